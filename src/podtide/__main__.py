@@ -1,0 +1,5 @@
+"""`python -m podtide` is `podtide`."""
+
+from podtide.cli import main
+
+main()

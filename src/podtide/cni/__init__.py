@@ -1,0 +1,1 @@
+"""CNI and IPAM configuration, results and errors: parsing and rendering, no I/O."""

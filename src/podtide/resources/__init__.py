@@ -1,0 +1,1 @@
+"""The Kubernetes objects podtide reads and writes, as typed structs; the CRDs are generated from them."""

@@ -1,0 +1,48 @@
+"""Time as a parameter: production reads the machine's clock, tests and simulations one that jumps.
+
+Waiting is `asyncio.sleep` and `asyncio.timeout`, which follow the running loop's own clock; `Clock` is for
+reading the time.
+"""
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two readings of time."""
+
+    def monotonic(self) -> float:
+        """Seconds that only ever grow: for delays, deadlines and ages."""
+        ...
+
+    def wall(self) -> float:
+        """Seconds since 1970: for timestamps that people and other programs read. It may jump."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def monotonic(self) -> float:
+        """Seconds of the machine's monotonic clock."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Seconds of the machine's wall clock."""
+        return time.time()
+
+
+class LoopClock:
+    """The running loop's clock, for loops whose time is virtual; its wall clock starts at `epoch`."""
+
+    def __init__(self, epoch: float = 1_750_000_000.0) -> None:
+        self._epoch = epoch
+
+    def monotonic(self) -> float:
+        """Seconds on the running loop's clock."""
+        return asyncio.get_running_loop().time()
+
+    def wall(self) -> float:
+        """`epoch` plus what has passed on the running loop's clock."""
+        return self._epoch + self.monotonic()

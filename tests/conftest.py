@@ -1,0 +1,24 @@
+"""How tests run: coroutines on virtual time, unless they ask for the machine's own clock."""
+
+import asyncio
+import inspect
+
+import pytest
+from hypothesis import settings
+
+from podtide.runtime.virtual_time import VirtualTimeLoop
+
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.load_profile("default")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests; sleeps in them take no time."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    real_time = pyfuncitem.get_closest_marker("real_time") is not None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    with asyncio.Runner(loop_factory=None if real_time else VirtualTimeLoop) as runner:
+        runner.run(pyfuncitem.obj(**arguments))
+    return True
