@@ -1,0 +1,48 @@
+"""Exact numbers: fractions in, fractions out, and their text for people. No float takes part in a decision.
+
+A float that arrives from JSON (`buffer: 0.1`) means the decimal that a person wrote, not its nearest binary
+neighbour, so it is read by its shortest text.
+"""
+
+from fractions import Fraction
+from math import isfinite
+
+from podtide.core.errors import InvalidInput
+
+
+def exact(value: float | str | Fraction, name: str = "value") -> Fraction:
+    """The fraction meant by `0.5`, `"0.5"`, `"1/2"` or `"50%"`; `name` is what the error calls it."""
+    try:
+        if isinstance(value, float):
+            if not isfinite(value):
+                raise InvalidInput(
+                    f"{name} {value} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
+                )
+            return Fraction(repr(value))
+        if isinstance(value, str) and value.strip().endswith("%"):
+            return Fraction(value.strip()[:-1]) / 100
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(
+            f"{name} {value!r} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
+        ) from None
+
+
+def text(value: Fraction | int) -> str:
+    """The shortest exact text: `48`, `0.5`, or `1/3` where no decimal is exact."""
+    fraction = Fraction(value)
+    rest = fraction.denominator
+    places = 0
+    while rest % 10 == 0:
+        rest //= 10
+        places += 1
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+            places += 1
+    if rest != 1:
+        return f"{fraction.numerator}/{fraction.denominator}"
+    scaled = str(abs(int(fraction * 10**places))).rjust(places + 1, "0")
+    whole, decimals = scaled[: len(scaled) - places], scaled[len(scaled) - places :].rstrip("0")
+    sign = "-" if fraction < 0 else ""
+    return f"{sign}{whole}.{decimals}" if decimals else f"{sign}{whole}"

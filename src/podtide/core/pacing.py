@@ -1,0 +1,66 @@
+"""When a changed target is written: growth at once, shrinking after a while.
+
+Changes are gathered for a moment, so that a burst of pods is one write and not one per pod. A smaller target must
+stand for `shrink_delay` first: at a batch boundary one pod coming and going moves a whole batch. Where the subnet is
+exhausted others wait for what this node can spare, and it does not dally.
+
+The state is a value: `pace` takes the last one and returns the next, with what to do now and when to look again.
+"""
+
+from msgspec import Struct, structs
+
+
+class Pace(Struct, frozen=True):
+    """How patient a node is."""
+
+    gather_seconds: float = 0.1
+    gather_at_most_seconds: float = 0.5
+    shrink_delay_seconds: float = 30.0
+
+
+class Waiting(Struct, frozen=True):
+    """A target that differs from what is requested, and since when."""
+
+    target: int
+    growing: bool
+    since: float
+    changed_at: float
+
+
+class Verdict(Struct, frozen=True):
+    """Write the target now, or look again at `look_at`; neither when target and request agree."""
+
+    write: bool
+    look_at: float | None
+    waiting: Waiting | None
+
+
+_NOTHING_TO_DO = Verdict(write=False, look_at=None, waiting=None)
+
+
+def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, when, and by which rules
+    waiting: Waiting | None,
+    target: int,
+    requested: int,
+    now: float,
+    patience: Pace,
+    *,
+    exhausted: bool = False,
+) -> Verdict:
+    """Whether a target is due. Pass the verdict's `waiting` back in next time; a write starts anew with None."""
+    if target == requested:
+        return _NOTHING_TO_DO
+    growing = target > requested
+    if waiting is None or waiting.growing != growing:
+        waiting = Waiting(target=target, growing=growing, since=now, changed_at=now)
+    elif waiting.target != target:
+        waiting = structs.replace(waiting, target=target, changed_at=now)
+    due = min(
+        waiting.changed_at + patience.gather_seconds,
+        waiting.since + patience.gather_at_most_seconds,
+    )
+    if not growing and not exhausted:
+        due = max(due, waiting.since + patience.shrink_delay_seconds)
+    if now >= due:
+        return Verdict(write=True, look_at=None, waiting=None)
+    return Verdict(write=False, look_at=due, waiting=waiting)

@@ -1,0 +1,91 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podtide.core.pacing import Pace, Verdict, pace
+
+PATIENCE = Pace()
+NOTHING = Verdict(write=False, look_at=None, waiting=None)
+
+
+def test_what_agrees_is_left_alone() -> None:
+    assert pace(None, 16, 16, 0.0, PATIENCE) == NOTHING
+
+
+def test_growth_is_written_after_the_moment_of_gathering() -> None:
+    first = pace(None, 32, 16, 10.0, PATIENCE)
+    assert (first.write, first.look_at) == (False, 10.1)
+    due = pace(first.waiting, 32, 16, 10.1, PATIENCE)
+    assert due == Verdict(write=True, look_at=None, waiting=None)
+
+
+def test_a_burst_that_goes_on_is_written_after_half_a_second_at_most() -> None:
+    waiting, writes = None, []
+    for tick in range(12):
+        now = 10 + tick * 0.05
+        verdict = pace(waiting, 32 + tick, 16, now, PATIENCE)
+        waiting = verdict.waiting
+        if verdict.write:
+            writes.append(now)
+            break
+    assert writes == [10.5]
+
+
+def test_shrinking_waits_from_the_first_moment_the_target_was_lower() -> None:
+    first = pace(None, 32, 48, 0.0, PATIENCE)
+    assert (first.write, first.look_at) == (False, 30.0)
+    lower = pace(first.waiting, 16, 48, 20.0, PATIENCE)
+    assert (lower.write, lower.look_at) == (False, 30.0)
+    assert pace(lower.waiting, 16, 48, 30.0, PATIENCE).write
+
+
+def test_a_pod_that_comes_back_at_the_batch_boundary_starts_the_wait_anew() -> None:
+    first = pace(None, 32, 48, 0.0, PATIENCE)
+    back = pace(first.waiting, 48, 48, 29.0, PATIENCE)
+    assert back == NOTHING
+    assert pace(back.waiting, 32, 48, 29.5, PATIENCE).look_at == 59.5
+
+
+def test_an_exhausted_subnet_does_not_wait() -> None:
+    first = pace(None, 32, 48, 0.0, PATIENCE, exhausted=True)
+    assert first.look_at == 0.1
+    assert pace(first.waiting, 32, 48, 0.1, PATIENCE, exhausted=True).write
+
+
+def test_exhaustion_ends_a_wait_that_had_begun() -> None:
+    first = pace(None, 32, 48, 0.0, PATIENCE)
+    assert pace(first.waiting, 26, 48, 5.0, PATIENCE, exhausted=True).write
+
+
+def test_turning_from_shrinking_to_growing_gathers_anew() -> None:
+    shrinking = pace(None, 32, 48, 0.0, PATIENCE)
+    growing = pace(shrinking.waiting, 64, 48, 12.0, PATIENCE)
+    assert (growing.write, growing.look_at) == (False, 12.1)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.001, 40), st.integers(0, 5)), min_size=1, max_size=40),
+    st.booleans(),
+)
+def test_a_target_that_stands_is_written_once_and_then_nothing_is(
+    history: list[tuple[float, int]],
+    exhausted: bool,
+) -> None:
+    now, requested, waiting = 0.0, 0, None
+    for pause, target in history:
+        now += pause
+        verdict = pace(waiting, target * 16, requested, now, PATIENCE, exhausted=exhausted)
+        waiting = verdict.waiting
+        if verdict.write:
+            requested = target * 16
+    final, writes = history[-1][1] * 16, 0
+    while requested != final:
+        verdict = pace(waiting, final, requested, now, PATIENCE, exhausted=exhausted)
+        waiting = verdict.waiting
+        if verdict.write:
+            requested, writes = final, writes + 1
+        else:
+            assert verdict.look_at is not None
+            assert verdict.look_at > now
+            now = verdict.look_at
+    assert writes <= 1
+    assert pace(waiting, final, requested, now + 1000, PATIENCE) == NOTHING
