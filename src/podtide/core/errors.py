@@ -47,3 +47,7 @@ class InvalidSlice(InvalidInput):
 
 class InvalidConfig(InvalidInput):
     """A CNI or IPAM configuration that cannot be used."""
+
+
+class RangeFull(RetryError):
+    """Every address that a range may hand out is taken."""

@@ -1,0 +1,224 @@
+"""The rule of a Whereabouts pool: same pod, same address; lowest free otherwise; a DEL frees what its sandbox holds."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from podtide.core.allocations import Allocation, Allocations
+from podtide.core.errors import InvalidRange, RangeFull, RetryError
+from podtide.core.ranges import IPAddress, parse_range
+
+
+def pool(text: str = "10.0.0.0/29", entries: dict[str, Allocation] | None = None) -> Allocations:
+    return Allocations(parse_range(text).range, entries)
+
+
+def test_addresses_are_given_from_the_lowest_up() -> None:
+    allocations = pool()
+    assert str(allocations.assign("c1", "ns/a", "net1")) == "10.0.0.1"
+    assert str(allocations.assign("c2", "ns/b", "net1")) == "10.0.0.2"
+    assert len(allocations) == 2
+
+
+def test_a_repeated_add_gives_the_same_address_and_updates_the_id() -> None:
+    allocations = pool()
+    first = allocations.assign("c1", "ns/a", "net1")
+    assert allocations.assign("c2", "ns/a", "net1") == first
+    assert list(allocations) == [(first, Allocation("c2", "ns/a", "net1"))]
+    assert allocations.release("c1", "net1") == [], "the old sandbox's DEL comes too late to matter"
+    assert allocations.release("c2", "net1") == [first]
+
+
+def test_another_interface_of_the_pod_gets_another_address() -> None:
+    allocations = pool()
+    assert allocations.assign("c1", "ns/a", "net1") != allocations.assign("c1", "ns/a", "net2")
+
+
+def test_a_released_address_is_the_lowest_free_again() -> None:
+    allocations = pool()
+    first = allocations.assign("c1", "ns/a", "net1")
+    allocations.assign("c2", "ns/b", "net1")
+    assert allocations.release("c1", "net1") == [first]
+    assert allocations.assign("c3", "ns/c", "net1") == first
+
+
+@pytest.mark.parametrize(("sandbox", "ifname"), [("c9", "net1"), ("c1", "net2")])
+def test_releasing_the_unknown_frees_nothing(sandbox: str, ifname: str) -> None:
+    allocations = pool()
+    allocations.assign("c1", "ns/a", "net1")
+    assert allocations.release(sandbox, ifname) == []
+    assert len(allocations) == 1
+
+
+def test_a_sandbox_that_holds_several_addresses_gives_all_of_them_back() -> None:
+    allocations = pool(entries={"3": Allocation("c1", "ns/a", "net1"), "2": Allocation("c1", "ns/b", "net1")})
+    assert list(map(str, allocations.release("c1", "net1"))) == ["10.0.0.2", "10.0.0.3"]
+    assert len(allocations) == 0
+
+
+def test_a_pod_that_holds_several_addresses_gets_the_lowest_again() -> None:
+    allocations = pool(entries={"5": Allocation("c1", "ns/a", "net1"), "4": Allocation("c2", "ns/a", "net1")})
+    assert str(allocations.assign("c3", "ns/a", "net1")) == "10.0.0.4"
+    assert allocations.render() == {
+        "5": Allocation("c1", "ns/a", "net1"),
+        "4": Allocation("c3", "ns/a", "net1"),
+    }
+
+
+def test_a_full_range_says_so_and_may_be_retried() -> None:
+    allocations = pool("10.0.0.0/30")
+    allocations.assign("c1", "ns/a", "net1")
+    allocations.withhold(IPv4Address("10.0.0.2"))
+    with pytest.raises(RangeFull) as refusal:
+        allocations.assign("c2", "ns/b", "net1")
+    assert isinstance(refusal.value, RetryError)
+    assert str(refusal.value) == (
+        "no address of 10.0.0.0/30 is free for ns/b: of 2 that may be handed out, pods hold 1 and 1 are reserved "
+        "elsewhere; wait until pods leave, or widen the range"
+    )
+    assert len(allocations) == 1, "a refusal changes nothing"
+
+
+def test_a_withheld_address_is_given_to_nobody_until_it_is_restored() -> None:
+    allocations = pool()
+    first, second = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
+    allocations.withhold(first)
+    assert allocations.assign("c1", "ns/a", "net1") == second
+    allocations.restore(first)
+    assert allocations.assign("c2", "ns/b", "net1") == first
+
+
+def test_a_held_address_may_be_withheld_and_restored_without_leaving_its_pod() -> None:
+    allocations = pool()
+    first = allocations.assign("c1", "ns/a", "net1")
+    allocations.withhold(first)
+    assert allocations.assign("c1", "ns/a", "net1") == first
+    allocations.restore(first)
+    assert allocations.assign("c2", "ns/b", "net1") != first
+
+
+def test_an_address_released_while_withheld_stays_withheld() -> None:
+    allocations = pool()
+    first = allocations.assign("c1", "ns/a", "net1")
+    allocations.withhold(first)
+    allocations.release("c1", "net1")
+    assert allocations.assign("c2", "ns/b", "net1") != first
+
+
+def test_an_address_outside_of_the_network_cannot_be_withheld() -> None:
+    with pytest.raises(InvalidRange):
+        pool().withhold(IPv4Address("10.0.1.1"))
+
+
+def test_a_held_address_that_the_range_no_longer_allows_stays_its_pods() -> None:
+    narrowed = parse_range("10.0.0.0/24", start="10.0.0.100").range
+    allocations = Allocations(narrowed, {"5": Allocation("c1", "ns/a", "net1")})
+    assert str(allocations.assign("c2", "ns/a", "net1")) == "10.0.0.5"
+    assert str(allocations.assign("c3", "ns/b", "net1")) == "10.0.0.100"
+
+
+def test_a_key_beyond_64_bits_is_an_exact_address() -> None:
+    allocations = pool("fd00:1::/48", {str(5 * 2**64 + 1): Allocation("c1", "ns/a", "net1")})
+    assert allocations.release("c1", "net1") == [IPv6Address("fd00:1:0:5::1")]
+
+
+@pytest.mark.parametrize("key", ["8", "300", "-1", "abc", "", "1_0", "٣", " 1", "9" * 5000])
+def test_a_key_that_is_no_offset_here_is_kept_and_holds_nothing(key: str) -> None:
+    entry = Allocation("c1", "ns/a", "net1")
+    allocations = pool(entries={key: entry})
+    assert len(allocations) == 0
+    assert allocations.release("c1", "net1") == []
+    assert str(allocations.assign("c2", "ns/b", "net1")) == "10.0.0.1"
+    assert allocations.render() == {key: entry, "1": Allocation("c2", "ns/b", "net1")}
+
+
+def test_two_spellings_of_one_offset_are_one_entry() -> None:
+    allocations = pool(
+        entries={"3": Allocation("c1", "ns/a", "net1"), "03": Allocation("c2", "ns/b", "net1")}
+    )
+    assert allocations.render() == {"3": Allocation("c2", "ns/b", "net1")}
+    assert allocations.release("c1", "net1") == []
+
+
+PODS = st.sampled_from(["ns/a", "ns/b", "ns/c", "ns/d"])
+SANDBOXES = st.sampled_from(["c1", "c2", "c3"])
+INTERFACES = st.sampled_from(["net1", ""])
+OFFSETS = st.integers(0, 15)
+
+
+class AgreesWithAWalkOverTheList(RuleBasedStateMachine):
+    """Whereabouts walks its list of reservations; so does this oracle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.range = parse_range("10.0.0.0/28", excludes=["10.0.0.2/31"], gateway="10.0.0.5").range
+        self.entries: dict[IPAddress, Allocation] = {}
+        self.withheld: set[IPAddress] = set()
+        self.subject = Allocations(self.range)
+
+    @initialize(
+        entries=st.dictionaries(
+            OFFSETS.map(str), st.builds(Allocation, SANDBOXES, PODS, INTERFACES), max_size=6
+        )
+    )
+    def found(self, entries: dict[str, Allocation]) -> None:
+        self.subject = Allocations(self.range, entries)
+        self.entries = {ip_address("10.0.0.0") + int(key): entry for key, entry in entries.items()}
+
+    @rule(sandbox=SANDBOXES, podref=PODS, ifname=INTERFACES)
+    def assign(self, sandbox: str, podref: str, ifname: str) -> None:
+        held = [
+            address
+            for address, entry in self.entries.items()
+            if (entry.podref, entry.ifname) == (podref, ifname)
+        ]
+        free = [
+            address
+            for address in self.range.network
+            if address in self.range and address not in self.entries and address not in self.withheld
+        ]
+        if not held and not free:
+            with pytest.raises(RangeFull):
+                self.subject.assign(sandbox, podref, ifname)
+            return
+        expected = min(held, key=int) if held else free[0]
+        assert self.subject.assign(sandbox, podref, ifname) == expected
+        self.entries[expected] = Allocation(sandbox, podref, ifname)
+
+    @rule(sandbox=SANDBOXES, ifname=INTERFACES)
+    def release(self, sandbox: str, ifname: str) -> None:
+        held = [
+            address
+            for address, entry in self.entries.items()
+            if (entry.id, entry.ifname) == (sandbox, ifname)
+        ]
+        assert self.subject.release(sandbox, ifname) == sorted(held, key=int)
+        for address in held:
+            del self.entries[address]
+
+    @rule(offset=OFFSETS)
+    def withhold(self, offset: int) -> None:
+        self.subject.withhold(self.range.address(offset))
+        self.withheld.add(self.range.address(offset))
+
+    @rule(offset=OFFSETS)
+    def restore(self, offset: int) -> None:
+        self.subject.restore(self.range.address(offset))
+        self.withheld.discard(self.range.address(offset))
+
+    @rule()
+    def write_and_read_again(self) -> None:
+        self.subject = Allocations(self.range, self.subject.render())
+        for address in self.withheld:
+            self.subject.withhold(address)
+
+    @invariant()
+    def holds_the_same_in_address_order(self) -> None:
+        assert list(self.subject) == sorted(self.entries.items(), key=lambda item: int(item[0]))
+
+
+TestAgreesWithAWalkOverTheList = AgreesWithAWalkOverTheList.TestCase
+TestAgreesWithAWalkOverTheList.settings = settings(max_examples=50)
