@@ -4,24 +4,53 @@ A struct names only the fields podtide uses, so decoding a pod of four kilobytes
 values. What a struct does not name is kept aside in `original` where the object is one that podtide
 replaces whole, so that a read-modify-write loses nothing of anybody else's (see `codec`).
 
-Two conventions keep the wire as Kubernetes wants it:
+Three conventions keep the wire as Kubernetes wants it, and the CRDs follow them:
 
-- a field equal to its default is left out (`omitempty`);
-- a number that must be sent even when it is zero has `default_factory=int`, which msgspec never omits.
+- a field with a plain default is optional and left out when it equals the default (`omitempty`);
+- a field with an `always` default is sent whatever its value, and the CRD defaults it;
+- a field without a default is required.
 """
 
-from typing import Any, ClassVar
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+
+T = TypeVar("T")
+
+# The format is for the CRD alone: in Python an int has no size.
+Int64 = Annotated[int, Meta(extra_json_schema={"format": "int64"})]
+Count = Annotated[int, Meta(ge=0, extra_json_schema={"format": "int64"})]
+
+
+def always(value: T, *, name: str | None = None) -> T:
+    """A default that is sent even when unchanged: a request for 0 addresses is a statement, not an omission."""
+    # msgspec omits what is identical to a plain default, and never what a factory of ours returned.
+    return field(default_factory=lambda: value, name=name)
+
+
+class OpenEnum(StrEnum):
+    """Words of an API that others may add to: an unknown one is read, kept and written back as it is.
+
+    The CRD lists the known ones. A peer's newer version must not blind the programs that watch its objects.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str):
+            return None
+        word = str.__new__(cls, value)
+        word._name_ = word._value_ = value
+        return word
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A part of an object. `merge_key` names the field that identifies an item in a list of such parts."""
+    """A part of an object. In a list or map of such parts, `merge_key` is the wire name of the field that says which."""
 
     merge_key: ClassVar[str | None] = None
 
 
-class OwnerReference(Part, frozen=True):
+class OwnerReference(Part, frozen=True, kw_only=True):
     """Who owns an object: when the owner goes, the garbage collector takes the object too."""
 
     merge_key: ClassVar[str | None] = "uid"
@@ -34,7 +63,7 @@ class OwnerReference(Part, frozen=True):
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(Part, frozen=True):
+class ObjectMeta(Part, frozen=True, kw_only=True):
     """The metadata podtide reads and writes. Timestamps are RFC 3339 text, as on the wire."""
 
     name: str = ""
@@ -52,14 +81,18 @@ class ObjectMeta(Part, frozen=True):
     owner_references: list[OwnerReference] = field(default_factory=list)
 
 
-class Column(Part, frozen=True):
+class Column(Part, frozen=True, kw_only=True):
     """One column of `kubectl get`."""
 
     name: str
-    type: str
-    json_path: str
-    priority: int = 0
+    type: Literal["string", "integer", "number", "boolean", "date"]
+    json_path: str = field(name="jsonPath")
     description: str = ""
+    priority: int = 0
+    """0 is always shown, more only with `-o wide`."""
+
+
+AGE = Column(name="Age", type="date", json_path=".metadata.creationTimestamp")
 
 
 class Api(Struct, frozen=True, kw_only=True):
@@ -83,6 +116,16 @@ class Api(Struct, frozen=True, kw_only=True):
         """`group/version`, or the bare version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of these."""
+        return f"{self.kind}List"
+
+    @property
+    def singular(self) -> str:
+        """What `kubectl get` also takes for the plural."""
+        return self.plural.removesuffix("s")
+
 
 class Original:
     """The JSON document an object was decoded from, kept so that a replace can carry unknown fields.
@@ -101,8 +144,11 @@ class Original:
     def __hash__(self) -> int:
         return 0
 
+    def __repr__(self) -> str:
+        return "Original(...)"
 
-class Resource(Part, frozen=True):
+
+class Resource(Part, frozen=True, kw_only=True):
     """A whole object. Subclasses set `api` and add `spec`, `status` or whatever the kind has."""
 
     api: ClassVar[Api]

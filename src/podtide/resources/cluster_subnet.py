@@ -1,0 +1,87 @@
+"""ClusterSubnet: how every node's pool in one subnet is sized, and how full the subnet is.
+
+Spec is for people: overrides of the configured batch and buffer. Status is the request controller's: what is in
+force, which is what agents go by.
+"""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, field
+
+from podtide.resources.base import AGE, Api, Column, Count, Part, Resource, always
+from podtide.resources.conditions import Conditions
+
+Batch = Annotated[int, Meta(ge=1, extra_json_schema={"format": "int64"})]
+Buffer = Annotated[float, Meta(ge=0)]
+
+
+class ScalerOverride(Part, frozen=True, kw_only=True):
+    """What to use instead of the configured defaults; what is left out stays at its default."""
+
+    batch: Annotated[Batch | None, Meta(description="Addresses are held in multiples of this.")] = None
+    buffer: Annotated[
+        Buffer | None,
+        Meta(description="The least to keep free, as a fraction of a batch (0.5 is half a batch)."),
+    ] = None
+
+
+class ScalerInForce(Part, frozen=True, kw_only=True):
+    """What every node in the subnet sizes its pool by."""
+
+    batch: Annotated[Batch, Meta(description="Addresses are held in multiples of this.")]
+    buffer: Annotated[
+        Buffer, Meta(description="The least to keep free, as a fraction of a batch (0.5 is half a batch).")
+    ]
+
+
+class ClusterSubnetSpec(Part, frozen=True, kw_only=True):
+    """What people want of the subnet's pools."""
+
+    scaler: ScalerOverride = ScalerOverride()
+
+
+class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
+    """The subnet as the request controller last saw it, and what it decided."""
+
+    cidr: Annotated[str, Meta(description="The subnet's range.")] = ""
+    capacity: Annotated[
+        Count,
+        Meta(
+            description="Usable addresses in the subnet, counted up to 2^53 (an IPv6 subnet may have more)."
+        ),
+    ] = always(0)
+    reserved: Annotated[Count, Meta(description="Addresses held by nodes, primaries included.")] = always(0)
+    exhausted: Annotated[
+        bool, Meta(description="Whether the subnet runs low, so that nodes keep one free address each.")
+    ] = always(False)
+    starved: Annotated[
+        bool,
+        Meta(description="Whether nothing is left while a node waits, so that nodes keep no free address."),
+    ] = always(False)
+    scaler: ScalerInForce | None = None
+    conditions: Conditions = field(default_factory=list)
+
+
+class ClusterSubnet(Resource, frozen=True, kw_only=True):
+    """How every node's pool in one subnet is sized, and how full the subnet is; named after the subnet."""
+
+    api: ClassVar[Api] = Api(
+        group="acn.azure.com",
+        version="v1alpha1",
+        kind="ClusterSubnet",
+        plural="clustersubnets",
+        namespaced=True,
+        status_subresource=True,
+        columns=(
+            Column(name="CIDR", type="string", json_path=".status.cidr"),
+            Column(name="Capacity", type="integer", json_path=".status.capacity"),
+            Column(name="Reserved", type="integer", json_path=".status.reserved"),
+            Column(name="Batch", type="integer", json_path=".status.scaler.batch"),
+            Column(name="Buffer", type="number", json_path=".status.scaler.buffer"),
+            Column(name="Exhausted", type="boolean", json_path=".status.exhausted"),
+            AGE,
+        ),
+    )
+
+    spec: ClusterSubnetSpec = ClusterSubnetSpec()
+    status: ClusterSubnetStatus = ClusterSubnetStatus()

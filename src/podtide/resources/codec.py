@@ -1,0 +1,105 @@
+"""Between structs and the wire, without losing what others wrote.
+
+A struct names only the fields podtide uses. Where podtide replaces an object whole, the document it was read from
+rides along (`Resource.original`), and writing lays the struct over it: known fields come from the struct, so that a
+cleared one is gone; unknown ones stay, at every depth. Documents are values: nothing here changes one it was given,
+and what it returns may share parts with what it was given.
+
+`metadata.managedFields` is the exception: it is dropped on reading. An API server that gets none in a replace keeps its
+own record (and refuses an apply that carries one), while a stale one sent back could undo it.
+"""
+
+from contextlib import suppress
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import DecodeError, ValidationError
+from msgspec.structs import replace
+
+from podtide.core.errors import InvalidInput
+from podtide.resources.base import Original, Resource
+from podtide.resources.shapes import Document, shape_of
+
+R = TypeVar("R", bound=Resource)
+
+
+class InvalidObject(InvalidInput):
+    """A document that is not an object of the kind it should be."""
+
+
+def to_document(item: Resource, *, keep_unknown: bool = True) -> dict[str, Any]:
+    """The object as a JSON document, with apiVersion and kind.
+
+    With `keep_unknown` it carries what the object was read with and no struct names; without, only what the struct
+    says, which is what server-side apply wants.
+    """
+    known = msgspec.to_builtins(replace(item, original=None))
+    if keep_unknown and item.original is not None:
+        known = shape_of(type(item)).overlay(known, item.original.document)
+    return {"apiVersion": item.api.api_version, "kind": item.api.kind, **known}
+
+
+def encode(item: Resource) -> bytes:
+    """`to_document` as JSON."""
+    return msgspec.json.encode(to_document(item))
+
+
+def from_document(kind: type[R], document: Document) -> R:
+    """The object a document holds; apiVersion and kind may be missing, as in the items of a list."""
+    api = kind.api
+    stated = (document.get("apiVersion", api.api_version), document.get("kind", api.kind))
+    if stated != (api.api_version, api.kind):
+        raise InvalidObject(
+            f"a document of {stated[0]} {stated[1]} was read as {api.api_version} {api.kind}: ask for it by its own kind"
+        )
+    item = _convert(kind, document)
+    return replace(item, original=Original(_carried(document))) if api.keeps_unknown else item
+
+
+def decode(kind: type[R], data: bytes) -> R:
+    """The object that JSON text holds. Kinds that keep nothing unknown are decoded straight into the struct."""
+    if not kind.api.keeps_unknown:
+        # What does not fit may only have Go's nulls in it, and what is wrong is better said about a document.
+        with suppress(DecodeError):
+            item: R = _decoder(kind).decode(data)
+            return item
+    try:
+        document = msgspec.json.decode(data, type=dict[str, Any])
+    except DecodeError as error:
+        raise InvalidObject(f"a {kind.api.kind} was expected, and this is no JSON object: {error}") from error
+    return from_document(kind, document)
+
+
+@cache
+def _decoder(kind: type[Resource]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def _convert(kind: type[R], document: Document) -> R:
+    with suppress(ValidationError):
+        return msgspec.convert(document, kind)
+    try:
+        return msgspec.convert(shape_of(kind).without_nulls(document), kind)
+    except ValidationError as error:
+        what, _, path = str(error).partition(" - at ")
+        where = path.strip("`").removeprefix("$") or "."
+        raise InvalidObject(
+            f"{kind.api.kind} {_name(document)} cannot be read: {where}: {what}; correct that field"
+        ) from error
+
+
+def _name(document: Document) -> str:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return "without a name"
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    return f"{namespace}/{name}" if namespace else f"{name or 'without a name'}"
+
+
+def _carried(document: Document) -> Document:
+    metadata = document.get("metadata") or {}
+    if "managedFields" not in metadata:
+        return document
+    kept = {name: value for name, value in metadata.items() if name != "managedFields"}
+    return {**document, "metadata": kept}

@@ -1,0 +1,45 @@
+"""IPPool: the addresses of a range that are taken, and by which pod's interface.
+
+Keys are offsets from the range's network address as decimals of any size: an IPv6 offset exceeds 64 bits
+(`names` converts). Entries of one offset but another podref are another pod's, and inherit nothing.
+"""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from podtide.resources.base import Api, Part, Resource
+
+
+class IPAllocation(Part, frozen=True, kw_only=True):
+    """Who holds one address."""
+
+    merge_key: ClassVar[str | None] = "podref"
+
+    id: Annotated[str, Meta(description="The container (sandbox) that holds the address.")]
+    podref: Annotated[str, Meta(description="The pod that holds it, as namespace/name.")]
+    ifname: Annotated[str, Meta(description="The interface in the pod that has it.")] = ""
+
+
+class IPPoolSpec(Part, frozen=True, kw_only=True):
+    """A range and what of it is taken."""
+
+    range: Annotated[str, Meta(description="The range, as a CIDR.")]
+    allocations: Annotated[
+        dict[str, IPAllocation],
+        Meta(description="Taken addresses, by decimal offset from the range's network address."),
+    ]
+
+
+class IPPool(Resource, frozen=True, kw_only=True):
+    """The addresses of a range that are taken, and by whom."""
+
+    api: ClassVar[Api] = Api(
+        group="whereabouts.cni.cncf.io",
+        version="v1alpha1",
+        kind="IPPool",
+        plural="ippools",
+        namespaced=True,
+    )
+
+    spec: IPPoolSpec

@@ -1,0 +1,176 @@
+"""NodeNetworkConfig: a node's request for addresses (spec), and what it was given (status).
+
+The node agent writes spec and the request controller writes status; the names and oddities of the fields are
+Azure CNS's (`subcriptionID` is spelled so on the wire), whose programs read and write the same objects.
+"""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, field
+
+from podtide.resources.base import Api, Column, Int64, OpenEnum, Part, Resource, always
+from podtide.resources.conditions import Conditions
+
+
+class AssignmentMode(OpenEnum):
+    """Whether a network container's addresses come one by one or as a whole block."""
+
+    DYNAMIC = "dynamic"
+    STATIC = "static"
+
+
+class ContainerStatus(OpenEnum):
+    """How the last request for a network container ended."""
+
+    SUBNET_FULL = "NCUpdateSubnetFullError"
+    INTERNAL_SERVER_ERROR = "NCUpdateInternalServerError"
+    UNAUTHORIZED = "NCUpdateUnauthorizedError"
+    SUCCESS = "NCUpdateSuccess"
+    FAILED = "NCUpdateFailed"
+
+
+class ConfigStatus(OpenEnum):
+    """How far the request controller is with the spec."""
+
+    UPDATING = "Updating"
+    UPDATED = "Updated"
+    ERROR = "Error"
+
+
+class IPAssignment(Part, frozen=True, kw_only=True):
+    """One secondary address of a network container."""
+
+    merge_key: ClassVar[str | None] = "name"
+
+    name: Annotated[str, Meta(description="Identifies this grant of the address; never used again.")] = ""
+    ip: Annotated[str, Meta(description="The address.")] = ""
+
+
+class NetworkContainer(Part, frozen=True, kw_only=True):
+    """A node's holding in one subnet: a primary address and secondary ones for its pods."""
+
+    merge_key: ClassVar[str | None] = "id"
+
+    id: Annotated[str, Meta(description="Identifies the network container.")] = ""
+    assignment_mode: Annotated[
+        AssignmentMode,
+        Meta(description="Whether addresses come one by one (dynamic) or as a block (static)."),
+    ] = always(AssignmentMode.DYNAMIC)
+    type: Annotated[str, Meta(description="The kind of network, vnet unless said otherwise.")] = always(
+        "vnet"
+    )
+    primary_ip: Annotated[
+        str, Meta(description="The primary IPv4 address (or block, when static); not given to pods.")
+    ] = field(default="", name="primaryIP")
+    primary_ipv6: Annotated[str, Meta(description="The primary IPv6 address or block.")] = field(
+        default="", name="primaryIPV6"
+    )
+    subnet_name: Annotated[str, Meta(description="The subnet the addresses are from.")] = ""
+    ip_assignments: Annotated[
+        list[IPAssignment], Meta(description="The secondary addresses the node may give to pods.")
+    ] = field(default_factory=list)
+    default_gateway: Annotated[str, Meta(description="The subnet's IPv4 gateway.")] = ""
+    default_gateway_v6: Annotated[str, Meta(description="The subnet's IPv6 gateway.")] = ""
+    mac_address: Annotated[str, Meta(description="The MAC address of the interface behind it.")] = ""
+    subnet_address_space: Annotated[str, Meta(description="The subnet's IPv4 range, as a CIDR.")] = ""
+    subnet_address_space_v6: Annotated[str, Meta(description="The subnet's IPv6 range, as a CIDR.")] = ""
+    version: Annotated[
+        Int64, Meta(description="Grows with every change of the addresses; an older one is ignored.")
+    ] = always(0)
+    node_ip: Annotated[str, Meta(description="The node's own address in the network.")] = field(
+        default="", name="nodeIP"
+    )
+    subscription_id: Annotated[str, Meta(description="The cloud subscription of the network.")] = field(
+        default="", name="subcriptionID"
+    )
+    resource_group_id: Annotated[str, Meta(description="The cloud resource group of the network.")] = field(
+        default="", name="resourceGroupID"
+    )
+    vnet_id: Annotated[str, Meta(description="The virtual network the subnet is in.")] = field(
+        default="", name="vnetID"
+    )
+    subnet_id: Annotated[str, Meta(description="The subnet's id in the cloud.")] = field(
+        default="", name="subnetID"
+    )
+    status: Annotated[
+        ContainerStatus | None, Meta(description="How the last request for this network container ended.")
+    ] = None
+
+
+class Scaler(Part, frozen=True, kw_only=True):
+    """How the node's pool is to be sized, unless the subnet's ClusterSubnet says otherwise."""
+
+    batch_size: Annotated[Int64, Meta(description="Addresses are held in multiples of this.")] = 0
+    release_threshold_percent: Annotated[
+        Int64, Meta(description="More free than this share of a batch is given back.")
+    ] = 0
+    request_threshold_percent: Annotated[
+        Int64, Meta(description="Fewer free than this share of a batch asks for more.")
+    ] = 0
+    max_ip_count: Annotated[Int64, Meta(description="The most addresses the node may hold.")] = field(
+        default=0, name="maxIPCount"
+    )
+
+
+class NodeNetworkConfigSpec(Part, frozen=True, kw_only=True):
+    """What the node asks for."""
+
+    requested_ip_count: Annotated[
+        Int64, Meta(description="How many secondary addresses the node wants in each network container.")
+    ] = always(0, name="requestedIPCount")
+    ips_not_in_use: Annotated[
+        list[str], Meta(description="Names of addresses the node gives back; never addresses themselves.")
+    ] = field(default_factory=list, name="ipsNotInUse")
+    availability_zone: Annotated[int, Meta(description="The zone the node's machine is in.")] = 0
+
+
+class NodeNetworkConfigStatus(Part, frozen=True, kw_only=True):
+    """What the node was given."""
+
+    assigned_ip_count: Annotated[int, Meta(description="How many secondary addresses the node holds.")] = (
+        always(0, name="assignedIPCount")
+    )
+    scaler: Scaler = Scaler()
+    status: Annotated[
+        ConfigStatus | None, Meta(description="How far the request controller is with the spec.")
+    ] = None
+    network_containers: Annotated[
+        list[NetworkContainer], Meta(description="The node's holdings, one per subnet.")
+    ] = field(default_factory=list)
+    conditions: Conditions = field(default_factory=list)
+
+
+class NodeNetworkConfig(Resource, frozen=True, kw_only=True):
+    """A node's request for pod addresses, and what it was given; named after the node and owned by it."""
+
+    api: ClassVar[Api] = Api(
+        group="acn.azure.com",
+        version="v1alpha",
+        kind="NodeNetworkConfig",
+        plural="nodenetworkconfigs",
+        namespaced=True,
+        status_subresource=True,
+        short_names=("nnc",),
+        columns=(
+            Column(name="Requested IPs", type="integer", json_path=".spec.requestedIPCount", priority=1),
+            Column(name="Allocated IPs", type="integer", json_path=".status.assignedIPCount"),
+            Column(
+                name="Subnet", type="string", json_path=".status.networkContainers[*].subnetName", priority=1
+            ),
+            Column(
+                name="Subnet CIDR",
+                type="string",
+                json_path=".status.networkContainers[*].subnetAddressSpace",
+                priority=1,
+            ),
+            Column(name="NC ID", type="string", json_path=".status.networkContainers[*].id", priority=1),
+            Column(name="NC Mode", type="string", json_path=".status.networkContainers[*].assignmentMode"),
+            Column(name="NC Type", type="string", json_path=".status.networkContainers[*].type", priority=1),
+            Column(name="NC Version", type="integer", json_path=".status.networkContainers[*].version"),
+        ),
+    )
+
+    spec: NodeNetworkConfigSpec = field(
+        default_factory=NodeNetworkConfigSpec
+    )  # sent always: it says the count
+    status: NodeNetworkConfigStatus = NodeNetworkConfigStatus()
