@@ -1,0 +1,88 @@
+"""Where in a network configuration the IPAM object is, and whether it is podtide's at all.
+
+A runtime sends the configuration of a single plugin. A NetworkAttachmentDefinition holds that, or a list of plugins.
+People who ask the command line also paste the bare IPAM object, or the whole NetworkAttachmentDefinition.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from podtide.cni.documents import Document, canonical, decode, read
+from podtide.cni.errors import ForeignIpam
+from podtide.cni.ipam_keys import IpamKeys
+from podtide.core.errors import InvalidConfig
+
+IPAM_TYPES: Final = ("podtide", "whereabouts")
+
+FLAT_FILE_PATHS: Final = (
+    "/etc/kubernetes/cni/net.d/whereabouts.d/whereabouts.conf",
+    "/etc/cni/net.d/whereabouts.d/whereabouts.conf",
+)
+
+
+class _Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    ipam: dict[str, Any] | None = None
+
+
+class _Network(_Plugin, frozen=True, kw_only=True):
+    name: str = ""
+    cni_version: str = msgspec.field(default="", name="cniVersion")
+    plugins: tuple[_Plugin, ...] = ()
+
+
+class NetworkConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The network a configuration is for, and its IPAM keys."""
+
+    name: str
+    cni_version: str
+    ipam: IpamKeys
+    warnings: tuple[str, ...]
+
+    @property
+    def flat_file_paths(self) -> tuple[str, ...]:
+        """Where a flat file may be that fills what is empty here; the first that exists counts."""
+        return tuple(filter(None, (self.ipam.configuration_path, *FLAT_FILE_PATHS)))
+
+
+def find_ipam(text: bytes | str) -> NetworkConfig:
+    """The first IPAM object of podtide's in a plugin's configuration or a list of plugins.
+
+    ForeignIpam when the addresses of this network are somebody else's to give.
+    """
+    return _find(decode(text, "network configuration"))
+
+
+def find_ipam_anywhere(text: bytes | str) -> NetworkConfig:
+    """`find_ipam`, also in a NetworkAttachmentDefinition and in a bare IPAM object (of type whereabouts if it says none)."""
+    document = decode(text, "IPAM configuration")
+    spec = document.get("spec")
+    if isinstance(spec, dict) and isinstance(spec.get("config"), str):
+        return _find(decode(spec["config"], "spec.config"))
+    if not canonical(document, _Network, []).keys() & {"ipam", "plugins"}:
+        document = {"ipam": {"type": "whereabouts"} | document}
+    return _find(document)
+
+
+def _find(document: Document) -> NetworkConfig:
+    network = read(canonical(document, _Network, []), _Network, "network configuration")
+    found = [plugin.ipam for plugin in network.plugins or (network,) if plugin.ipam]
+    if not found:
+        raise InvalidConfig(
+            "network configuration has no 'ipam' object; add one of type podtide or whereabouts"
+        )
+    types = []
+    for ipam in found:
+        warnings: list[str] = []
+        document = canonical(ipam, IpamKeys, warnings)
+        if document.get("type") in IPAM_TYPES:
+            return NetworkConfig(
+                name=network.name,
+                cni_version=network.cni_version,
+                ipam=read(document, IpamKeys, "ipam"),
+                warnings=tuple(warnings),
+            )
+        types.append(document.get("type", ""))
+    raise ForeignIpam(
+        f"ipam type is {' and '.join(map(repr, types))}; podtide answers for {' and '.join(IPAM_TYPES)}"
+    )

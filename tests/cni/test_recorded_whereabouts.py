@@ -1,0 +1,116 @@
+"""What the real Whereabouts answered, asked of podtide. Where the answer differs on purpose, this file says why."""
+
+import json
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podtide.cni.addresses import interface
+from podtide.cni.arguments import parse_cni_args
+from podtide.cni.explain import explain_assign
+from podtide.cni.ipam_config import IpamConfig, parse_config
+from podtide.cni.results import AssignedAddress, render_result
+from podtide.core.errors import PodtideError
+from podtide.core.slices import parse_slice_size
+
+RECORDED = Path(__file__).parents[3] / "shared" / "cases" / "whereabouts.json"
+
+
+def recorded(section: str) -> list[Any]:
+    if RECORDED.exists():
+        return [pytest.param(case, id=case["name"]) for case in json.loads(RECORDED.read_text())[section]]
+    reason = f"the recorded answers are not beside this repository ({'/'.join(RECORDED.parts[-3:])})"
+    return [pytest.param(None, marks=pytest.mark.skip(reason=reason), id="absent")]
+
+
+ACCEPTED_ON_PURPOSE = {
+    "no flat file": "the flat file exists to hold credentials, and the node agent has its own",
+    "no kubeconfig": "the node agent has credentials of its own",
+    "CNI_ARGS unknown key without IgnoreUnknown": "K8S_POD_UID is known here: it tells pods of one name apart",
+}
+REFUSED_ON_PURPOSE = {
+    "bad exclude accepted at load time": "an exclude that is no address protects nothing, and its author should hear so",
+}
+
+
+@pytest.mark.parametrize("case", recorded("config"))
+def test_a_configuration_means_what_it_means_to_whereabouts(case: dict[str, Any]) -> None:
+    refused = ("error" in case or case["name"] in REFUSED_ON_PURPOSE) and case[
+        "name"
+    ] not in ACCEPTED_ON_PURPOSE
+    if refused:
+        with pytest.raises(PodtideError):
+            meaning(case)
+    else:
+        understood, podref = meaning(case)
+        if "out" in case:
+            assert seen_as_recorded(understood, podref, case["out"]) == case["out"]
+
+
+def meaning(case: dict[str, Any]) -> tuple[IpamConfig, str]:
+    return parse_config(case["conf"], case["flat"]), parse_cni_args(case["cni_args"]).podref
+
+
+def seen_as_recorded(understood: IpamConfig, podref: str, out: dict[str, Any]) -> dict[str, Any]:
+    """Our reading in the record's words. Its ranges are checked one by one, as ours are richer than texts."""
+    assert len(understood.ranges) == len(out["ranges"])
+    for ours, theirs in zip(understood.ranges, out["ranges"], strict=True):
+        network = ours.addresses.network
+        start, end = (
+            ip_address(theirs["range_start"]),
+            theirs.get("range_end", str(network.broadcast_address - 1)),
+        )
+        assert str(network) == theirs["range"]
+        assert ours.addresses.address(ours.addresses.intervals[0].first) == max(
+            start, network.network_address + 1
+        )
+        assert str(ours.addresses.address(ours.addresses.intervals[-1].last)) == end
+        size = out["node_slice_size"]
+        assert ours.slice_size == (parse_slice_size(size, ours.addresses) if size else None)
+    return out | {
+        "addresses": list(understood.addresses),
+        "cni_version": understood.cni_version,
+        "gateway": str(understood.gateway or "<nil>"),
+        "kubeconfig": understood.kubeconfig,
+        "leader": [
+            understood.leader_lease_duration_ms,
+            understood.leader_renew_deadline_ms,
+            understood.leader_retry_period_ms,
+        ],
+        "log_file": understood.log_file,
+        "log_level": understood.log_level,
+        "name": understood.name,
+        "network_name": understood.network_name,
+        "overlapping": understood.enable_overlapping_ranges,
+        "pod": podref,
+    }
+
+
+OTHER_ADDRESS_ON_PURPOSE = {
+    "v6 half /64": ("2001:db8:5422:5::2/64", "the gateway's address is the gateway's, and no pod's"),
+}
+
+
+def first_adds() -> list[Any]:
+    """Scenarios that begin with an empty cluster and an ADD that succeeded; the others belong to higher layers."""
+    return [row for row in recorded("cni_scenarios") if row.values[0] is None or is_first_add(row.values[0])]
+
+
+def is_first_add(case: dict[str, Any]) -> bool:
+    return not case["seed"] and case["steps"][0]["rc"] == 0
+
+
+@pytest.mark.parametrize("case", first_adds())
+def test_the_first_add_of_a_network_is_answered_as_whereabouts_does(case: dict[str, Any]) -> None:
+    add, expected = case["steps"][0]["step"], case["steps"][0]["result"]
+    text = json.dumps({"cniVersion": "0.3.1", "name": "mynet", "ipam": {"type": "whereabouts"} | add["ipam"]})
+    given = [
+        AssignedAddress(interface(ip_address(each.address), each.prefix_length))
+        for each in explain_assign(text).ranges
+    ]
+    answer = json.loads(render_result(parse_config(text).result(given), "0.3.1"))
+    if case["name"] in OTHER_ADDRESS_ON_PURPOSE:
+        expected["ips"][0]["address"] = OTHER_ADDRESS_ON_PURPOSE[case["name"]][0]
+    assert answer | {"dns": answer.get("dns", {})} == expected
