@@ -1,0 +1,54 @@
+"""The command line: one file per command, and the only place that puts programs together.
+
+A command is imported when it is used, so `podtide --help` costs no more than click itself.
+"""
+
+import sys
+
+import click
+
+from podtide import __version__
+from podtide.cli.lazy import LazyGroup
+from podtide.core.errors import FixError, PodtideError
+
+BAD_INPUT = 2
+FAILED = 1
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "crds": ("podtide.cli.crds:crds", "Print the CustomResourceDefinitions podtide needs."),
+        "explain": (
+            "podtide.cli.explain:explain",
+            "Show how podtide decides, with the numbers in the formula.",
+        ),
+    },
+)
+@click.version_option(__version__, prog_name="podtide")
+def podtide() -> None:
+    """Pod IP addresses for Kubernetes clusters whose subnets are scarce."""
+
+
+def main() -> None:
+    """Run the command; what goes wrong is one line on stderr: exit 2 when the input must change, 1 otherwise."""
+    try:
+        sys.exit(podtide.main(prog_name="podtide", standalone_mode=False))
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "podtide"
+        _fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
+    except click.ClickException as error:
+        _fail(error.format_message(), BAD_INPUT)
+    except click.Abort:
+        _fail("interrupted", FAILED)
+    except FixError as error:
+        _fail(str(error), BAD_INPUT)
+    except PodtideError as error:
+        _fail(str(error), FAILED)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has enough; say nothing more
+
+
+def _fail(words: str, status: int) -> None:
+    click.echo(f"podtide: {words}", err=True)
+    sys.exit(status)

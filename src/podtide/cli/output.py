@@ -1,0 +1,59 @@
+"""What the commands share: `-o text|json`, exact fractions as arguments, and JSON for programs."""
+
+import sys
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from podtide.core.exact import exact
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def output_option(command: Command) -> Command:
+    """`-o text` for people, `-o json` for programs; the command gets it as `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Text for people, JSON for programs.",
+    )(command)
+
+
+class FractionType(click.ParamType[Fraction]):
+    """A decimal or a fraction, kept exact."""
+
+    name = "fraction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        """Read it, and call it by its option's name when it is no number."""
+        del ctx
+        return exact(value, param.opts[0] if param else "value")
+
+
+FRACTION = FractionType()
+
+
+def show(output: str, document: Any, lines: Iterable[str]) -> None:
+    """Print the document or the lines, as asked."""
+    if output == "json":
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(document, enc_hook=_plain)).decode() + "\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def warn(words: Iterable[str]) -> None:
+    """Print what was tolerated, one line each, where it does not disturb a program that reads the answer."""
+    for line in words:
+        click.echo(f"podtide: warning: {line}", err=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

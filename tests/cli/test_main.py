@@ -1,0 +1,78 @@
+"""The command line as a whole: help, quick start, and no traceback for anybody."""
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+
+from cli.conftest import Run
+from podtide import __version__, cli
+from podtide.cli.explain import explain
+from podtide.cli.lazy import LazyGroup
+
+GROUPS = [cli.podtide, explain]
+
+
+def test_help_lists_the_commands(podtide: Run) -> None:
+    outcome = podtide("--help")
+    assert outcome.status == 0
+    assert "explain" in outcome.out
+
+
+def test_the_version_is_the_packages(podtide: Run) -> None:
+    assert podtide("--version").out == f"podtide, version {__version__}\n"
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
+def test_the_sentence_in_a_list_is_the_commands_own(group: click.Command) -> None:
+    assert isinstance(group, LazyGroup)
+    context = click.Context(group)
+    for name, (_, sentence) in group.lazy.items():
+        command = group.get_command(context, name)
+        assert command is not None
+        assert (command.help or "").startswith(sentence.removesuffix(".")), name
+
+
+def test_help_imports_no_more_than_it_shows() -> None:
+    """Start-up is quick because nothing of what commands need is imported: the cause is held, not the clock."""
+    code = "import sys; sys.argv = ['podtide', '--help']; from podtide.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    loaded = set(out.splitlines()[-1].split())
+    assert "podtide.cli" in loaded
+    assert not loaded & {
+        "msgspec",
+        "yaml",
+        "asyncio",
+        "aiohttp",
+        "structlog",
+        "sqlite3",
+        "rich",
+        "podtide.core.scaling",
+    }
+
+
+def test_python_dash_m_is_the_same_program() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "podtide", "explain", "request", "--demand", "-1"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "podtide: demand -1 is negative: it is a count of pods, 0 or more\n"
+
+
+def test_a_reader_that_has_enough_sees_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        run = subprocess.run(
+            [sys.executable, "-m", "podtide", "crds"],
+            check=False,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert run.stderr == ""
