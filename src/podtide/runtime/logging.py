@@ -1,0 +1,80 @@
+"""Logs: one JSON object per line for programs to read, plain lines on a terminal for people.
+
+A program makes one logger and hands it to its parts, which `bind` what they are about. Nothing is configured
+globally, so that two simulated programs in one process write to two places, each with its own time.
+`capture_standard_logging` is for the one thing that is global by nature: what libraries say through Python's
+`logging`.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import TextIO
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+from podtide.core.errors import InvalidInput
+from podtide.runtime.clock import Clock
+
+Logger = FilteringBoundLogger
+"""What parts of a program are handed. `log.info("granted", node="a", addresses=16)`."""
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def make_logger(stream: TextIO, clock: Clock, *, level: str = "info") -> Logger:
+    """A logger that writes to `stream`: for people if it is a terminal, else JSON.
+
+    Its timestamps are the clock's, so that a simulation logs the time it simulates.
+    """
+    if level.lower() not in LEVELS:
+        raise InvalidInput(f"log level {level!r} is unknown: give one of {', '.join(LEVELS)}")
+    logger: Logger = structlog.wrap_logger(
+        structlog.WriteLogger(stream),
+        processors=[_add_time(clock), structlog.processors.add_log_level, *_renderers(stream)],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+    ).bind()
+    return logger
+
+
+def capture_standard_logging(logger: Logger) -> None:
+    """From now on, what libraries log (warnings and worse) goes to `logger`. For a program's main, once."""
+    logging.basicConfig(level=logging.WARNING, handlers=[_Forwarder(logger)], force=True)
+    logging.captureWarnings(capture=True)
+
+
+class _Forwarder(logging.Handler):
+    """Hands standard log records to a structlog logger."""
+
+    def __init__(self, logger: Logger) -> None:
+        super().__init__()
+        self._logger = logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._logger.log(record.levelno, record.getMessage(), library=record.name, exc_info=record.exc_info)
+
+
+def _add_time(clock: Clock) -> Processor:
+    def add(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        moment = datetime.fromtimestamp(clock.wall(), UTC)
+        return {"at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"), **event}
+
+    return add
+
+
+def _renderers(stream: TextIO) -> list[Processor]:
+    if stream.isatty():
+        plain = structlog.dev.plain_traceback
+        return [structlog.dev.ConsoleRenderer(timestamp_key="at", exception_formatter=plain)]
+    return [structlog.processors.format_exc_info, _render_json]
+
+
+def _render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    """One line, whatever was logged: structs as objects, what has no JSON of its own by its text."""
+    try:
+        return msgspec.json.encode(event, enc_hook=str).decode()
+    except (TypeError, ValueError):
+        # Keys that are no text, or text that is no Unicode. A log line must not fail, nor be lost.
+        return json.dumps({name: repr(value) for name, value in event.items()})

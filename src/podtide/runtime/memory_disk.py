@@ -1,0 +1,123 @@
+"""A Disk in memory that can lose power: for simulations, and to prove what a journal survives.
+
+`crash` keeps what was synced and, of what was only appended, a beginning of random length, cut anywhere. Whoever had
+a log open or held a lock before the crash has them no longer: a program that goes on after its own crash gets an
+error instead of writing into its successor's files.
+"""
+
+from random import Random
+from types import TracebackType
+from typing import Self
+
+from podtide.runtime.disk import DiskFailed, DiskFull, Locked
+
+
+class _File:
+    """Content, and how much of it is durable."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = bytearray(content)
+        self.synced_bytes = len(content)
+
+
+class MemoryDisk:
+    """Files in a dict. While `full` is true nothing can be written."""
+
+    def __init__(self) -> None:
+        self.full = False
+        self.crashes = 0
+        self.locked: set[str] = set()
+        self._files: dict[str, _File] = {}
+
+    def lock(self, name: str) -> "_MemoryLock":
+        """Take the lock of this name until it is released, or until the crash."""
+        if name in self.locked:
+            raise Locked(f"cannot lock {name}: it is held already; release it first")
+        return _MemoryLock(self, name)
+
+    def read(self, name: str) -> bytes | None:
+        """The content, or None."""
+        file = self._files.get(name)
+        return None if file is None else bytes(file.content)
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Put a durable file there."""
+        self.check_space("write", name)
+        self._files[name] = _File(content)
+
+    def open_log(self, name: str, good_bytes: int) -> "_MemoryLog":
+        """Open for appending behind the first `good_bytes`."""
+        file = self._files.setdefault(name, _File(b""))
+        if len(file.content) < good_bytes:
+            raise DiskFailed(
+                f"cannot append to {name} at byte {good_bytes}: it has only {len(file.content)}, so it is not the "
+                "file that was read"
+            )
+        del file.content[good_bytes:]
+        file.synced_bytes = good_bytes
+        return _MemoryLog(self, name, file)
+
+    def crash(self, randomness: Random) -> None:
+        """Lose power, and come back."""
+        self.crashes += 1
+        self.locked.clear()
+        for file in self._files.values():
+            survives = randomness.randint(file.synced_bytes, len(file.content))
+            del file.content[survives:]
+            file.synced_bytes = survives
+
+    def check_space(self, action: str, name: str) -> None:
+        """Refuse to write while the disk is full."""
+        if self.full:
+            raise DiskFull(f"cannot {action} {name}: no space left; free some")
+
+
+class _MemoryLog:
+    """A file open at its end, in one life of the disk."""
+
+    def __init__(self, disk: MemoryDisk, name: str, file: _File) -> None:
+        self._disk = disk
+        self._name = name
+        self._file = file
+        self._life = disk.crashes
+        self._closed = False
+
+    def append(self, content: bytes) -> None:
+        self._check_usable()
+        self._disk.check_space("append to", self._name)
+        self._file.content += content
+
+    def sync(self) -> None:
+        self._check_usable()
+        self._file.synced_bytes = len(self._file.content)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _check_usable(self) -> None:
+        if self._closed or self._life != self._disk.crashes:
+            raise DiskFailed(
+                f"cannot write to {self._name}: this log was closed or has failed; open it again"
+            )
+
+
+class _MemoryLock:
+    """A name in the disk's set of locks, in one life of the disk."""
+
+    def __init__(self, disk: MemoryDisk, name: str) -> None:
+        self._disk = disk
+        self._name = name
+        self._life = disk.crashes
+        disk.locked.add(name)
+
+    def release(self) -> None:
+        if self._life == self._disk.crashes:
+            self._disk.locked.discard(self._name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()

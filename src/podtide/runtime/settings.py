@@ -1,0 +1,220 @@
+"""What a person may tune, in one table: the name, what is allowed, the default and what it is for.
+
+A setting called `shrink_delay` is the flag `--shrink-delay 30s` and the environment variable
+`PODTIDE_SHRINK_DELAY=30s`; a flag goes before the environment, and both before the default. In code it is
+`settings.shrink_delay_seconds`, a number with its unit in the name. Fractions are exact, because they decide how
+many addresses a node gets (see `podtide.core.exact`).
+
+Numbers that only make sense together are checked together, so a `Settings` that exists is one that can be run by.
+"""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
+
+from msgspec import Struct, structs
+
+from podtide.core.errors import InvalidInput
+from podtide.core.exact import exact, text
+from podtide.core.exhaustion import Thresholds
+from podtide.core.pacing import Pace
+from podtide.core.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
+from podtide.runtime.durations import format_duration, parse_duration
+
+
+class InvalidSetting(InvalidInput):
+    """A setting that does not exist, or with a value that it cannot have."""
+
+
+class _Kind(NamedTuple):
+    """How values of one type are written by people."""
+
+    noun: str
+    parse: Callable[[str], Any]
+    show: Callable[[Any], str]
+
+
+_KINDS = {
+    int: _Kind("a whole number", int, str),
+    Fraction: _Kind("a decimal or fraction such as 0.5 or 1/2", exact, text),
+    float: _Kind("a duration such as 30s or 100ms", parse_duration, format_duration),
+}
+
+
+class _About(NamedTuple):
+    """What is said of a setting beside its type: its purpose, and its bounds."""
+
+    purpose: str
+    at_least: int | None = None
+    more_than: int | None = None
+    less_than: int | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Every setting with its default."""
+
+    batch: Annotated[int, _About("addresses a node's pool grows and shrinks by", at_least=1)] = DEFAULT_BATCH
+    min_free: Annotated[Fraction, _About("part of a batch a node keeps free", at_least=0)] = DEFAULT_MIN_FREE
+    max_ips: Annotated[int, _About("most addresses a node may ask for", at_least=1)] = DEFAULT_MAX_IPS
+    lower_threshold: Annotated[
+        Fraction, _About("part of a subnet below which it is no longer exhausted", more_than=0, less_than=1)
+    ] = Thresholds().lower
+    upper_threshold: Annotated[
+        Fraction, _About("part of a subnet above which it is exhausted", more_than=0, less_than=1)
+    ] = Thresholds().upper
+    dwell_seconds: Annotated[
+        float, _About("least time between two changes of a subnet's batch", at_least=0)
+    ] = 30.0
+    gather_seconds: Annotated[
+        float, _About("how long a change of demand waits for more of them", at_least=0)
+    ] = Pace().gather_seconds
+    gather_at_most_seconds: Annotated[
+        float, _About("how long changes of demand are gathered when they keep coming", at_least=0)
+    ] = Pace().gather_at_most_seconds
+    shrink_delay_seconds: Annotated[
+        float, _About("how long demand must be lower before addresses are given back", at_least=0)
+    ] = Pace().shrink_delay_seconds
+    cooldown_seconds: Annotated[
+        float, _About("how long a released address rests before another pod gets it", at_least=0)
+    ] = 30.0
+    poll_seconds: Annotated[float, _About("how often a subnet's utilization is read", more_than=0)] = 5.0
+    add_wait_seconds: Annotated[
+        float, _About("how long an ADD waits for an address that is on its way", at_least=0)
+    ] = 10.0
+    contact_timeout_seconds: Annotated[
+        float, _About("how long a node without contact to the API still hands out addresses", more_than=0)
+    ] = 300.0
+    quarantine_seconds: Annotated[
+        float, _About("how long a removed node's addresses are kept from others", more_than=0)
+    ] = 360.0
+    leak_grace_seconds: Annotated[
+        float, _About("how long an address may be nobody's before it is collected", at_least=0)
+    ] = 300.0
+    leader_lease_seconds: Annotated[
+        float, _About("how long a silent leader is waited for before another takes over", more_than=0)
+    ] = 15.0
+    leader_renew_deadline_seconds: Annotated[
+        float, _About("how long a leader that cannot renew its Lease still leads", more_than=0)
+    ] = 10.0
+    leader_retry_seconds: Annotated[
+        float, _About("how often the leader renews its Lease and the others look at it", more_than=0)
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        for setting in SETTINGS:
+            setting.check(getattr(self, setting.field))
+        for smaller, relation, larger in _ORDERED:
+            low, high = getattr(self, smaller), getattr(self, larger)
+            if low > high or (low == high and relation == _LESS):
+                first, second = _BY_FIELD[smaller], _BY_FIELD[larger]
+                raise InvalidSetting(
+                    f"{first.name} {first.show(low)} is refused: "
+                    f"give {relation} {second.name}, which is {second.show(high)}"
+                )
+
+
+_LESS = "less than"
+_ORDERED = (
+    ("lower_threshold", _LESS, "upper_threshold"),
+    ("gather_seconds", "at most", "gather_at_most_seconds"),
+    # A node that lost contact hands out addresses until its timeout: they must rest for longer than that.
+    ("contact_timeout_seconds", _LESS, "quarantine_seconds"),
+    ("leader_retry_seconds", _LESS, "leader_renew_deadline_seconds"),
+    # A leader must have stopped before another may start.
+    ("leader_renew_deadline_seconds", _LESS, "leader_lease_seconds"),
+)
+
+
+class Setting(Struct, frozen=True):
+    """One row of the table, for whoever reads, shows or documents settings."""
+
+    field: str
+    default: int | float | Fraction
+    kind: _Kind
+    about: _About
+
+    @property
+    def name(self) -> str:
+        """What people call it: the field without its unit, because the value they give carries one."""
+        return self.field.removesuffix("_seconds")
+
+    @property
+    def flag(self) -> str:
+        """The command-line option."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return f"PODTIDE_{self.name.upper()}"
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, for errors and documentation."""
+        bounds = [
+            f"{words} {self.show(bound)}"
+            for words, bound in (
+                ("at least", self.about.at_least),
+                ("more than", self.about.more_than),
+                ("less than", self.about.less_than),
+            )
+            if bound is not None
+        ]
+        return f"{self.kind.noun}, {' and '.join(bounds)}"
+
+    def show(self, value: float | Fraction) -> str:
+        """A value as a person would write it."""
+        return self.kind.show(value)
+
+    def parse(self, given: str, source: str) -> int | float | Fraction:
+        """The value that a person wrote at `source`, a flag or a variable."""
+        try:
+            value: int | float | Fraction = self.kind.parse(given)
+        except ValueError:
+            raise InvalidSetting(f"{source}={given} is refused: give {self.allowed}") from None
+        self.check(value, f"{source}={given}")
+        return value
+
+    def check(self, value: float | Fraction, shown: str = "") -> None:
+        """Refuse a value out of bounds; `shown` is how the error quotes it."""
+        _purpose, at_least, more_than, less_than = self.about
+        if (
+            (at_least is not None and value < at_least)
+            or (more_than is not None and value <= more_than)
+            or (less_than is not None and value >= less_than)
+        ):
+            raise InvalidSetting(
+                f"{shown or f'{self.name} {self.show(value)}'} is refused: give {self.allowed}"
+            )
+
+
+def _read_table() -> tuple[Setting, ...]:
+    hints = get_type_hints(Settings, include_extras=True)
+    rows = []
+    for field in structs.fields(Settings):
+        kind, about = get_args(hints[field.name])
+        rows.append(Setting(field.name, field.default, _KINDS[kind], about))
+    return tuple(rows)
+
+
+SETTINGS = _read_table()
+_BY_FIELD = {setting.field: setting for setting in SETTINGS}
+
+
+def load_settings(environment: Mapping[str, str], flags: Mapping[str, str]) -> Settings:
+    """The settings as stated: `flags` (by name, `{"shrink_delay": "30s"}`) go before `environment`.
+
+    A flag that is no setting is refused. A variable that is none is let be: Kubernetes puts a variable for every
+    Service into each container, and those of a Service named podtide begin like ours.
+    """
+    names = [setting.name for setting in SETTINGS]
+    for name in flags:
+        if name not in names:
+            raise InvalidSetting(f"setting {name!r} does not exist: give one of {', '.join(names)}")
+    stated: dict[str, Any] = {}
+    for setting in SETTINGS:
+        if setting.name in flags:
+            stated[setting.field] = setting.parse(flags[setting.name], setting.flag)
+        elif setting.variable in environment:
+            stated[setting.field] = setting.parse(environment[setting.variable], setting.variable)
+    return Settings(**stated)

@@ -1,0 +1,103 @@
+"""The documentation does not lie: its examples are run, and what exists is in it."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from msgspec import Struct
+
+from podtide.cli import podtide
+from podtide.runtime.settings import SETTINGS, Setting
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def commands(command: click.Command, path: str = "podtide") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name, the groups among them."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, f"{path} {name}")
+
+
+COMMANDS = dict(commands(podtide))
+
+
+class Example(Struct, frozen=True):
+    """A command on a page, and what the page says it prints."""
+
+    command: str
+    output: str
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """The commands in the page's console blocks; what follows one, up to the next, is its output."""
+    for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL):
+        if not block.startswith("$ podtide explain"):
+            continue
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, output = re.split(r"(?<!\\)\n", part, maxsplit=1)
+            yield Example(command, output)
+
+
+@pytest.mark.parametrize(
+    "example", [example for page in PAGES for example in examples(page)], ids=lambda example: example.command
+)
+def test_an_example_prints_what_its_page_shows(example: Example) -> None:
+    beside_python = Path(sys.executable).parent
+    answer = subprocess.run(
+        ["/bin/bash", "-c", example.command],
+        env={**os.environ, "PATH": f"{beside_python}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        text=True,
+    )
+    assert answer.stdout == example.output
+
+
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path.startswith("podtide explain ")])
+def test_every_explanation_has_an_example(path: str) -> None:
+    assert [example for page in PAGES for example in examples(page) if example.command.startswith(path)]
+
+
+def documented_options(path: str) -> set[str]:
+    """The options in the table of a command's section of docs/cli.md."""
+    page = (ROOT / "docs" / "cli.md").read_text()
+    section = re.search(rf"^## {path}\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    assert section is not None, f"docs/cli.md has no section '## {path}'"
+    rows = re.findall(r"^\| (`-.*?) \|", section[1], flags=re.MULTILINE)
+    return {option for row in rows for option in re.findall(r"`(-[^ `]+)", row)}
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_option_of_a_command_is_documented_and_no_other(path: str) -> None:
+    offered = {
+        name
+        for parameter in COMMANDS[path].params
+        if isinstance(parameter, click.Option)
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert documented_options(path) == offered
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_every_setting_is_documented_with_its_default(setting: Setting) -> None:
+    row = f"| `{setting.name}` | {setting.show(setting.default)} | {setting.allowed} | {setting.about.purpose} |"
+    assert row in (ROOT / "docs" / "settings.md").read_text().splitlines()
+
+
+def test_no_setting_is_documented_that_does_not_exist() -> None:
+    documented = re.findall(
+        r"^\| `(\w+)` \|", (ROOT / "docs" / "settings.md").read_text(), flags=re.MULTILINE
+    )
+    assert documented == [setting.name for setting in SETTINGS]

@@ -1,0 +1,168 @@
+"""The workshop holds: what is documented exists, nothing names a registry, and set-up fails in words."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MANUALS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# Put together from pieces, because this file is searched too.
+REGISTRIES = tuple(
+    ".".join(pieces)
+    for pieces in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("crates", "io"),
+        ("proxy", "golang", "org"),
+    )
+)
+
+
+def files_of_the_repository() -> Iterator[Path]:
+    """Every file but those in directories that .gitignore names: a clone without git has these too."""
+    ignored = {line.rstrip("/") for line in (ROOT / ".gitignore").read_text().splitlines()} | {".git"}
+    for directory, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if name not in ignored and not name.endswith(".egg-info")]
+        yield from (Path(directory) / name for name in names if not name.startswith(".coverage"))
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+
+
+def test_no_file_names_a_package_registry() -> None:
+    found = [
+        f"{path.relative_to(ROOT)} names {registry}"
+        for path in files_of_the_repository()
+        for registry in REGISTRIES
+        if registry.encode() in path.read_bytes()
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "test-fast", "lint", "format", "bench", "coverage", "mutation", "lock"]
+)
+def test_make_help_lists_the_target(target: str) -> None:
+    listing = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S607 - the make of this machine
+    assert re.search(rf"^make {target} +\S", listing, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
+def test_every_make_target_a_manual_mentions_exists(manual: Path) -> None:
+    mentioned = re.findall(r"(?:^ {4}|`|\$ )make ([a-z][a-z-]*)", manual.read_text(), flags=re.MULTILINE)
+    assert set(mentioned) <= targets()
+
+
+def test_continuous_integration_lints_and_tests() -> None:
+    script = ROOT / ".ci" / "run"
+    commands = script.read_text().splitlines()
+    assert os.access(script, os.X_OK)
+    assert "set -euo pipefail" in commands
+    assert commands.index("make lint") < commands.index("make test")
+
+
+def test_every_locked_package_carries_hashes() -> None:
+    entries = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text())
+    assert entries
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_every_dependency_is_locked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    stated = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    stated += [requirement for group in project["dependency-groups"].values() for requirement in group]
+    locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)
+    assert {re.split(r"[^A-Za-z0-9-]", requirement)[0] for requirement in stated} <= set(locked), (
+        "run `make lock`"
+    )
+
+
+def test_an_unknown_part_of_the_benchmarks_is_refused_in_one_line() -> None:
+    answer = subprocess.run(
+        [sys.executable, "bench/run.py", "nonsense"], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert re.fullmatch(r"no benchmarks are called 'nonsense': ONLY is one of .*core.*\n", answer.stderr)
+
+
+class Machine:
+    """A machine for tools/set-up.sh: a bare copy of the repository, and commands of our own before the real ones."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        for name in ("tools/set-up.sh", "requirements.lock"):
+            copy = directory / name
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_bytes((ROOT / name).read_bytes())
+        self.commands = directory / "commands"
+        self.commands.mkdir()
+
+    def command(self, name: str, script: str) -> Path:
+        path = self.commands / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    def set_up(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["/bin/bash", self.directory / "tools" / "set-up.sh"],
+            env={"PATH": f"{self.commands}:/usr/bin:/bin", **environment},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Somebody who is not root, with a Python that cannot make virtual environments, as Debian ships it."""
+    machine = Machine(tmp_path)
+    machine.command("id", "echo 1000")
+    machine.command(
+        "python3",
+        'case "$2" in *base_executable*) echo "$0" ;; *ensurepip*) exit 1 ;; *) echo 3.11 ;; esac',
+    )
+    return machine
+
+
+def test_without_root_a_missing_package_is_named_and_set_up_stops(machine: Machine) -> None:
+    machine.command("apt-get", "echo apt-get was called; exit 1")
+    answer = machine.set_up()
+    assert answer.returncode == 1
+    assert answer.stdout == ""
+    assert answer.stderr == (
+        "set-up: missing on this machine: python3.11-venv. "
+        "Install it (Debian: sudo apt-get install python3.11-venv), then run make again.\n"
+    )
+    assert not (machine.directory / ".venv").exists()
+
+
+def test_root_gets_the_missing_package_installed(machine: Machine) -> None:
+    machine.command("id", "echo 0")
+    machine.command("apt-get", 'echo "apt-get $*"; [ "$1" = update ]')
+    answer = machine.set_up()
+    assert answer.stdout.splitlines() == [
+        "set-up: apt-get install python3.11-venv",
+        "apt-get update -qq",
+        "apt-get install -y -qq --no-install-recommends python3.11-venv",
+    ]
+
+
+def test_a_python_that_is_too_old_is_refused_by_name(machine: Machine) -> None:
+    old = machine.command("python2", "exit 1")
+    answer = machine.set_up(PYTHON=str(old))
+    assert answer.returncode == 1
+    assert (
+        answer.stderr
+        == f"set-up: {old} is no Python 3.11 or newer: name one with make PYTHON=/path/to/python3.11\n"
+    )
