@@ -8,7 +8,7 @@ Objects are the structs of `podtide.resources`; a kind is named by its struct: `
 Resource versions are opaque strings: hand them back, do not read them.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
@@ -72,7 +72,8 @@ class Change(StrEnum):
 class WatchEvent(Struct, Generic[R], frozen=True):
     """One event. `item` is None exactly for a bookmark; a DELETED carries the object's last state.
 
-    `resource_version` is where to resume: a watch from it misses nothing and repeats nothing.
+    `resource_version` is where to resume: a watch from it misses nothing and repeats nothing. It is the item's own, also
+    for a DELETED one.
     """
 
     change: Change
@@ -92,7 +93,12 @@ class Page(Struct, Generic[R], frozen=True):
 
 
 class Cluster(Protocol):
-    """A Kubernetes API as podtide uses it."""
+    """A Kubernetes API as podtide uses it.
+
+    A namespaced kind needs a namespace, except that `list` and `watch` take all when it is empty; a cluster-scoped kind
+    has none. Otherwise the request is Invalid. Whatever a caller does to an object it was given, the cluster does not
+    change by it (watchers may be given the same one, so treat it as a value).
+    """
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         """The object as it is now, or NotFound. A read sees every write that was answered before it began."""
@@ -108,11 +114,12 @@ class Cluster(Protocol):
         limit: int = 0,
         more: str = "",
     ) -> Page[R]:
-        """The objects of one namespace, or of all when it is empty, ordered by namespace and name.
+        """The objects of one namespace, or of all when it is empty, ordered by `namespace/name` as one text.
 
         `fields` and `labels` are selectors in Kubernetes' syntax, evaluated by the server; a field path the kind
-        does not offer is Invalid. With `limit`, at most that many items and a token for the rest; a token that
-        outlived the server's memory is Gone. A list without a token is as fresh as `get`.
+        does not offer is Invalid, and so is what is no selector. With `limit`, at most that many items and a token for
+        the rest, to be asked for with the same selectors; a token that outlived the server's memory is Gone, and what is
+        no token is Invalid. A list without a token is as fresh as `get`.
         """
         ...
 
@@ -124,37 +131,43 @@ class Cluster(Protocol):
         resource_version: str,
         fields: str = "",
         labels: str = "",
-    ) -> AsyncIterator[WatchEvent[R]]:
+    ) -> AsyncGenerator[WatchEvent[R], None]:
         """Every change after `resource_version`, in order, each once, as seen through the selectors.
 
-        An object that comes to match is ADDED, one that ceases to match is DELETED. Bookmarks come from time to
-        time, so that an idle watch can resume. The iterator ends when the server closes the watch (resume from the
-        last event's resource version), raises Gone when the version is too old, Unavailable when the connection
-        broke. Close it (`contextlib.aclosing`) to stop watching.
+        The version is that of a list, or of an earlier event of such a watch; what is none is Invalid. An object that
+        comes to match is ADDED, one that ceases to match is DELETED (and carries its state from when it last matched).
+        Bookmarks come from time to time, so that an idle watch can resume. The iterator ends when the server closes the
+        watch (resume from the last event's resource version), raises Gone when the version is too old (or ahead of the
+        server's own, as after a backup was put back), Unavailable when the connection broke. The server is asked when
+        the first event is awaited. Close the iterator (`contextlib.aclosing`) to stop watching.
         """
         ...
 
     async def create(self, item: R, *, manager: str) -> R:
         """Make the object; the answer carries uid, resourceVersion, generation 1 and creationTimestamp.
 
-        AlreadyExists when the name is taken. For a kind with a status subresource the status sent is ignored.
-        With `generate_name` and no name, the server makes one up.
+        (Generations are counted for pods and custom resources, not for Nodes, Leases and Events.) AlreadyExists when
+        the name is taken. An item that carries a resource version is Invalid, and so is one that its kind's schema does
+        not allow; a uid is ignored. For a kind with a status subresource the status sent is ignored, except that a
+        Node's is taken; a pod starts as Pending. With `generate_name` and no name, the server makes one up.
         """
         ...
 
     async def replace(self, item: R, *, manager: str) -> R:
         """Put this object in place of the one there. What `item.original` held and no struct names is kept.
 
-        With a resource version: Conflict unless it is the current one. With a uid: Conflict unless it is the same.
-        NotFound when there is none. A write that changes nothing answers the object unchanged, with its old
-        resource version, and no watch hears of it. `generation` grows by one when anything outside metadata and
-        status changed. For a kind with a status subresource the status sent is ignored. Taking away the last
-        finalizer of an object that is being deleted removes it.
+        With a resource version: Conflict unless it is the current one; without: Invalid for custom resources and Leases,
+        while Pods, Nodes and Events are overwritten as they are. With a uid: Conflict unless it is the same. NotFound
+        when there is none, except that a Lease or Event that carries no uid is created (and with one it is Conflict). A
+        write that changes nothing answers the object unchanged, with its old resource version, and no watch hears of it.
+        `generation` grows by one when anything outside metadata and status changed; for a custom resource without a
+        status subresource, status counts too. For a kind with a status subresource the status sent is ignored. Taking
+        away the last finalizer of an object that is being deleted removes it; adding one to such an object is Invalid.
         """
         ...
 
     async def replace_status(self, item: R, *, manager: str) -> R:
-        """Like `replace`, but only `status` is taken, and `generation` stays."""
+        """Like `replace`, but only `status` is taken, and `generation` stays. NotFound for a kind without that."""
         ...
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
@@ -162,8 +175,12 @@ class Cluster(Protocol):
 
         Fields the manager applied before and leaves out now are removed, unless another manager owns them too.
         Fields of others stay. Without `force`, a field another manager set to another value is Conflict; with it,
-        the field changes hands. An item that carries a uid is never created: Conflict when no object with that
-        uid is there. Without one, an absent object is created. Applying the same again changes nothing.
+        the field changes hands. Whoever creates or replaces owns what that changed, and is in this another manager
+        than who applies under the same name. Objects and maps are owned field by field, lists as a whole, unless the
+        kind's CRD makes one a map (conditions, by type). An item that carries a uid is never created: Conflict when no
+        object with that uid is there. Without one, an absent object is created. With a resource version: Conflict
+        unless it is the current one, if there is an object. For a kind with a status subresource the status is ignored.
+        Applying the same again changes nothing.
         """
         ...
 
@@ -172,7 +189,10 @@ class Cluster(Protocol):
     ) -> None:
         """Ask that the object go. NotFound when there is none; Conflict when uid or resource version differ.
 
-        With finalizers left it gets a deletionTimestamp (a MODIFIED event) and stays until the last is taken away;
-        otherwise it is gone at once (DELETED). What it owned, and nobody else does, is collected in the background.
+        With finalizers left it gets a deletionTimestamp (a MODIFIED event, and `generation` grows by one) and stays
+        until the last is taken away; otherwise it is gone at once (DELETED). Asking again changes nothing. A pod that
+        is bound to a node is only marked, too, until its phase is Succeeded or Failed: then a delete removes it. What
+        the object owned, and nobody else does, is collected in the background, and so is what names only owners that
+        never were; an owner that is gone is struck off where others are left.
         """
         ...

@@ -1,0 +1,88 @@
+"""Which objects are owned by something that is gone.
+
+An object with owners goes when the last of them is gone. Owners are known by uid: one that never was counts as gone, and
+so does one in another namespace, which no object may be owned by. Of several owners, those that are gone are struck off.
+"""
+
+from enum import Enum, auto
+
+from msgspec import Struct
+
+from podtide.cluster.embedded.records import Document, Record, Transition
+from podtide.cluster.embedded.table import Table
+
+
+class Fate(Enum):
+    """What is to happen to an object."""
+
+    STAYS = auto()
+    LOSES_OWNERS = auto()
+    GOES = auto()
+
+
+class Dependent(Struct, frozen=True):
+    """An object by its place, whatever version of it is there."""
+
+    table: Table
+    key: str
+
+    def __hash__(self) -> int:
+        return hash((id(self.table), self.key))
+
+    @property
+    def record(self) -> Record | None:
+        """The object as it is now."""
+        return self.table.records.get(self.key)
+
+
+class Dependents:
+    """Who is owned by whom, kept up to date write by write; `suspects` are those an owner of may be gone."""
+
+    def __init__(self) -> None:
+        self.suspects: dict[Dependent, None] = {}
+        self._alive: dict[str, str] = {}
+        self._owned_by: dict[str, dict[Dependent, None]] = {}
+
+    def note(self, table: Table, transition: Transition) -> None:
+        """Take a write into account."""
+        old, new = transition.old, transition.new
+        if new is None or old is None:
+            self._come_or_go(old, new)
+        before, after = old.owners if old else (), new.owners if new else ()
+        if before != after:
+            self._relate(Dependent(table, transition.key), before, after)
+
+    def fate(self, record: Record) -> Fate:
+        """What is to happen to this object."""
+        gone = sum(not self._is_alive(owner, record) for owner in record.owners)
+        if not gone:
+            return Fate.STAYS
+        return Fate.GOES if gone == len(record.owners) else Fate.LOSES_OWNERS
+
+    def without_gone_owners(self, record: Record) -> Document:
+        """The object with only those owners that are there."""
+        document = record.document()
+        references = document["metadata"]["ownerReferences"]
+        alive = [reference for reference in references if self._is_alive(reference["uid"], record)]
+        return {**document, "metadata": {**document["metadata"], "ownerReferences": alive}}
+
+    def _is_alive(self, owner: str, record: Record) -> bool:
+        return owner in self._alive and self._alive[owner] in {"", record.namespace}
+
+    def _come_or_go(self, old: Record | None, new: Record | None) -> None:
+        if new is not None:
+            self._alive[new.uid] = new.namespace
+        if old is not None:
+            del self._alive[old.uid]
+            self.suspects |= self._owned_by.get(old.uid, {})
+
+    def _relate(self, dependent: Dependent, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+        for owner in before:
+            owned = self._owned_by.get(owner, {})
+            owned.pop(dependent, None)
+            if not owned:
+                self._owned_by.pop(owner, None)
+        for owner in after:
+            self._owned_by.setdefault(owner, {})[dependent] = None
+        if after:
+            self.suspects[dependent] = None

@@ -1,0 +1,38 @@
+"""Where the kinds every cluster has behave unlike custom resources, as kube-apiserver 1.36 has it.
+
+Custom resources all behave alike, and so does whatever this table does not name.
+"""
+
+from msgspec import Struct
+
+from podtide.resources.base import Api
+
+
+class Habits(Struct, frozen=True, kw_only=True):
+    """How the API server treats a kind."""
+
+    counts_generations: bool = True
+    replace_needs_version: bool = True
+    """A replace without a resource version is refused, instead of overwriting whatever is there."""
+    replace_creates: bool = False
+    """A replace of an object that is not there makes it."""
+    keeps_first_status: bool = False
+    """A status sent with create is taken, though later only the status subresource takes one."""
+    first_phase: str = ""
+    """The status.phase the server gives a new object."""
+    waits_for_kubelet: bool = False
+    """Once it is bound to a node, and until it is finished, a delete only marks it: its kubelet ends it."""
+
+
+_CUSTOM_RESOURCE = Habits()
+_BUILT_IN = {
+    ("", "Pod"): Habits(replace_needs_version=False, first_phase="Pending", waits_for_kubelet=True),
+    ("", "Node"): Habits(counts_generations=False, replace_needs_version=False, keeps_first_status=True),
+    ("", "Event"): Habits(counts_generations=False, replace_needs_version=False, replace_creates=True),
+    ("coordination.k8s.io", "Lease"): Habits(counts_generations=False, replace_creates=True),
+}
+
+
+def habits_of(api: Api) -> Habits:
+    """How the API server treats this kind."""
+    return _BUILT_IN.get((api.group, api.kind), _CUSTOM_RESOURCE)

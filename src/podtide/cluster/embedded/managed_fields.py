@@ -1,0 +1,143 @@
+"""Who owns which field: the entries of `metadata.managedFields`, and how writes change them.
+
+There is one entry per manager, operation and subresource. Replacing (`Update`) takes over what it changed. Applying
+(`Apply`) owns exactly what it states: a field it states no longer goes away when nobody else owns it, a field that
+others own and that would get another value is a conflict, and a field stated alike by several is owned by all of them.
+The same name with another operation is another manager, as in Kubernetes.
+"""
+
+from typing import Any
+
+from msgspec import Struct
+
+from podtide.cluster.embedded.field_sets import FieldSet, add, copied, difference, shared, subtract
+from podtide.cluster.embedded.field_shapes import FieldShape, stated_fields
+from podtide.cluster.embedded.merging import Difference, compare, merge, without
+from podtide.cluster.port import Conflict
+
+Entry = dict[str, Any]
+_UPDATE, _APPLY = "Update", "Apply"
+
+
+class Writer(Struct, frozen=True):
+    """Who writes, to which part of the object, and when."""
+
+    manager: str
+    api_version: str
+    time: str
+    subresource: str = ""
+
+    def entry(self, operation: str, fields: FieldSet) -> Entry:
+        """The writer's entry."""
+        entry = {
+            "manager": self.manager,
+            "operation": operation,
+            "apiVersion": self.api_version,
+            "time": self.time,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        }
+        return entry | {"subresource": self.subresource} if self.subresource else entry
+
+    def owns(self, entry: Entry, operation: str) -> bool:
+        """Whether an entry is this writer's."""
+        return (entry["manager"], entry["operation"], entry.get("subresource", "")) == (
+            self.manager,
+            operation,
+            self.subresource,
+        )
+
+
+class Owned(Struct, frozen=True):
+    """What managers have a say in, and the entries that tell which of them in what."""
+
+    content: dict[str, Any]
+    entries: list[Entry]
+
+
+def after_create(content: dict[str, Any], shape: FieldShape, writer: Writer) -> Owned:
+    """A new object: its maker owns all of it."""
+    return after_update([], {}, content, shape, writer)
+
+
+def after_update(
+    entries: list[Entry], old: dict[str, Any], new: dict[str, Any], shape: FieldShape, writer: Writer
+) -> Owned:
+    """What comes of `writer` putting `new` in the place of `old`."""
+    happened = _compare(old, new, shape)
+    own = _own(entries, writer, _UPDATE)
+    others = _yielding(entries, own, happened)
+    fields = copied(own["fieldsV1"]) if own else {}
+    subtract(fields, happened.removed, with_all_below=True)
+    add(fields, happened.changed)
+    if own and own["fieldsV1"] == fields:
+        return Owned(new, _in_order([*others, own]))
+    return Owned(new, _in_order([*others, writer.entry(_UPDATE, fields)] if fields else others))
+
+
+def after_apply(  # noqa: PLR0913 - the present state, the wish, and how to settle differences
+    entries: list[Entry],
+    old: dict[str, Any],
+    applied: dict[str, Any],
+    shape: FieldShape,
+    writer: Writer,
+    *,
+    force: bool,
+) -> Owned:
+    """What comes of applying `applied` to `old`; Conflict when that takes a field from another against its value."""
+    own = _own(entries, writer, _APPLY)
+    stated = stated_fields(applied, shape)
+    kept = copied(stated)
+    for entry in entries:
+        if entry is not own:
+            add(kept, entry["fieldsV1"])
+    content = merge(old, applied, shape)
+    if own:
+        content = without(content, difference(own["fieldsV1"], kept), kept, shape)
+    happened = _compare(old, content, shape)
+    if not force:
+        _refuse_conflicts(entries, own, happened)
+    others = _yielding(entries, own, happened)
+    if own and content == old and own["fieldsV1"] == stated:
+        return Owned(content, _in_order([*others, own]))
+    return Owned(content, _in_order([*others, writer.entry(_APPLY, stated)] if stated else others))
+
+
+def _compare(old: dict[str, Any], new: dict[str, Any], shape: FieldShape) -> Difference:
+    # Every object has metadata: nobody owns that as such, only what is in it.
+    return compare({"metadata": {}, **old}, {"metadata": {}, **new}, shape)
+
+
+def _own(entries: list[Entry], writer: Writer, operation: str) -> Entry | None:
+    return next((entry for entry in entries if writer.owns(entry, operation)), None)
+
+
+def _yielding(entries: list[Entry], own: Entry | None, happened: Difference) -> list[Entry]:
+    """The other managers' entries, without the fields that were taken over or are gone."""
+    left = []
+    for entry in entries:
+        if entry is own:
+            continue
+        fields = copied(entry["fieldsV1"])
+        subtract(fields, happened.changed)
+        subtract(fields, happened.removed, with_all_below=True)
+        if fields:
+            left.append({**entry, "fieldsV1": fields})
+    return left
+
+
+def _refuse_conflicts(entries: list[Entry], own: Entry | None, happened: Difference) -> None:
+    taken = {
+        f"{field} of {entry['manager']!r} ({entry['operation']})"
+        for entry in entries
+        if entry is not own
+        for field in shared(entry["fieldsV1"], happened.changed)
+    }
+    if taken:
+        raise Conflict(
+            f"the apply would change {', '.join(sorted(taken))}: leave it out, state the same value, or apply with force"
+        )
+
+
+def _in_order(entries: list[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: (entry["operation"], entry["time"], entry["manager"]))

@@ -1,0 +1,108 @@
+"""The state of the embedded cluster: one table per kind, one counter of versions, and a file if there is one.
+
+A write is prepared, then committed. Committing first makes it lasting, then lets it be so in memory, then tells the
+watchers: when the file fails, nothing has happened; when anybody has heard of it, it is on the disk.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from podtide.cluster.embedded.collector import Dependents
+from podtide.cluster.embedded.persistence import FIRST_VERSION, ClusterFile, UnusableFile
+from podtide.cluster.embedded.records import Document, Record, Transition, stamped
+from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.watchers import Watcher
+from podtide.cluster.embedded.writing import deleted, rules_of
+from podtide.cluster.port import NotFound, Unavailable
+from podtide.resources.base import Api, Resource
+
+
+class Store:
+    """All objects. `version` is that of the last write."""
+
+    def __init__(self, kinds: Iterable[type[Resource]], history_size: int, file: Path | None) -> None:
+        self._file = ClusterFile(file) if file else None
+        self.version = self._file.version if self._file else FIRST_VERSION
+        self.tables = {_resource(kind.api): Table(kind, history_size, self.version) for kind in kinds}
+        self.dependents = Dependents()
+        self._closed = False
+        if self._file:
+            try:
+                self._load(self._file)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def table(self, kind: type[Resource]) -> Table:
+        """The objects of a kind."""
+        if self._closed:
+            raise Unavailable("this cluster is closed: open another")
+        api = kind.api
+        try:
+            return self.tables[_resource(api)]
+        except KeyError:
+            raise NotFound(
+                f"this cluster has no kind {api.kind} of {api.api_version}: give it that kind first"
+            ) from None
+
+    def prepare(self, table: Table, document: Document) -> Record:
+        """The record this document will be if it is committed next."""
+        return stamped(document, self.version + 1, table.read_fields(document))
+
+    def commit(self, table: Table, old: Record | None, new: Record | None) -> None:
+        """Let `new` (None: nothing) take the place of `old` (None: nothing)."""
+        transition = Transition(self.version + 1, old, new)
+        if self._file:
+            encoded = new.encoded if new else None
+            self._file.write(_resource(table.kind.api), transition.key, transition.version, encoded)
+        self.version = transition.version
+        self.dependents.note(table, transition)
+        table.take(transition)
+
+    def delete(self, table: Table, old: Record, now: float) -> None:
+        """Remove the object, or mark it for deletion where something keeps it."""
+        before = old.document()
+        after = deleted(before, rules_of(table.kind), now)
+        if after is None:
+            self.commit(table, old, None)
+        elif after is not before:
+            self.commit(table, old, self.prepare(table, after))
+
+    def forget_history(self) -> None:
+        """As if the history were full and all of it had been pushed out."""
+        for table in self.tables.values():
+            table.forget(self.version)
+
+    def watchers(self) -> Iterator[Watcher]:
+        """Every open watch."""
+        return (watcher for table in self.tables.values() for watcher in table.watchers)
+
+    def close_watches(self) -> None:
+        """End every watch."""
+        for watcher in self.watchers():
+            watcher.close()
+
+    def close(self) -> None:
+        """End every watch and let the file go."""
+        self._closed = True
+        self.close_watches()
+        if self._file:
+            self._file.close()
+
+    def _load(self, file: ClusterFile) -> None:
+        for resource, version, encoded in file.objects():
+            if resource not in self.tables:
+                raise UnusableFile(
+                    f"{file.path} holds {resource}, and this cluster has no such kind: use a newer podtide"
+                )
+            table = self.tables[resource]
+            document = msgspec.json.decode(encoded)
+            record = Record(document, encoded, version, table.read_fields(document))
+            table.load(record)
+            self.dependents.note(table, Transition(version, None, record))
+
+
+def _resource(api: Api) -> str:
+    return f"{api.plural}.{api.group}" if api.group else api.plural

@@ -1,0 +1,238 @@
+"""What a write makes of an object: the rules of the API server, as pure functions from document to document.
+
+Each takes the object as it is and what was asked, and returns the object as it will be, or raises why not. Nothing here
+stores anything; an unchanged result means that there is nothing to store.
+"""
+
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+from podtide.cluster.embedded.field_shapes import FieldShape, field_shape_of
+from podtide.cluster.embedded.habits import Habits, habits_of
+from podtide.cluster.embedded.managed_fields import (
+    Entry,
+    Owned,
+    Writer,
+    after_apply,
+    after_create,
+    after_update,
+)
+from podtide.cluster.embedded.naming import check_metadata
+from podtide.cluster.embedded.records import Document
+from podtide.cluster.port import Conflict, Invalid
+from podtide.resources.base import Api, Resource
+from podtide.resources.timestamps import to_time
+
+_SERVERS_OWN = frozenset(
+    (
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+        "selfLink",
+    )
+)
+_IDENTITY = frozenset(("name", "namespace"))
+_DEFAULT_GRACE_SECONDS = 30
+
+
+class Rules(Struct, frozen=True):
+    """What the API server goes by for one kind."""
+
+    api: Api
+    habits: Habits
+    shape: FieldShape
+
+    def describe(self, document: Document) -> str:
+        """`Pod default/web`."""
+        metadata = document["metadata"]
+        return describe(self.api, metadata.get("namespace", ""), metadata.get("name", ""))
+
+
+@cache
+def rules_of(kind: type[Resource]) -> Rules:
+    """The rules for a kind."""
+    return Rules(kind.api, habits_of(kind.api), field_shape_of(kind))
+
+
+def describe(api: Api, namespace: str, name: str) -> str:
+    """An object in a message for people."""
+    return f"{api.kind} {namespace}/{name}" if namespace else f"{api.kind} {name}"
+
+
+def created(document: Document, rules: Rules, writer: Writer, uid: str) -> Document:
+    """A new object."""
+    content = _content(document, rules)
+    if rules.habits.keeps_first_status and "status" in document:
+        content["status"] = document["status"]
+    return _born(document, after_create(content, rules.shape, writer), rules, writer, uid)
+
+
+def replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
+    """The object with `document` in its place."""
+    _check_replace(old, document, rules)
+    before, after = _content(old, rules), _content(document, rules)
+    if before == after:
+        return old
+    return _successor(old, after_update(_entries(old), before, after, rules.shape, writer), rules)
+
+
+def status_replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
+    """The object with the status of `document`."""
+    _check_replace(old, document, rules)
+    before, after = _status(old), _status(document)
+    if before == after:
+        return old
+    entries = after_update(_entries(old), before, after, rules.shape, writer).entries
+    kept = {name: value for name, value in old.items() if name != "status"}
+    return {**kept, "metadata": {**old["metadata"], "managedFields": entries}, **after}
+
+
+def first_applied(document: Document, rules: Rules, writer: Writer, uid: str) -> Document:
+    """A new object with all that `document` states."""
+    if "uid" in document["metadata"]:
+        raise Conflict(
+            f"{rules.describe(document)} is gone, and the apply was meant for that one: read again"
+        )
+    owned = after_apply([], {}, _content(document, rules), rules.shape, writer, force=False)
+    return _born(document, owned, rules, writer, uid)
+
+
+def applied(old: Document, document: Document, rules: Rules, writer: Writer, *, force: bool) -> Document:
+    """The object with all that `document` states."""
+    check_preconditions(old, rules, document["metadata"])
+    before, wish = _content(old, rules), _content(document, rules)
+    return _successor(old, after_apply(_entries(old), before, wish, rules.shape, writer, force=force), rules)
+
+
+def deleted(old: Document, rules: Rules, now: float) -> Document | None:
+    """The object marked for deletion, or None when nothing keeps it."""
+    metadata = old["metadata"]
+    grace = _grace_seconds(old, rules)
+    if not metadata.get("finalizers") and not grace:
+        return None
+    if "deletionTimestamp" in metadata and grace >= metadata["deletionGracePeriodSeconds"]:
+        return old
+    marked = {
+        **metadata,
+        "deletionTimestamp": to_time(now + grace),
+        "deletionGracePeriodSeconds": grace,
+    }
+    if "generation" in metadata and "deletionTimestamp" not in metadata:
+        marked["generation"] += 1
+    return {**old, "metadata": marked}
+
+
+def is_released(document: Document) -> bool:
+    """Whether the object is marked for deletion and nothing keeps it any more."""
+    metadata = document["metadata"]
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata["deletionGracePeriodSeconds"]
+    )
+
+
+def check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) -> None:
+    """Refuse a write that was meant for another object or another version of it."""
+    metadata = old["metadata"]
+    for field, what in (("uid", "uid"), ("resourceVersion", "resource version")):
+        if expected.get(field, metadata[field]) != metadata[field]:
+            raise Conflict(
+                f"{rules.describe(old)} has {what} {metadata[field]}, and the write was meant for {expected[field]}: "
+                "read it again and decide again"
+            )
+
+
+def _check_replace(old: Document, document: Document, rules: Rules) -> None:
+    check_preconditions(old, rules, document["metadata"])
+    if rules.habits.replace_needs_version and "resourceVersion" not in document["metadata"]:
+        raise Invalid(
+            f"{rules.describe(old)} can only be replaced by what carries its resource version: read it first"
+        )
+
+
+def _born(document: Document, owned: Owned, rules: Rules, writer: Writer, uid: str) -> Document:
+    check_metadata(rules.api.kind, document["metadata"])
+    metadata = _identity(document) | {"uid": uid, "creationTimestamp": writer.time}
+    if rules.habits.counts_generations:
+        metadata["generation"] = 1
+    born = _assembled(metadata, owned, rules)
+    if rules.habits.first_phase:
+        born["status"] = {"phase": rules.habits.first_phase}
+    return born
+
+
+def _successor(old: Document, owned: Owned, rules: Rules) -> Document:
+    """The object with new content, and with what is the server's alone to say."""
+    servers = {name: value for name, value in old["metadata"].items() if name in _SERVERS_OWN}
+    new = _assembled(_identity(old) | servers, owned, rules)
+    if rules.api.status_subresource and "status" in old:
+        new["status"] = old["status"]
+    _check_successor(old, new, rules)
+    if "generation" in servers and _meaning(old, rules) != _meaning(new, rules):
+        new["metadata"]["generation"] += 1
+    return new
+
+
+def _check_successor(old: Document, new: Document, rules: Rules) -> None:
+    check_metadata(rules.api.kind, new["metadata"])
+    if "deletionTimestamp" not in old["metadata"]:
+        return
+    added = set(new["metadata"].get("finalizers") or ()) - set(old["metadata"].get("finalizers") or ())
+    if added:
+        raise Invalid(
+            f"{rules.describe(old)} is being deleted: no finalizer can be added ({', '.join(sorted(added))})"
+        )
+
+
+def _content(document: Document, rules: Rules) -> Document:
+    """What a writer of the object has a say in: not its identity, nor what only the server or the status endpoint sets."""
+    aside = {"apiVersion", "kind", "metadata"} | ({"status"} if rules.api.status_subresource else set())
+    content = {name: value for name, value in document.items() if name not in aside}
+    metadata = {
+        name: value
+        for name, value in document["metadata"].items()
+        if name not in _SERVERS_OWN and name not in _IDENTITY
+    }
+    return content | {"metadata": metadata} if metadata else content
+
+
+def _status(document: Document) -> Document:
+    return {"status": document["status"]} if "status" in document else {}
+
+
+def _meaning(document: Document, rules: Rules) -> Document:
+    """What `generation` counts the changes of."""
+    return {name: value for name, value in _content(document, rules).items() if name != "metadata"}
+
+
+def _identity(document: Document) -> dict[str, Any]:
+    return {name: value for name, value in document["metadata"].items() if name in _IDENTITY}
+
+
+def _assembled(servers: dict[str, Any], owned: Owned, rules: Rules) -> Document:
+    """The whole document, of the metadata only the server sets and what managers own."""
+    metadata = servers | owned.content.get("metadata", {}) | {"managedFields": owned.entries}
+    head = {"apiVersion": rules.api.api_version, "kind": rules.api.kind, "metadata": metadata}
+    return head | {name: value for name, value in owned.content.items() if name != "metadata"}
+
+
+def _entries(document: Document) -> list[Entry]:
+    entries: list[Entry] = document["metadata"].get("managedFields") or []
+    return entries
+
+
+def _grace_seconds(document: Document, rules: Rules) -> int:
+    """How long a delete leaves the object to its kubelet."""
+    spec = document.get("spec") or {}
+    finished = (document.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    if not rules.habits.waits_for_kubelet or not spec.get("nodeName") or finished:
+        return 0
+    grace: int = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
+    return grace
