@@ -104,3 +104,11 @@ def test_numbers_no_subnet_has_are_refused(reserved: int, capacity: int, words: 
 def test_a_subnet_of_one_address_can_be_judged() -> None:
     assert judge_exhaustion(exhausted=False, reserved=1, capacity=1, thresholds=USUAL).exhausted
     assert not judge_exhaustion(exhausted=True, reserved=0, capacity=1, thresholds=USUAL).exhausted
+
+
+def test_an_answer_is_a_value() -> None:
+    answers = {
+        judge_exhaustion(exhausted=False, reserved=reserved, capacity=9, thresholds=Thresholds())
+        for reserved in (1, 1, 2)
+    }
+    assert len(answers) == 2

@@ -4,6 +4,9 @@ import pytest
 
 from podtide.core.errors import InvalidScaler
 from podtide.core.scaler import (
+    EXHAUSTED_BATCH,
+    EXHAUSTED_BUFFER,
+    STARVED_BUFFER,
     NodeScaler,
     Scaler,
     SubnetScaler,
@@ -89,3 +92,23 @@ def test_thresholds_in_percent_are_one_batch_apart() -> None:
         InvalidScaler, match=r"149 is less than requestThresholdPercent 50 \+ 100.*set it to 150 or more"
     ):
         release_percent(50, 149)
+
+
+def test_what_is_kept_when_exhausted_and_when_starved() -> None:
+    assert (EXHAUSTED_BATCH, EXHAUSTED_BUFFER, STARVED_BUFFER) == (1, Fraction(1), Fraction(0))
+
+
+def test_parameters_are_values() -> None:
+    assert (
+        len(
+            {
+                Scaler(),
+                Scaler(),
+                NodeScaler(),
+                NodeScaler(),
+                SubnetScaler(1, Fraction(1)),
+                SubnetScaler(1, Fraction(1)),
+            }
+        )
+        == 3
+    )

@@ -167,6 +167,22 @@ def test_a_decision_shows_the_formula_with_its_numbers() -> None:
     )
 
 
+def test_a_decision_for_no_pods_and_for_too_many_explains_itself_too() -> None:
+    assert str(decide_request(0, EXHAUSTED, 1)) == "request 1 = demand 0 + 1 kept free; demand 0, 1 free"
+    assert decide_request(0, STARVED).steps() == (
+        "aligned = B·⌈mf + U/B⌉ = 1·⌈0 + 0/1⌉ = 0",
+        "request = min(max, max(aligned - P, U + 0)) = min(250, max(0 - 0, 0 + 0)) = 0",
+        "free    = request - U = 0 - 0 = 0",
+        "thresholds: m = mf·B = 0, M = (mf + 1)·B = 1",
+    )
+    assert decide_request(300, USUAL).steps()[2] == "free    = request - U = 250 - 300 = -50"
+
+
+def test_a_decision_is_a_value() -> None:
+    decisions = {decide_request(25, USUAL, 1), decide_request(25, USUAL, 1), decide_request(25, USUAL)}
+    assert len(decisions) == 2
+
+
 CNS_TARGETS = Path(__file__).parents[3] / "shared" / "cases" / "cns_targets.json"
 
 
