@@ -95,7 +95,7 @@ def test_thresholds_in_percent_are_one_batch_apart() -> None:
 
 
 def test_what_is_kept_when_exhausted_and_when_starved() -> None:
-    assert (EXHAUSTED_BATCH, EXHAUSTED_BUFFER, STARVED_BUFFER) == (1, Fraction(1), Fraction(0))
+    assert (1, Fraction(1), Fraction(0)) == (EXHAUSTED_BATCH, EXHAUSTED_BUFFER, STARVED_BUFFER)
 
 
 def test_parameters_are_values() -> None:

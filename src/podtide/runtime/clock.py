@@ -21,12 +21,16 @@ class Clock(Protocol):
         ...
 
 
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Linux's plain monotonic clock stands still while the machine sleeps: a leader that wakes up would think it leads."""
+
+
 class SystemClock:
     """The machine's clock."""
 
     def monotonic(self) -> float:
-        """Seconds of the machine's monotonic clock."""
-        return time.monotonic()
+        """Seconds since the machine started, those it slept included."""
+        return time.clock_gettime(_SINCE_BOOT)
 
     def wall(self) -> float:
         """Seconds of the machine's wall clock."""

@@ -1,0 +1,171 @@
+"""A local copy of some objects of the cluster, kept up to date, that tells its handlers of every change.
+
+It lists once, then watches from there. Whatever breaks, it goes on where it was:
+
+    the watch ended          resume from the last event or bookmark, at once; nothing is listed again
+    Unavailable, Throttled   wait (see `backoff`), then resume
+    Gone                     list anew, and tell handlers the difference to what they were told before
+    Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind
+    Invalid                  raised: a selector of ours that no server will ever accept
+
+Events are taken in order and a list is as fresh as a read, so the copy never goes back in time.
+"""
+
+import asyncio
+from contextlib import aclosing
+from random import Random
+from typing import Generic, NoReturn
+
+from msgspec import Struct
+
+from podtide.cluster.backoff import Backoff, FailureStreak
+from podtide.cluster.object_cache import Handler, ObjectCache
+from podtide.cluster.port import Change, Cluster, ClusterError, Gone, Invalid, Page, R, WatchEvent
+from podtide.resources.base import Key
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+_PAGE_ITEMS = 500
+_ALL_IN_ONE = 0
+_CALM_SECONDS = 10.0
+"""A watch that lasted this long was a good one: what comes next is no part of an earlier streak of failures."""
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """Which objects of a kind: a namespace (all, when empty), and selectors the server evaluates."""
+
+    namespace: str = ""
+    fields: str = ""
+    labels: str = ""
+
+
+EVERYTHING = Scope()
+
+
+class Informer(Generic[R]):
+    """The objects of one kind and scope. `run` keeps the copy up to date; reads never leave the process."""
+
+    def __init__(  # noqa: PLR0913 - what to copy from where, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        kind: type[R],
+        scope: Scope = EVERYTHING,
+        *,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self.synced = asyncio.Event()
+        """Set once handlers were told of everything that was there. Before that, absence means nothing."""
+        self.relists = 0
+        self.resumed_watches = 0
+        self._cluster = cluster
+        self._kind = kind
+        self._scope = scope
+        self._log = log.bind(kind=kind.api.kind)
+        self._cache = ObjectCache[R](self._log)
+        self._failures = FailureStreak(Backoff(), clock, randomness, calm_seconds=_CALM_SECONDS)
+        self._complaint = ""
+        self._resume_from = ""
+        """The version that the copy shows; empty when the next step is to list."""
+
+    @property
+    def handler_failures(self) -> int:
+        """How often a handler raised."""
+        return self._cache.handler_failures
+
+    def get(self, key: Key) -> R | None:
+        """The object as last heard of, or None."""
+        return self._cache.get(key)
+
+    def items(self) -> list[R]:
+        """All objects as last heard of."""
+        return self._cache.items()
+
+    def add_handler(self, handler: Handler[R]) -> None:
+        """Tell this handler of every change (see `object_cache`)."""
+        self._cache.add_handler(handler)
+
+    async def run(self) -> NoReturn:
+        """Keep the copy up to date until cancelled."""
+        while True:
+            delay_seconds = await self._follow_until_it_breaks()
+            await asyncio.sleep(delay_seconds)
+
+    async def _follow_until_it_breaks(self) -> float:
+        """List if need be, then watch. Answers how long to wait before going on."""
+        try:
+            if not self._resume_from:
+                await self._list()
+            await self._watch()
+        except Invalid:
+            raise
+        except Gone as error:
+            self._log.info("listing anew", reason=str(error))
+            self._resume_from = ""
+            self.relists += 1
+            return self._delay_unless_calm(error)
+        except ClusterError as error:
+            self._complain(error)
+            return self._failures.delay_seconds(error)
+        self.resumed_watches += 1
+        return self._delay_unless_calm()
+
+    def _delay_unless_calm(self, error: ClusterError | None = None) -> float:
+        """Watches end and versions expire in the best of clusters. Only when they do so all the time, wait."""
+        was_calm = self._failures.is_over
+        delay = self._failures.delay_seconds(error)
+        return 0.0 if was_calm else delay
+
+    def _complain(self, error: ClusterError) -> None:
+        """Say it once, however long it lasts."""
+        if str(error) != self._complaint:
+            self._complaint = str(error)
+            self._log.warning("cannot follow the cluster; will go on trying", error=str(error))
+
+    async def _list(self) -> None:
+        try:
+            items, version = await self._read_pages(_PAGE_ITEMS)
+        except Gone:
+            # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
+            items, version = await self._read_pages(_ALL_IN_ONE)
+        self._cache.replace_all(items)
+        self._resume_from = version
+        self._complaint = ""
+        self.synced.set()
+
+    async def _read_pages(self, limit: int) -> tuple[list[R], str]:
+        page = await self._read_page(limit)
+        items = list(page.items)
+        while page.more:
+            page = await self._read_page(limit, page.more)
+            items += page.items
+        return items, page.resource_version
+
+    async def _read_page(self, limit: int, more: str = "") -> Page[R]:
+        scope = self._scope
+        return await self._cluster.list(
+            self._kind, scope.namespace, fields=scope.fields, labels=scope.labels, limit=limit, more=more
+        )
+
+    async def _watch(self) -> None:
+        scope = self._scope
+        events = self._cluster.watch(
+            self._kind,
+            scope.namespace,
+            resource_version=self._resume_from,
+            fields=scope.fields,
+            labels=scope.labels,
+        )
+        async with aclosing(events):
+            async for event in events:
+                self._take(event)
+                self._complaint = ""
+
+    def _take(self, event: WatchEvent[R]) -> None:
+        if event.item is not None:
+            if event.change is Change.DELETED:
+                self._cache.remove(event.item.key)
+            else:
+                self._cache.put(event.item)
+        self._resume_from = event.resource_version

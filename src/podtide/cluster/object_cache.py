@@ -1,0 +1,90 @@
+"""The objects an informer knows of, and the handlers it tells when they change.
+
+Handlers are told in order, each object's `new` being its next `old`. An object that was deleted and made again under
+its name is another object (another uid): handlers are told of a deletion and an addition, also when both happened
+while nobody was watching.
+
+Handlers are plain functions that run between two events: they note a key in a queue and return. One that raises is
+logged and counted, and everybody else is still told; only a broken invariant (StopError) goes to the caller.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Generic
+
+from podtide.cluster.port import R
+from podtide.core.errors import StopError
+from podtide.resources.base import Key
+from podtide.runtime.logging import Logger
+
+Handler = Callable[[R | None, R | None], None]
+"""Called with (old, new): old is None for an object that is new, new is None for one that is gone."""
+
+
+class ObjectCache(Generic[R]):
+    """Objects by key. It is changed first and handlers are told then, so that they read what they are told of."""
+
+    def __init__(self, log: Logger) -> None:
+        self.handler_failures = 0
+        self._log = log
+        self._items: dict[Key, R] = {}
+        self._handlers: list[Handler[R]] = []
+
+    def get(self, key: Key) -> R | None:
+        """The object, or None."""
+        return self._items.get(key)
+
+    def items(self) -> list[R]:
+        """All objects."""
+        return list(self._items.values())
+
+    def add_handler(self, handler: Handler[R]) -> None:
+        """Tell this handler from now on, and first of what is there already."""
+        self._handlers.append(handler)
+        for item in self.items():
+            self._tell(handler, None, item)
+
+    def replace_all(self, items: Iterable[R]) -> None:
+        """These are all there are now: what went is told first, then what came or changed."""
+        before, self._items = self._items, {item.key: item for item in items}
+        for key, old in before.items():
+            if key not in self._items:
+                self._tell_all(old, None)
+        for key, new in self._items.items():
+            self._tell_difference(before.get(key), new)
+
+    def put(self, new: R) -> None:
+        """The object is now like this."""
+        old = self._items.get(new.key)
+        self._items[new.key] = new
+        self._tell_difference(old, new)
+
+    def remove(self, key: Key) -> None:
+        """The object is gone."""
+        old = self._items.pop(key, None)
+        if old is not None:
+            self._tell_all(old, None)
+
+    def _tell_difference(self, old: R | None, new: R) -> None:
+        if old is None:
+            self._tell_all(None, new)
+        elif old.metadata.uid != new.metadata.uid:
+            self._tell_all(old, None)
+            self._tell_all(None, new)
+        elif old.metadata.resource_version != new.metadata.resource_version:
+            self._tell_all(old, new)
+
+    def _tell_all(self, old: R | None, new: R | None) -> None:
+        for handler in tuple(self._handlers):
+            self._tell(handler, old, new)
+
+    def _tell(self, handler: Handler[R], old: R | None, new: R | None) -> None:
+        try:
+            handler(old, new)
+        except StopError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a handler does, the others must be told
+            self.handler_failures += 1
+            known = new or old
+            self._log.exception(
+                "a handler failed", key=str(known.key) if known else "", handler=repr(handler)
+            )

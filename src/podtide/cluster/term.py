@@ -1,0 +1,46 @@
+"""A term of leadership, as the leader's own work sees it."""
+
+from math import inf
+
+from podtide.core.errors import RetryError
+from podtide.runtime.clock import Clock
+
+
+class TermOver(RetryError):
+    """The term ended before this could be done. The next leader will do it."""
+
+
+class Term:
+    """Fencing by time: ask `check` before every write that only a leader may make.
+
+    `number` grows with every change of leader; a store that remembers the highest it saw can refuse lower ones.
+    """
+
+    def __init__(self, number: int, valid_until: float, clock: Clock) -> None:
+        self.number = number
+        self._valid_until = valid_until
+        self._clock = clock
+
+    @property
+    def remaining_seconds(self) -> float:
+        """How long the term lasts unless it is renewed; 0 when it is over."""
+        return max(0.0, self._valid_until - self._clock.monotonic())
+
+    @property
+    def valid(self) -> bool:
+        """Whether we lead. Once false, it stays so."""
+        return self.remaining_seconds > 0
+
+    def check(self) -> None:
+        """Raise TermOver if we lead no longer."""
+        if not self.valid:
+            raise TermOver(f"term {self.number} is over: leave this to the next leader")
+
+    def renew(self, valid_until: float) -> None:
+        """Last longer. A term that is over stays over: its work has been told to stop."""
+        if self.valid:
+            self._valid_until = max(self._valid_until, valid_until)
+
+    def end(self) -> None:
+        """Be over now."""
+        self._valid_until = -inf

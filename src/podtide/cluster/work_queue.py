@@ -1,0 +1,89 @@
+"""A queue of keys to look at, in which a key stands once however often it was added.
+
+Reconciling is level-triggered: what matters is that a key is looked at after its last change, not how many changes
+there were. So adding a key that waits already does nothing. A key that is being worked on is never handed to a second
+worker: added meanwhile, it is handed out once more when the first is done. That is why work on one network or node
+needs no lock.
+
+An idle queue does nothing: no timer runs unless a key asked for one.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class WorkQueue(Generic[K]):
+    """Keys, first come first served. To be used on one event loop."""
+
+    def __init__(self) -> None:
+        self._ready: deque[K] = deque()
+        self._due: set[K] = set()
+        """What must be looked at: the ready ones, and those to be handed out again after their present worker."""
+        self._taken: set[K] = set()
+        self._alarms: dict[K, asyncio.TimerHandle] = {}
+        self._changed = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def depth(self) -> int:
+        """Keys that could be worked on now and are not."""
+        return len(self._ready)
+
+    def add(self, key: K) -> None:
+        """Have the key looked at as soon as a worker is free. After `stop`, nothing is added."""
+        if self._stopping or key in self._due:
+            return
+        self._due.add(key)
+        if key not in self._taken:
+            self._make_ready(key)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Have the key looked at in `seconds` from now. Of several times for one key, the earliest counts."""
+        if self._stopping:
+            return
+        loop = asyncio.get_running_loop()
+        due_at = loop.time() + seconds
+        alarm = self._alarms.get(key)
+        if alarm is not None:
+            if alarm.when() <= due_at:
+                return
+            alarm.cancel()
+        self._alarms[key] = loop.call_at(due_at, self._ring, key)
+
+    async def take(self) -> K | None:
+        """The next key, when there is one; None when the queue was stopped and is empty. `done` must follow."""
+        while not self._ready:
+            if self._stopping:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+        key = self._ready.popleft()
+        self._due.discard(key)
+        self._taken.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        """The work on a taken key is over, for better or worse."""
+        self._taken.discard(key)
+        if key in self._due:
+            self._make_ready(key)
+
+    def stop(self) -> None:
+        """Add nothing more: alarms are dropped, what is ready is still handed out, then `take` answers None."""
+        self._stopping = True
+        for alarm in self._alarms.values():
+            alarm.cancel()
+        self._alarms.clear()
+        self._changed.set()
+
+    def _ring(self, key: K) -> None:
+        del self._alarms[key]
+        self.add(key)
+
+    def _make_ready(self, key: K) -> None:
+        self._ready.append(key)
+        self._changed.set()

@@ -1,0 +1,426 @@
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from cluster.faulty_cluster import CloseWatch, Faults, FaultyCluster, Script
+from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.informer import Informer, Scope
+from podtide.cluster.port import ClusterError, Forbidden, Gone, Invalid, NotFound, Throttled, Unavailable
+from podtide.core.errors import StopError
+from podtide.resources.base import Key, ObjectMeta
+from podtide.resources.lease import Lease
+from podtide.resources.node import Node
+from podtide.resources.pod import Pod, PodSpec
+from podtide.runtime import virtual_time
+from podtide.runtime.clock import LoopClock
+from podtide.runtime.logging import make_logger
+from podtide.runtime.randomness import seeded_randomness
+
+Told = tuple[Lease | None, Lease | None]
+
+
+def lease(name: str) -> Lease:
+    return Lease(metadata=ObjectMeta(name=name, namespace="default"))
+
+
+def key(name: str) -> Key:
+    return Key("default", name)
+
+
+class Bench:
+    """An informer of Leases on an embedded cluster, with faults in between and one handler that remembers."""
+
+    def __init__(
+        self, faults: Faults | None = None, limits: Limits | None = None, scope: Scope | None = None
+    ) -> None:
+        self.clock = LoopClock()
+        self.server = EmbeddedCluster(
+            clock=self.clock, randomness=seeded_randomness(1), limits=limits or Limits(bookmark_seconds=60.0)
+        )
+        self.cluster = FaultyCluster(self.server, faults or Script())
+        self.lines = io.StringIO()
+        self.informer = Informer(
+            self.cluster,
+            Lease,
+            scope or Scope(namespace="default"),
+            clock=self.clock,
+            randomness=seeded_randomness(2),
+            log=make_logger(self.lines, self.clock),
+        )
+        self.told: list[Told] = []
+        self.informer.add_handler(lambda old, new: self.told.append((old, new)))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The informer runs and is synced."""
+        task = asyncio.create_task(self.informer.run())
+        await self.informer.synced.wait()
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def create(self, name: str) -> Lease:
+        return await self.server.create(lease(name), manager="test")
+
+    async def change(self, name: str, holder: str) -> Lease:
+        there = await self.server.get(Lease, name, "default")
+        spec = structs.replace(there.spec, holder_identity=holder)
+        return await self.server.replace(structs.replace(there, spec=spec), manager="test")
+
+    async def delete(self, name: str) -> None:
+        await self.server.delete(Lease, name, "default")
+
+    def log(self, level: str) -> list[dict[str, Any]]:
+        records = [json.loads(line) for line in self.lines.getvalue().splitlines()]
+        return [record for record in records if record["level"] == level]
+
+
+def names(told: list[Told]) -> list[tuple[str | None, str | None]]:
+    return [(old.metadata.name if old else None, new.metadata.name if new else None) for old, new in told]
+
+
+async def test_it_is_synced_when_handlers_were_told_of_everything_there_was() -> None:
+    bench = Bench()
+    await bench.create("a")
+    await bench.create("b")
+    assert not bench.informer.synced.is_set()
+    async with bench.running():
+        assert names(bench.told) == [(None, "a"), (None, "b")]
+        assert [item.metadata.name for item in bench.informer.items()] == ["a", "b"]
+
+
+async def test_handlers_are_told_of_changes_in_order_with_old_and_new() -> None:
+    bench = Bench()
+    async with bench.running():
+        made = await bench.create("a")
+        changed = await bench.change("a", "me")
+        await bench.delete("a")
+        await asyncio.sleep(1)
+    assert bench.told == [(None, made), (made, changed), (changed, None)]
+    assert bench.informer.items() == []
+
+
+async def test_reads_come_from_the_copy_and_make_no_call() -> None:
+    bench = Bench()
+    made = await bench.create("a")
+    async with bench.running():
+        calls = bench.cluster.calls.total()
+        assert bench.informer.get(key("a")) == made
+        assert bench.informer.get(key("b")) is None
+        assert bench.cluster.calls.total() == calls
+
+
+async def test_a_handler_reads_what_it_is_told_of() -> None:
+    bench = Bench()
+    read: list[Lease | None] = []
+    bench.informer.add_handler(lambda _old, new: read.append(bench.informer.get(new.key) if new else None))
+    made = await bench.create("a")
+    async with bench.running():
+        await bench.delete("a")
+        await asyncio.sleep(1)
+    assert read == [made, None]
+
+
+async def test_a_long_list_is_read_in_pages_and_told_once_it_is_whole() -> None:
+    bench = Bench()
+    for number in range(1001):
+        await bench.create(f"lease-{number:04}")
+    async with bench.running():
+        assert bench.cluster.calls["list"] == 3
+        assert len(bench.told) == len(bench.informer.items()) == 1001
+
+
+async def test_only_what_is_in_scope_is_copied() -> None:
+    bench = Bench()
+    for name, node in (("a", "node-1"), ("b", "node-2")):
+        pod = Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=PodSpec(node_name=node))
+        await bench.server.create(pod, manager="test")
+    informer = Informer(
+        bench.cluster,
+        Pod,
+        Scope(fields="spec.nodeName=node-1"),
+        clock=bench.clock,
+        randomness=seeded_randomness(2),
+        log=make_logger(bench.lines, bench.clock),
+    )
+    running = asyncio.create_task(informer.run())
+    await informer.synced.wait()
+    assert [pod.metadata.name for pod in informer.items()] == ["a"]
+    running.cancel()
+
+
+async def test_a_watch_that_ends_is_resumed_at_once_and_nothing_is_listed_again() -> None:
+    bench = Bench()
+    async with bench.running():
+        for number in range(5):
+            await asyncio.sleep(300)
+            bench.server.close_watches()
+            await bench.create(f"made-meanwhile-{number}")
+            await asyncio.sleep(0.001)
+            assert len(bench.told) == number + 1
+        assert bench.cluster.calls["list"] == 1
+        assert bench.informer.resumed_watches == 5
+        assert bench.informer.relists == 0
+
+
+async def test_bookmarks_move_the_point_to_resume_from() -> None:
+    bench = Bench()
+    async with bench.running():
+        for number in range(10):
+            await bench.server.create(Node(metadata=ObjectMeta(name=f"node-{number}")), manager="test")
+        await asyncio.sleep(100)
+        bench.server.expire_history()
+        bench.server.close_watches()
+        await asyncio.sleep(100)
+        first, resumed = bench.cluster.watched_from
+        assert first != resumed
+        assert bench.informer.relists == 0
+
+
+async def test_a_broken_connection_is_resumed_after_a_wait_without_missing_anything() -> None:
+    bench = Bench(
+        Script(event=[None, Unavailable("connection reset")], watch=[None, Unavailable("no route")])
+    )
+    async with bench.running():
+        for name in ("a", "b", "c"):
+            await bench.create(name)
+        await asyncio.sleep(30)
+    assert names(bench.told) == [(None, "a"), (None, "b"), (None, "c")]
+    assert bench.cluster.calls["list"] == 1
+    assert bench.cluster.calls["watch"] == 3
+
+
+async def test_after_gone_handlers_are_told_the_difference() -> None:
+    seconds_to_reconnect = 5.0
+    bench = Bench(Script(watch=[None, seconds_to_reconnect]))
+    for name in ("goes", "stays", "changes", "is-remade"):
+        await bench.create(name)
+    async with bench.running():
+        before = {name: bench.informer.get(key(name)) for name in ("goes", "changes", "is-remade")}
+        bench.told.clear()
+        await asyncio.sleep(1)
+        bench.server.close_watches()
+        await asyncio.sleep(1)
+        await bench.delete("goes")
+        changed = await bench.change("changes", "me")
+        await bench.delete("is-remade")
+        remade = await bench.create("is-remade")
+        new = await bench.create("new")
+        bench.server.expire_history()
+        assert bench.told == []
+        await asyncio.sleep(60)
+        assert bench.told == [
+            (before["goes"], None),
+            (before["changes"], changed),
+            (before["is-remade"], None),
+            (None, remade),
+            (None, new),
+        ]
+        assert bench.informer.relists == 1
+        await bench.delete("new")
+        await asyncio.sleep(1)
+        assert bench.told[-1] == (new, None)
+
+
+async def test_a_list_whose_pages_expire_is_read_in_one() -> None:
+    bench = Bench(Script(list=[None, None, Gone("the token is too old")]))
+    for number in range(1001):
+        await bench.create(f"lease-{number:04}")
+    async with bench.running():
+        assert len(bench.informer.items()) == 1001
+        assert bench.cluster.calls["list"] == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Unavailable("down"), Gone("too old"), Forbidden("no right"), NotFound("no such kind"), CloseWatch()],
+)
+async def test_a_server_that_refuses_every_watch_for_an_hour_is_asked_a_handful_of_times_per_minute(
+    error: Exception,
+) -> None:
+    bench = Bench(Script(watch=[error] * 10_000))
+    async with bench.running():
+        await asyncio.sleep(3600)
+        assert bench.cluster.calls.total() <= 600
+        assert bench.cluster.calls["watch"] >= 120
+
+
+async def test_a_server_that_fails_every_list_is_asked_a_handful_of_times_per_minute_and_said_once() -> None:
+    bench = Bench(Script(list=[Unavailable("down")] * 10_000))
+    running = asyncio.create_task(bench.informer.run())
+    await asyncio.sleep(3600)
+    assert 120 <= bench.cluster.calls["list"] <= 300
+    assert not bench.informer.synced.is_set()
+    assert [record["error"] for record in bench.log("warning")] == ["down"]
+    running.cancel()
+
+
+async def test_it_comes_back_within_the_cap_after_an_outage() -> None:
+    script = Script()
+    bench = Bench(script)
+    async with bench.running():
+        script.steps["watch"] = [Unavailable("down")] * 10_000
+        bench.server.close_watches()
+        await asyncio.sleep(3600)
+        script.steps["watch"] = []
+        await bench.create("a")
+        await asyncio.sleep(30)
+        assert names(bench.told) == [(None, "a")]
+        assert bench.cluster.calls["list"] == 1
+
+
+async def test_a_server_that_names_a_time_is_obeyed() -> None:
+    bench = Bench(Script(list=[Throttled("busy", retry_after_seconds=100)]))
+    async with bench.running():
+        assert 100 <= bench.clock.monotonic() <= 101
+
+
+async def test_a_selector_that_no_server_accepts_is_raised() -> None:
+    bench = Bench(scope=Scope(fields="spec.mood=good"))
+    with pytest.raises(Invalid):
+        await bench.informer.run()
+
+
+async def test_a_handler_that_raises_is_logged_and_counted_and_the_others_are_told() -> None:
+    bench = Bench()
+
+    def fail(_old: Lease | None, _new: Lease | None) -> None:
+        raise RuntimeError("handler broke")
+
+    bench.informer.add_handler(fail)
+    later: list[Told] = []
+    bench.informer.add_handler(lambda old, new: later.append((old, new)))
+    async with bench.running():
+        await bench.create("a")
+        await bench.delete("a")
+        await asyncio.sleep(1)
+    assert later == bench.told
+    assert len(later) == 2
+    assert bench.informer.handler_failures == 2
+    first, second = bench.log("error")
+    assert first["key"] == second["key"] == "default/a"
+    assert "handler broke" in first["exception"]
+
+
+async def test_a_broken_invariant_in_a_handler_is_raised() -> None:
+    bench = Bench()
+
+    def stop(_old: Lease | None, _new: Lease | None) -> None:
+        raise StopError("one address, two pods")
+
+    bench.informer.add_handler(stop)
+    asyncio.get_running_loop().call_later(5, lambda: asyncio.ensure_future(bench.create("a")))
+    with pytest.raises(StopError, match="one address, two pods"):
+        await bench.informer.run()
+    assert bench.cluster.open_watches == 0
+
+
+async def test_a_handler_that_comes_late_is_told_of_what_is_there() -> None:
+    bench = Bench()
+    await bench.create("a")
+    async with bench.running():
+        late: list[Told] = []
+        bench.informer.add_handler(lambda old, new: late.append((old, new)))
+        await bench.create("b")
+        await asyncio.sleep(1)
+        assert names(late) == [(None, "a"), (None, "b")]
+
+
+async def test_a_handler_added_by_a_handler_is_told_once_of_each_object() -> None:
+    bench = Bench()
+    added: list[Told] = []
+
+    def add_another(_old: Lease | None, _new: Lease | None) -> None:
+        if not added:
+            bench.informer.add_handler(lambda old, new: added.append((old, new)))
+
+    bench.informer.add_handler(add_another)
+    async with bench.running():
+        made = await bench.create("a")
+        await asyncio.sleep(1)
+    assert added == [(None, made)]
+
+
+async def test_cancelling_it_closes_its_watch() -> None:
+    bench = Bench()
+    async with bench.running():
+        await asyncio.sleep(1)
+        assert bench.cluster.open_watches == 1
+    assert bench.cluster.open_watches == 0
+
+
+class RandomFaults:
+    """Until `until`, anything may happen."""
+
+    def __init__(self, randomness: Random, until: float) -> None:
+        self._randomness = randomness
+        self._until = until
+
+    async def before(self, call: str) -> None:
+        if asyncio.get_running_loop().time() >= self._until:
+            return
+        await asyncio.sleep(self._randomness.choice([0, 0, 0.01, 3]))
+        error = self._randomness.choice(self._errors(call))
+        if error is not None:
+            raise error
+
+    async def after(self, _call: str) -> None:
+        return
+
+    def _errors(self, call: str) -> list[Exception | None]:
+        errors: list[Exception | None] = [None] * 6
+        errors += [Unavailable("down"), Gone("too old")]
+        return [*errors, CloseWatch()] if call in {"watch", "event"} else errors
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32))
+def test_whatever_breaks_handlers_are_told_a_true_story_that_ends_with_what_is(seed: int) -> None:
+    async def scenario() -> None:
+        randomness = seeded_randomness(seed)
+        bench = Bench(
+            RandomFaults(randomness, until=200.0), limits=Limits(history=5, unread=3, bookmark_seconds=20)
+        )
+        running = asyncio.create_task(bench.informer.run())
+        for _ in range(60):
+            name = randomness.choice("abcd")
+            with suppress(ClusterError):
+                match randomness.choice(["create", "change", "delete"]):
+                    case "create":
+                        await bench.create(name)
+                    case "change":
+                        await bench.change(name, str(randomness.random()))
+                    case _:
+                        await bench.delete(name)
+            await asyncio.sleep(randomness.choice([0, 0, 1, 10]))
+        await asyncio.sleep(max(0.0, 200.0 - bench.clock.monotonic()) + 60)
+        running.cancel()
+        there = (await bench.server.list(Lease, "default")).items
+        assert sorted(bench.informer.items(), key=lambda item: item.key) == there
+        known: dict[Key, Lease] = {}
+        for old, new in bench.told:
+            item = new or old
+            assert item is not None
+            assert known.get(item.key) == old
+            if new is None:
+                del known[item.key]
+                continue
+            if old is not None:
+                assert old.metadata.uid == new.metadata.uid
+                assert int(old.metadata.resource_version) < int(new.metadata.resource_version)
+            known[item.key] = new
+        assert known == {item.key: item for item in there}
+
+    virtual_time.run(scenario())
