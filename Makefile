@@ -17,7 +17,9 @@ export UV_NO_PROGRESS := 1
 export PIP_PROGRESS_BAR := off
 PYTEST_OUTPUT := --override-ini=console_output_style=classic
 endif
-PYTEST := $(BIN)/pytest -n auto $(PYTEST_OUTPUT)
+# Groups keep the tests on a real Kubernetes to two workers: see tests/real_kubernetes.py.
+PYTEST := $(BIN)/pytest -n auto --dist loadgroup $(PYTEST_OUTPUT)
+CONTROL_PLANE := PYTHONPATH=tools $(BIN)/python -m control_plane
 
 .PHONY: help
 help: ## Show this list
@@ -28,12 +30,25 @@ demo: $(READY) ## Show what podtide decides, and why, by example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
 
 .PHONY: test
-test: $(READY) ## Run every test; core/ must be covered to the last line
+test: $(READY) control-plane-if-possible ## Run every test; core/ must be covered to the last line
 	$(PYTEST) --cov=podtide.core --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 .PHONY: test-fast
-test-fast: $(READY) ## Run the tests that are not marked slow
-	$(PYTEST) -m "not slow" $(ARGS)
+test-fast: $(READY) ## Run the tests that are neither slow nor in need of a real Kubernetes
+	$(PYTEST) -m "not slow and not real_kubernetes" $(ARGS)
+
+.PHONY: kube
+kube: $(READY) ## Run a Kubernetes control plane with podtide's CRDs, until Ctrl-C
+	@$(CONTROL_PLANE) run
+
+.PHONY: control-plane
+control-plane: $(READY) ## Build etcd and Kubernetes into the user's cache, if they are not there
+	@$(CONTROL_PLANE) build
+
+# Where it cannot be built, the tests that need it say so at the end of their run (and fail in CI).
+.PHONY: control-plane-if-possible
+control-plane-if-possible: $(READY)
+	@$(CONTROL_PLANE) build || true
 
 .PHONY: lint
 lint: $(READY) ## Check style, format, types and layers
@@ -49,10 +64,10 @@ format: $(READY) ## Fix what style and format can fix by themselves
 
 .PHONY: bench
 bench: $(READY) ## Measure everything, or one part: make bench ONLY=core
-	@$(BIN)/python bench/run.py $(ONLY)
+	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY)
 
 .PHONY: coverage
-coverage: $(READY) ## Show which lines of podtide no test reaches; core/ must have none
+coverage: $(READY) control-plane-if-possible ## Show which lines of podtide no test reaches; core/ must have none
 	$(PYTEST) --cov=podtide --cov-report= $(ARGS)
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='src/podtide/core/*' --fail-under=100

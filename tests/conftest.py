@@ -8,6 +8,8 @@ from hypothesis import settings
 
 from podtide.runtime.virtual_time import VirtualTimeLoop
 
+pytest_plugins = ["real_kubernetes"]
+
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
 

@@ -22,6 +22,10 @@ def values(of: inspect.Type) -> st.SearchStrategy[Any]:
     """Values of a type as msgspec sees it."""
     found: st.SearchStrategy[Any]
     match of:
+        case inspect.Metadata(extra_json_schema={"format": "cidr"}):
+            found = st.sampled_from(["10.0.0.0/8", "192.168.2.225/28", "2001:db8::/64"])
+        case inspect.Metadata(extra_json_schema={"pattern": pattern}):
+            found = st.from_regex(pattern, fullmatch=True)
         case inspect.Metadata(type=inner):
             found = values(inner)
         case inspect.UnionType(types=types):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podtide.resources.base import ObjectMeta, Original, Resource
-from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetSpec, ScalerOverride
 from podtide.resources.codec import InvalidObject, decode, encode, from_document, to_document
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
@@ -194,6 +194,14 @@ def test_a_request_for_no_addresses_is_sent_and_an_empty_release_is_not() -> Non
 
 def test_a_status_nobody_set_is_not_sent_so_applying_a_spec_says_nothing_about_it() -> None:
     assert "status" not in to_document(NodeNetworkConfig(metadata=ObjectMeta(name="n")), keep_unknown=False)
+
+
+def test_a_part_left_at_its_default_is_left_out_however_deep() -> None:
+    subnet = ClusterSubnet(spec=ClusterSubnetSpec(scaler=ScalerOverride()))
+    assert "spec" not in to_document(subnet)
+    assert to_document(replace(subnet, spec=ClusterSubnetSpec(scaler=ScalerOverride(batch=8))))["spec"] == {
+        "scaler": {"batch": 8}
+    }
 
 
 def test_an_empty_pool_says_that_it_is_empty() -> None:

@@ -1,11 +1,12 @@
 from collections.abc import Iterator
+from ipaddress import ip_interface
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
 from hypothesis import given
-from jsonschema import Draft4Validator
+from jsonschema import Draft4Validator, FormatChecker
 
 from podtide.cli.crds import crds as command
 from podtide.resources.base import Resource
@@ -29,6 +30,7 @@ STRUCTURAL = {
     "enum",
     "minimum",
     "minLength",
+    "pattern",
     "items",
     "properties",
     "required",
@@ -73,8 +75,21 @@ def nodes(of: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, A
             yield from nodes(of[below], f"{path}[]")
 
 
+formats = FormatChecker(formats=())
+
+
+@formats.checks("cidr", raises=ValueError)
+def is_cidr(value: object) -> bool:
+    """Host bits are allowed, the prefix length is a must."""
+    return "/" in str(value) and bool(ip_interface(str(value)))
+
+
+def validator(kind: type[Resource]) -> Draft4Validator:
+    return Draft4Validator(schema(kind), format_checker=formats)
+
+
 def valid(kind: type[Resource], document: dict[str, Any]) -> bool:
-    return Draft4Validator(schema(kind)).is_valid(document)
+    return validator(kind).is_valid(document)
 
 
 @every_crd
@@ -109,7 +124,7 @@ def test_every_column_shows_a_field_that_exists_and_has_that_type(kind: type[Res
 @given(objects)
 def test_whatever_a_struct_can_say_its_crd_accepts(item: Resource) -> None:
     if type(item) not in BUILT_IN_KINDS:
-        Draft4Validator(schema(type(item))).validate(to_document(item))
+        validator(type(item)).validate(to_document(item))
 
 
 def test_node_network_configs_are_those_of_azure_cns() -> None:
@@ -253,8 +268,16 @@ def slices(*, slice_size: str | None, allocations: object) -> dict[str, Any]:
         ),
         (
             IPPool,
-            {"spec": {"range": "r", "allocations": {"9223372036854775809": {"id": "c", "podref": "a/b"}}}},
+            {
+                "spec": {
+                    "range": "2001:db8::/32",
+                    "allocations": {"9223372036854775809": {"id": "c", "podref": "a/b"}},
+                }
+            },
         ),
+        (IPPool, {"spec": {"range": "192.168.2.225/28", "allocations": {}}}),
+        (NodeSlicePool, slices(slice_size="24", allocations=[])),
+        (NodeSlicePool, slices(slice_size="/128", allocations=[])),
         (OverlappingRangeIPReservation, {"spec": {"podref": "a/b"}}),
     ],
 )
@@ -274,8 +297,13 @@ def test_good_objects_pass(kind: type[Resource], document: dict[str, Any]) -> No
         (ClusterSubnetState, {"status": {"exhausted": True}}),
         (NodeSlicePool, slices(slice_size=None, allocations=[])),
         (NodeSlicePool, slices(slice_size="/24", allocations=[{"sliceRange": "10.0.0.0/24"}])),
-        (IPPool, {"spec": {"range": "r"}}),
-        (IPPool, {"spec": {"range": "r", "allocations": {"1": {"id": "c"}}}}),
+        (NodeSlicePool, slices(slice_size="/24", allocations=[{"nodeName": "", "sliceRange": "10.0.0.0"}])),
+        (NodeSlicePool, slices(slice_size="/129", allocations=[])),
+        (NodeSlicePool, slices(slice_size="a quarter", allocations=[])),
+        (ClusterSubnet, {"status": {"cidr": "10.0.0.0/33"}}),
+        (IPPool, {"spec": {"range": "10.0.0.0/8"}}),
+        (IPPool, {"spec": {"range": "10.0.0.0/8", "allocations": {"1": {"id": "c"}}}}),
+        (IPPool, {"spec": {"range": "10.0.0.1-10.0.0.9/8", "allocations": {}}}),
         (OverlappingRangeIPReservation, {"spec": {}}),
     ],
 )

@@ -18,9 +18,10 @@ from msgspec import Meta, Struct, field
 
 T = TypeVar("T")
 
-# The format is for the CRD alone: in Python an int has no size.
+# Formats are for the CRD alone: in Python an int has no size, and what an API server let pass is read as it is.
 Int64 = Annotated[int, Meta(extra_json_schema={"format": "int64"})]
 Count = Annotated[int, Meta(ge=0, extra_json_schema={"format": "int64"})]
+Cidr = Annotated[str, Meta(extra_json_schema={"format": "cidr"})]
 
 
 def always(value: T, *, name: str | None = None) -> T:

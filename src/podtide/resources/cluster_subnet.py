@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, field
 
-from podtide.resources.base import AGE, Api, Column, Count, Part, Resource, always
+from podtide.resources.base import AGE, Api, Cidr, Column, Count, Part, Resource, always
 from podtide.resources.conditions import Conditions
 
 Batch = Annotated[int, Meta(ge=1, extra_json_schema={"format": "int64"})]
@@ -43,7 +43,7 @@ class ClusterSubnetSpec(Part, frozen=True, kw_only=True):
 class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
     """The subnet as the request controller last saw it, and what it decided."""
 
-    cidr: Annotated[str, Meta(description="The subnet's range.")] = ""
+    cidr: Annotated[Cidr, Meta(description="The subnet's range.")] = ""
     capacity: Annotated[
         Count,
         Meta(

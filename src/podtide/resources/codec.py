@@ -34,9 +34,10 @@ def to_document(item: Resource, *, keep_unknown: bool = True) -> dict[str, Any]:
     With `keep_unknown` it carries what the object was read with and no struct names; without, only what the struct
     says, which is what server-side apply wants.
     """
-    known = msgspec.to_builtins(replace(item, original=None))
+    shape = shape_of(type(item))
+    known = shape.without_empty_parts(msgspec.to_builtins(replace(item, original=None)))
     if keep_unknown and item.original is not None:
-        known = shape_of(type(item)).overlay(known, item.original.document)
+        known = shape.overlay(known, item.original.document)
     return {"apiVersion": item.api.api_version, "kind": item.api.kind, **known}
 
 

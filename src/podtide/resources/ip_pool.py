@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from podtide.resources.base import Api, Part, Resource
+from podtide.resources.base import Api, Cidr, Part, Resource
 
 
 class IPAllocation(Part, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class IPAllocation(Part, frozen=True, kw_only=True):
 class IPPoolSpec(Part, frozen=True, kw_only=True):
     """A range and what of it is taken."""
 
-    range: Annotated[str, Meta(description="The range, as a CIDR.")]
+    range: Annotated[Cidr, Meta(description="The range, as a CIDR.")]
     allocations: Annotated[
         dict[str, IPAllocation],
         Meta(description="Taken addresses, by decimal offset from the range's network address."),

@@ -8,15 +8,18 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, field
 
-from podtide.resources.base import AGE, Api, Column, Count, Part, Resource
+from podtide.resources.base import AGE, Api, Cidr, Column, Count, Part, Resource
 from podtide.resources.conditions import Conditions
+
+# With and without the slash: Whereabouts writes whichever its configuration has.
+PrefixLength = Annotated[str, Meta(extra_json_schema={"pattern": "^/?(12[0-8]|1[01][0-9]|[0-9]{1,2})$"})]
 
 
 class NodeSlicePoolSpec(Part, frozen=True, kw_only=True):
     """What is cut, and how."""
 
-    range: Annotated[str, Meta(description="The network's whole range, as a CIDR.")]
-    slice_size: Annotated[str, Meta(description="The prefix length of each slice, such as /24.")]
+    range: Annotated[Cidr, Meta(description="The network's whole range, as a CIDR.")]
+    slice_size: Annotated[PrefixLength, Meta(description="The prefix length of each slice, such as /24.")]
 
 
 class NodeSliceAllocation(Part, frozen=True, kw_only=True):
@@ -25,7 +28,7 @@ class NodeSliceAllocation(Part, frozen=True, kw_only=True):
     merge_key: ClassVar[str | None] = "sliceRange"
 
     node_name: Annotated[str, Meta(description='The node that owns the slice; "" when it is free.')]
-    slice_range: Annotated[str, Meta(description="The slice, as a CIDR.")]
+    slice_range: Annotated[Cidr, Meta(description="The slice, as a CIDR.")]
 
 
 class NodeSlicePoolStatus(Part, frozen=True, kw_only=True):

@@ -40,6 +40,19 @@ class PartShape(Struct, frozen=True):
                 result[name] = unknown
         return result
 
+    def without_empty_parts(self, document: Document) -> Document:
+        """The document without the implied parts that say nothing, so that one left at its default is left out.
+
+        To server-side apply, `{}` is not nothing: where the manager owned a field within, it becomes a `null`.
+        """
+        result = dict(document)
+        for name, shape in self.implied.items():
+            if name in result:
+                result[name] = shape.without_empty_parts(result[name])
+                if not result[name]:
+                    del result[name]
+        return result
+
     def without_nulls(self, document: Any) -> Any:
         """The document with each `null` read as Go means it: absent, or empty where something must be.
 

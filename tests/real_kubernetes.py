@@ -1,0 +1,98 @@
+"""A real control plane for tests: ask for the fixture `control_plane`, or mark the test `real_kubernetes`.
+
+Where there is none and none can be built, such tests are skipped, and a paragraph at the end of the run says so,
+because silence would look like success. In CI it is a failure.
+
+Each worker of pytest-xdist starts its own when a test there first asks for it. One for all would be disturbed by the
+tests that kill the API server or make etcd forget its history. So that a machine with many cores does not start one per
+core, these tests are put in two groups, each of which one worker takes as a whole (`--dist loadgroup`).
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+
+from control_plane.binaries import Binaries, binaries
+from control_plane.cluster import ControlPlane
+from control_plane.errors import CannotBuild
+
+NOT_RUN = "no real Kubernetes to run on: "
+RUNNING = pytest.StashKey[ControlPlane]()
+
+
+@pytest.fixture(scope="session")
+def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
+    """The programs of a control plane, built if they are not there."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # building takes minutes: let its progress be seen
+            return binaries()
+    except CannotBuild as reason:
+        _do_not_run(reason)
+
+
+@pytest.fixture(scope="session")
+def control_plane(control_plane_binaries: Binaries, pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
+    """A control plane with podtide's CRDs. Tests share it, one after the other: take a namespace of your own."""
+    with ControlPlane(control_plane_binaries) as running:
+        pytestconfig.stash[RUNNING] = running
+        yield running
+        del pytestconfig.stash[RUNNING]
+
+
+@pytest.fixture(scope="session")
+def controllers(control_plane: ControlPlane) -> ControlPlane:
+    """The same control plane, with the garbage collector and the controllers of namespaces and nodes at work."""
+    try:
+        control_plane.start_controllers()
+    except CannotBuild as reason:
+        _do_not_run(reason)
+    return control_plane
+
+
+@pytest.fixture(scope="session")
+def scheduler(control_plane: ControlPlane) -> ControlPlane:
+    """The same control plane, with the scheduler at work."""
+    try:
+        control_plane.start_scheduler()
+    except CannotBuild as reason:
+        _do_not_run(reason)
+    return control_plane
+
+
+def _do_not_run(reason: CannotBuild) -> NoReturn:
+    if os.environ.get("CI", "false") not in {"", "false", "0"}:
+        pytest.fail(f"{NOT_RUN}{reason}", pytrace=False)
+    pytest.skip(f"{NOT_RUN}{reason}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for the fixture, give what is marked the machine's own clock, and deal it out to two groups."""
+    files: dict[object, int] = {}
+    for item in items:
+        if "control_plane_binaries" in getattr(item, "fixturenames", ()):
+            item.add_marker("real_kubernetes")
+        if item.get_closest_marker("real_kubernetes"):
+            item.add_marker("real_time")
+            group = files.setdefault(item.path, len(files)) % 2
+            item.add_marker(pytest.mark.xdist_group(f"real-kubernetes-{group}"))
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """A test that killed the API server and failed before it was back fails alone."""
+    if running := item.config.stash.get(RUNNING, None):
+        running.revive()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say last, where it is seen, what was not run and what would let it run."""
+    yield
+    reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in Counter(reason for reason in reasons if NOT_RUN in reason).items():
+        terminalreporter.section("NOT RUN on a real Kubernetes", red=True, bold=True)
+        terminalreporter.line(f"Skipped: {count}. There is {reason.removeprefix('Skipped: ')}.")

@@ -1,0 +1,114 @@
+"""Where the control plane's programs are: in KUBEBUILDER_ASSETS if that is set, else built once into the user's cache.
+
+The cache is outside the repository, with a directory per set of versions. A program appears there by a rename, so that
+half a build is never taken for a whole one, and a lock makes a second process wait for the first one's.
+"""
+
+import fcntl
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from control_plane.building import build
+from control_plane.errors import CannotBuild
+from control_plane.go_toolchain import Say, find_go
+from control_plane.versions import MODULE, Versions, pinned
+
+PACKAGES = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+}
+"""What is built, by the name it gets."""
+
+NEEDED_BY_ALL = ("etcd", "kube-apiserver", "kubectl")
+
+
+class Binaries(Struct, frozen=True):
+    """The programs. Sets made by others often lack the last two, and few tests need them."""
+
+    etcd: Path
+    kube_apiserver: Path
+    kubectl: Path
+    kube_controller_manager: Path | None
+    kube_scheduler: Path | None
+
+
+def say_on_stderr(line: str) -> None:
+    """Tell a person; a log gets the same lines."""
+    print(f"control plane: {line}", file=sys.stderr, flush=True)
+
+
+def binaries(say: Say = say_on_stderr) -> Binaries:
+    """The programs, built first if they are not there, which takes minutes. CannotBuild says what that lacks."""
+    if assets := os.environ.get("KUBEBUILDER_ASSETS"):
+        return provided(Path(assets))
+    versions = pinned((MODULE / "go.mod").read_text())
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return built(versions, cache / "podtide" / "control-plane", say)
+
+
+def provided(directory: Path) -> Binaries:
+    """Somebody else's set, if it can run an API server."""
+    if lacking := [name for name in NEEDED_BY_ALL if not (directory / name).exists()]:
+        raise CannotBuild(
+            f"KUBEBUILDER_ASSETS is {directory}, which lacks {', '.join(lacking)}: complete it, or unset "
+            "KUBEBUILDER_ASSETS to have everything built"
+        )
+    return _binaries_in(directory)
+
+
+def built(versions: Versions, cache: Path, say: Say) -> Binaries:
+    """Our own set: what the cache does not have is built into it."""
+    machine = f"{sys.platform}-{platform.machine()}"
+    directory = cache / f"kubernetes-{versions.kubernetes}-etcd-{versions.etcd}-{machine}"
+    if _missing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        with _locked(cache / "lock", say):
+            _build_missing(versions, directory, cache, say)
+    return _binaries_in(directory)
+
+
+def _build_missing(versions: Versions, directory: Path, cache: Path, say: Say) -> None:
+    missing = _missing(directory)
+    if not missing:
+        return  # whoever held the lock before us has built it
+    go = find_go(versions.go, cache, say)
+    say(f"building Kubernetes {versions.kubernetes} and etcd {versions.etcd} into {directory}, once")
+    for count, name in enumerate(missing, start=1):
+        say(f"{name} ({count} of {len(missing)})")
+        build(go, PACKAGES[name], directory / name, versions, say)
+
+
+def _missing(directory: Path) -> list[str]:
+    return [name for name in PACKAGES if not (directory / name).exists()]
+
+
+def _binaries_in(directory: Path) -> Binaries:
+    controllers, scheduler = directory / "kube-controller-manager", directory / "kube-scheduler"
+    return Binaries(
+        etcd=directory / "etcd",
+        kube_apiserver=directory / "kube-apiserver",
+        kubectl=directory / "kubectl",
+        kube_controller_manager=controllers if controllers.exists() else None,
+        kube_scheduler=scheduler if scheduler.exists() else None,
+    )
+
+
+@contextmanager
+def _locked(file: Path, say: Say) -> Iterator[None]:
+    """Alone with the cache. The system gives the lock back however its holder ends."""
+    with file.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another process is building it: waiting")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
