@@ -1,0 +1,11 @@
+"""The Cluster port, spoken to a real Kubernetes API server.
+
+`find_access` says which server and as whom; `KubernetesCluster` is the port on it.
+"""
+
+from podtide.cluster.kubernetes.access import Access, InvalidAccess
+from podtide.cluster.kubernetes.adapter import KubernetesCluster
+from podtide.cluster.kubernetes.connection import Patience
+from podtide.cluster.kubernetes.finding import find_access
+
+__all__ = ["Access", "InvalidAccess", "KubernetesCluster", "Patience", "find_access"]

@@ -1,0 +1,115 @@
+"""What a request shows to say who is asking.
+
+It is asked for anew with every request, so that what changes while we run (a rotated token file, a plugin's credential
+that expired) is never an hour old. After a 401 it is asked for once more, naming what was refused.
+"""
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from podtide.cluster.kubernetes.access import InvalidAccess, KeyPair, Plugin, Secret, User
+from podtide.cluster.kubernetes.exec_plugin import Credential, run_plugin
+from podtide.runtime.clock import Clock
+
+PLUGIN_SECONDS = 60.0
+
+
+class Proof(Struct, frozen=True):
+    """A client certificate for the connection, a header for the request, both or neither."""
+
+    key_pair: KeyPair | None = None
+    authorization: Secret | None = None
+
+
+class Credentials(Protocol):
+    """Where proofs come from."""
+
+    async def prove(self, refused: Proof | None = None) -> Proof:
+        """The proof to show now. After a 401, `refused` is the one it was for: the same again means there is no other."""
+        ...
+
+
+def credentials_of(user: User, clock: Clock) -> Credentials:
+    """The credentials a user has."""
+    if user.token_file:
+        return FileCredentials(user.token_file, user.key_pair)
+    if user.token:
+        return FixedCredentials(Proof(user.key_pair, _bearer(user.token)))
+    if user.username and user.password:
+        return FixedCredentials(Proof(user.key_pair, basic(user.username, user.password)))
+    if user.plugin:
+        return PluginCredentials(user.plugin, clock)
+    return FixedCredentials(Proof(user.key_pair))
+
+
+def basic(username: str, password: Secret) -> Secret:
+    """A name and a password as a header has them."""
+    both = f"{username}:{password.reveal()}".encode()
+    return Secret(f"Basic {base64.b64encode(both).decode()}")
+
+
+class FixedCredentials:
+    """Always the same."""
+
+    def __init__(self, proof: Proof) -> None:
+        self._proof = proof
+
+    async def prove(self, refused: Proof | None = None) -> Proof:
+        """See `Credentials`."""
+        del refused
+        return self._proof
+
+
+class FileCredentials:
+    """A token that somebody else keeps fresh on disk."""
+
+    def __init__(self, path: Path, key_pair: KeyPair | None) -> None:
+        self._path = path
+        self._key_pair = key_pair
+
+    async def prove(self, refused: Proof | None = None) -> Proof:
+        """See `Credentials`."""
+        del refused
+        try:
+            token = self._path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidAccess(
+                f"the token in {self._path} cannot be read ({error}): see to it that it is there"
+            ) from error
+        if not token:
+            raise InvalidAccess(f"the token in {self._path} is empty: see to it that it is there")
+        return Proof(self._key_pair, _bearer(Secret(token)))
+
+
+class PluginCredentials:
+    """What a plugin printed, until that expires or is refused. However many ask, the plugin runs once at a time."""
+
+    def __init__(self, plugin: Plugin, clock: Clock, timeout_seconds: float = PLUGIN_SECONDS) -> None:
+        self._plugin = plugin
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+        self._held: Credential | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def prove(self, refused: Proof | None = None) -> Proof:
+        """See `Credentials`."""
+        async with self._one_at_a_time:
+            if self._held is None or self._has_expired(self._held) or _proof(self._held) == refused:
+                self._held = None
+                self._held = await run_plugin(self._plugin, self._timeout_seconds)
+            return _proof(self._held)
+
+    def _has_expired(self, credential: Credential) -> bool:
+        return credential.expires_at is not None and credential.expires_at <= self._clock.wall()
+
+
+def _proof(credential: Credential) -> Proof:
+    return Proof(credential.key_pair, _bearer(credential.token) if credential.token else None)
+
+
+def _bearer(token: Secret) -> Secret:
+    return Secret(f"Bearer {token.reveal()}")

@@ -1,0 +1,57 @@
+"""Which cluster is meant when nobody says: one order, for every command."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from podtide.cluster.kubernetes.access import Access, InvalidAccess, Secret
+from podtide.cluster.kubernetes.in_cluster import SERVICE_ACCOUNT, in_cluster_access
+from podtide.cluster.kubernetes.proxies import proxy_for
+
+
+def find_access(
+    *,
+    kubeconfig: Path | None = None,
+    context: str = "",
+    environment: Mapping[str, str],
+    home: Path,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Access:
+    """The file that was named, else KUBECONFIG, else the pod we run in, else ~/.kube/config.
+
+    To name a context is to mean a kubeconfig, so then the pod is not asked. Where the kubeconfig names no proxy, the
+    environment may.
+    """
+    access = _find(kubeconfig, context, environment, home, service_account)
+    proxy = proxy_for(access.endpoint.server, environment)
+    if access.endpoint.proxy or proxy is None:
+        return access
+    return replace(access, endpoint=replace(access.endpoint, proxy=Secret(proxy)))
+
+
+def _find(
+    kubeconfig: Path | None, context: str, environment: Mapping[str, str], home: Path, service_account: Path
+) -> Access:
+    named = [Path(name) for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
+    default = home / ".kube" / "config"
+    if kubeconfig is not None:
+        return _from_files([kubeconfig], context)
+    if named:
+        return _from_files(named, context)
+    if not context and (access := in_cluster_access(environment, service_account)):
+        return access
+    if default.exists():
+        return _from_files([default], context)
+    raise InvalidAccess(
+        f"no cluster is named: KUBECONFIG is not set, there is no {default}, and no service account "
+        f"in {service_account}: name a kubeconfig"
+    )
+
+
+def _from_files(paths: list[Path], context: str) -> Access:
+    # Not at the top: a pod with its service account never needs YAML.
+    from podtide.cluster.kubernetes.kubeconfig import load_kubeconfig  # noqa: PLC0415
+
+    return load_kubeconfig(paths, context)

@@ -1,0 +1,189 @@
+"""What is asked of the API server, verb by verb: paths, queries and bodies. Nothing here is sent.
+
+What no server would take, or would take for something else (a name that is empty lists the whole kind), is Invalid
+before it is sent.
+"""
+
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct, field
+
+from podtide.cluster.port import Invalid
+from podtide.resources.base import Api, Resource
+from podtide.resources.codec import to_document
+
+_NOT_NAMES = (".", "..")
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One request; `doing` says in words what it is for: `get Pod default/web`."""
+
+    doing: str
+    method: str
+    path: str
+    query: dict[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    content_type: str = "application/json"
+
+
+class Selection(Struct, frozen=True, kw_only=True):
+    """Which objects of a kind a list or watch is about."""
+
+    api: Api
+    namespace: str
+    fields: str
+    labels: str
+
+
+def get(api: Api, namespace: str, name: str) -> Request:
+    """Read one object."""
+    doing = _words("get", api, namespace, name)
+    return Request(doing=doing, method="GET", path=_object(api, namespace, name, doing))
+
+
+def list_page(of: Selection, *, limit: int, more: str = "") -> Request:
+    """Read a page of a list. No resourceVersion: the answer must be as fresh as a read."""
+    doing = _words("list", of.api, of.namespace)
+    query = _selectors(of)
+    if limit:
+        query["limit"] = str(limit)
+    if more:
+        query["continue"] = more
+    return Request(doing=doing, method="GET", path=_collection(of.api, of.namespace, doing), query=query)
+
+
+def watch(of: Selection, *, resource_version: str, timeout_seconds: int) -> Request:
+    """Follow changes."""
+    doing = _words("watch", of.api, of.namespace)
+    if not resource_version.isdecimal() or not int(resource_version):
+        # To the server, none at all and "0" mean "from any time you like", and other text is an error of its own.
+        raise Invalid(
+            f"cannot {doing}: {resource_version!r} is no version to watch from: use that of a list or of an event"
+        )
+    query = _selectors(of) | {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": resource_version,
+        "timeoutSeconds": str(timeout_seconds),
+    }
+    return Request(doing=doing, method="GET", path=_collection(of.api, of.namespace, doing), query=query)
+
+
+def create(item: Resource, manager: str) -> Request:
+    """Make an object."""
+    metadata = item.metadata
+    doing = _words("create", item.api, metadata.namespace, metadata.name or metadata.generate_name)
+    _check_namespace(item.api, metadata.namespace, doing)
+    if metadata.resource_version:
+        # The API server calls this an error of its own.
+        raise Invalid(f"cannot {doing}: it carries a resource version: leave that out")
+    return Request(
+        doing=doing,
+        method="POST",
+        path=_collection(item.api, metadata.namespace, doing),
+        query=_manager(manager, doing),
+        body=msgspec.json.encode(to_document(item)),
+    )
+
+
+def replace(item: Resource, manager: str) -> Request:
+    """Put an object in place of the one there."""
+    return _put(item, manager, _words("replace", item.api, *_place(item)))
+
+
+def replace_status(item: Resource, manager: str) -> Request:
+    """Put an object's status in place of the one there."""
+    return _put(item, manager, _words("replace the status of", item.api, *_place(item)), "/status")
+
+
+def apply(item: Resource, manager: str, *, force: bool) -> Request:
+    """State what a manager wants."""
+    doing = _words("apply", item.api, *_place(item))
+    return Request(
+        doing=doing,
+        method="PATCH",
+        path=_object(item.api, *_place(item), doing),
+        query=_manager(manager, doing) | {"force": "true" if force else "false"},
+        body=msgspec.json.encode(to_document(item, keep_unknown=False)),
+        content_type="application/apply-patch+yaml",  # and JSON is YAML
+    )
+
+
+def delete(  # noqa: PLR0913 - which one, and on what conditions
+    api: Api,
+    namespace: str,
+    name: str,
+    *,
+    uid: str = "",
+    resource_version: str = "",
+    grace_seconds: int | None = None,
+) -> Request:
+    """Ask that an object go."""
+    expected = {"uid": uid, "resourceVersion": resource_version}
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+    if preconditions := {field: value for field, value in expected.items() if value}:
+        options["preconditions"] = preconditions
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
+    doing = _words("delete", api, namespace, name)
+    return Request(
+        doing=doing,
+        method="DELETE",
+        path=_object(api, namespace, name, doing),
+        body=msgspec.json.encode(options),
+    )
+
+
+def _put(item: Resource, manager: str, doing: str, subresource: str = "") -> Request:
+    return Request(
+        doing=doing,
+        method="PUT",
+        path=_object(item.api, *_place(item), doing) + subresource,
+        query=_manager(manager, doing),
+        body=msgspec.json.encode(to_document(item)),
+    )
+
+
+def _words(verb: str, api: Api, namespace: str, name: str = "") -> str:
+    if name:
+        return f"{verb} {api.kind} {namespace}/{name}" if namespace else f"{verb} {api.kind} {name}"
+    return f"{verb} {api.kind} in {namespace}" if namespace else f"{verb} {api.kind}"
+
+
+def _place(item: Resource) -> tuple[str, str]:
+    return item.metadata.namespace, item.metadata.name
+
+
+def _collection(api: Api, namespace: str, doing: str) -> str:
+    if namespace and not api.namespaced:
+        raise Invalid(f"cannot {doing}: {api.kind} is in no namespace: leave it out")
+    root = f"/apis/{api.group}/{api.version}" if api.group else f"/api/{api.version}"
+    within = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    return f"{root}{within}/{api.plural}"
+
+
+def _object(api: Api, namespace: str, name: str, doing: str) -> str:
+    _check_namespace(api, namespace, doing)
+    if not name or name in _NOT_NAMES or "/" in name or "%" in name:
+        raise Invalid(
+            f"cannot {doing}: {name!r} is no name that a {api.kind} can have: say which one is meant"
+        )
+    return f"{_collection(api, namespace, doing)}/{quote(name, safe='')}"
+
+
+def _check_namespace(api: Api, namespace: str, doing: str) -> None:
+    if api.namespaced and not namespace:
+        raise Invalid(f"cannot {doing}: {api.kind} is a namespaced kind: say in which namespace")
+
+
+def _selectors(of: Selection) -> dict[str, str]:
+    selectors = {"fieldSelector": of.fields, "labelSelector": of.labels}
+    return {name: value for name, value in selectors.items() if value}
+
+
+def _manager(manager: str, doing: str) -> dict[str, str]:
+    if not manager:
+        raise Invalid(f"cannot {doing}: a write must name its field manager")
+    return {"fieldManager": manager}

@@ -1,0 +1,103 @@
+"""Requests through an HTTP proxy, which only ever sees the tunnel."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from traceback import format_exception
+
+import pytest
+
+from cluster.kubernetes.loopback_server import LOOPBACK, Answering, Received, client, serving
+from control_plane.certificates import CertificateAuthority
+from podtide.cluster.kubernetes import Patience
+from podtide.cluster.kubernetes.access import Secret
+from podtide.cluster.port import Unavailable
+from podtide.resources.node import Node
+
+pytestmark = pytest.mark.real_time
+
+PATIENT = Patience(connect_seconds=10, answer_seconds=20, silence_seconds=20)
+
+
+async def greet(_request: Received, answering: Answering) -> None:
+    await answering.answer(200, {"metadata": {"name": "a", "resourceVersion": "1"}})
+
+
+@asynccontextmanager
+async def connecting_proxy(heads: list[str], verdict: str = "200 OK") -> AsyncIterator[str]:
+    """A proxy that notes what it was asked, and says so; where it can be reached."""
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        heads.append(head)
+        writer.write(f"HTTP/1.1 {verdict}\r\n\r\n".encode())
+        if not verdict.startswith("200"):
+            writer.close()
+            return
+        host, port = head.split(" ")[1].split(":")
+        there = await asyncio.open_connection(host, int(port))
+        await asyncio.gather(pipe(reader, there[1]), pipe(there[0], writer), return_exceptions=True)
+
+    async with await asyncio.start_server(take, LOOPBACK, 0) as server:
+        yield f"{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def authority() -> CertificateAuthority:
+    return CertificateAuthority()
+
+
+def context(authority: CertificateAuthority, directory: Path) -> ssl.SSLContext:
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    pair = authority.server(LOOPBACK)
+    (directory / "server.pem").write_text(pair.certificate + pair.key)
+    made.load_cert_chain(directory / "server.pem")
+    return made
+
+
+async def test_requests_go_through_the_proxy_and_the_certificate_is_still_the_servers(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    heads: list[str] = []
+    async with (
+        serving(greet, context(authority, tmp_path)) as server,
+        connecting_proxy(heads) as proxy,
+        client(
+            server.url,
+            patience=PATIENT,
+            authority=Secret(authority.certificate),
+            proxy=Secret(f"http://me:pw@{proxy}"),
+        ) as cluster,
+    ):
+        assert (await cluster.get(Node, "a")).metadata.name == "a"
+        assert heads[0].startswith(f"CONNECT {server.url.removeprefix('https://')} ")
+        assert "Proxy-Authorization: Basic bWU6cHc=" in heads[0]
+        assert "authorization" not in server.received[0].headers
+
+
+async def test_a_proxy_that_does_not_let_us_through_is_named_without_its_password() -> None:
+    async with (
+        connecting_proxy([], "407 Proxy Authentication Required") as proxy,
+        client("https://192.0.2.1", patience=PATIENT, proxy=Secret(f"http://me:s3cret@{proxy}")) as cluster,
+    ):
+        with pytest.raises(
+            Unavailable, match=r"the proxy to https://192.0.2.1 does not let us through, with 407"
+        ) as caught:
+            await cluster.get(Node, "a")
+        assert "s3cret" not in "".join(format_exception(caught.value))
+
+
+async def test_a_proxy_that_is_not_there_is_named() -> None:
+    async with client(
+        "https://192.0.2.1", patience=PATIENT, proxy=Secret(f"http://me:s3cret@{LOOPBACK}:1")
+    ) as cluster:
+        with pytest.raises(Unavailable, match=r"the proxy to https://192.0.2.1 cannot be reached") as caught:
+            await cluster.get(Node, "a")
+        assert "s3cret" not in "".join(format_exception(caught.value))
