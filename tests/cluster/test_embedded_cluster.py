@@ -192,11 +192,11 @@ async def test_collection_is_tried_again_when_the_file_failed(tmp_path: Path) ->
     await cluster.create(lease("owned", owner), manager="test")
     await asyncio.sleep(0.1)
     await cluster.delete(Lease, "owner", "default")
-    assert cluster._store._file is not None
-    cluster._store._file._database.execute("PRAGMA query_only = ON")
+    assert cluster.server.store._file is not None
+    cluster.server.store._file._database.execute("PRAGMA query_only = ON")
     await asyncio.sleep(0.5)
     assert [item.metadata.name for item in (await cluster.list(Lease)).items] == ["owned"]
-    cluster._store._file._database.execute("PRAGMA query_only = OFF")
+    cluster.server.store._file._database.execute("PRAGMA query_only = OFF")
     await asyncio.sleep(1)
     assert (await cluster.list(Lease)).items == []
     cluster.close()

@@ -123,8 +123,8 @@ async def test_a_write_that_fails_leaves_everything_as_it_was(file: Path) -> Non
     watch = cluster.watch(Lease, resource_version=made.metadata.resource_version)
     reading = asyncio.create_task(anext(watch))
     await asyncio.sleep(0.1)
-    assert cluster._store._file is not None
-    database = cluster._store._file._database
+    assert cluster.server.store._file is not None
+    database = cluster.server.store._file._database
     (pages,) = database.execute("PRAGMA page_count").fetchone()
     database.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(Unavailable, match="nothing was changed"):

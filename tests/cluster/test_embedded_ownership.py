@@ -20,7 +20,7 @@ Fields = dict[str, Any]
 
 def managed_fields(cluster: EmbeddedCluster, item: Resource) -> dict[tuple[str, str], Fields]:
     """The fields of each manager and operation."""
-    record = cluster._store.table(type(item)).records[str(item.key)]
+    record = cluster.server.store.table(type(item)).records[str(item.key)]
     return {
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
         for entry in record.document()["metadata"]["managedFields"]
@@ -38,7 +38,9 @@ def pool(*offsets: int, **metadata: Any) -> IPPool:
 async def test_an_entry_says_who_wrote_how_and_when() -> None:
     cluster = EmbeddedCluster(clock=LoopClock(epoch=0.0))
     made = await cluster.create(pool(), manager="maker")
-    (entry,) = cluster._store.table(IPPool).records[str(made.key)].document()["metadata"]["managedFields"]
+    (entry,) = (
+        cluster.server.store.table(IPPool).records[str(made.key)].document()["metadata"]["managedFields"]
+    )
     del entry["fieldsV1"]
     assert entry == {
         "manager": "maker",
@@ -132,7 +134,7 @@ async def test_status_is_owned_through_its_own_subresource_and_conditions_by_typ
     conditions = owned["controller", "Update"]["f:status"]["f:conditions"]
     assert set(conditions) == {".", 'k:{"type":"Ready"}'}
     assert "f:reason" in conditions['k:{"type":"Ready"}']
-    record = cluster._store.table(NodeNetworkConfig).records[str(made.key)]
+    record = cluster.server.store.table(NodeNetworkConfig).records[str(made.key)]
     entries = record.document()["metadata"]["managedFields"]
     assert [entry.get("subresource") for entry in entries] == [None, "status"]
 
@@ -140,7 +142,7 @@ async def test_status_is_owned_through_its_own_subresource_and_conditions_by_typ
 async def test_an_entrys_time_stays_while_nothing_changes() -> None:
     cluster = EmbeddedCluster(clock=LoopClock())
     first = await cluster.apply(pool(1), manager="one")
-    before = cluster._store.table(IPPool).records[str(first.key)].encoded
+    before = cluster.server.store.table(IPPool).records[str(first.key)].encoded
     for _ in range(3):
         await cluster.apply(pool(1), manager="one")
-    assert cluster._store.table(IPPool).records[str(first.key)].encoded == before
+    assert cluster.server.store.table(IPPool).records[str(first.key)].encoded == before

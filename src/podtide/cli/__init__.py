@@ -18,6 +18,10 @@ FAILED = 1
 @click.group(
     cls=LazyGroup,
     lazy={
+        "cluster": (
+            "podtide.cli.cluster:cluster",
+            "Serve a small cluster of our own over HTTP, as a Kubernetes API server would.",
+        ),
         "crds": ("podtide.cli.crds:crds", "Print the CustomResourceDefinitions podtide needs."),
         "explain": (
             "podtide.cli.explain:explain",

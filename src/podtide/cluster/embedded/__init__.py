@@ -1,6 +1,7 @@
 """A Kubernetes API in this process: the Cluster port over objects in memory, and in a file if wanted."""
 
-from podtide.cluster.embedded.adapter import EmbeddedCluster, Limits
+from podtide.cluster.embedded.adapter import EmbeddedCluster
+from podtide.cluster.embedded.api_server import ApiServer, Limits, Selection
 from podtide.cluster.embedded.persistence import FileInUse, UnusableFile
 
-__all__ = ["EmbeddedCluster", "FileInUse", "Limits", "UnusableFile"]
+__all__ = ["ApiServer", "EmbeddedCluster", "FileInUse", "Limits", "Selection", "UnusableFile"]

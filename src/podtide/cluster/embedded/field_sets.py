@@ -20,6 +20,14 @@ def is_member(node: FieldSet) -> bool:
     return not node or MEMBER in node
 
 
+def is_field_set(value: object) -> bool:
+    """Whether a value is a tree of steps, as one that came from outside may not be."""
+    return isinstance(value, dict) and all(
+        (step == MEMBER or step[:2] in {"f:", "k:", "v:"}) and is_field_set(node)
+        for step, node in value.items()
+    )
+
+
 def copied(fields: FieldSet) -> FieldSet:
     """The same set, to be changed on its own."""
     return {step: copied(node) for step, node in fields.items()}

@@ -33,7 +33,7 @@ class FieldShape(Struct, frozen=True):
         """The fields of a value by their step, or None when it can only be owned whole."""
         if isinstance(value, dict) and not self.is_whole:
             return {f"f:{name}": (item, self.of(name)) for name, item in value.items()}
-        if isinstance(value, list) and self.list_keys:
+        if isinstance(value, list) and self.list_keys and all(isinstance(item, dict) for item in value):
             inner = self.inner or _UNKNOWN
             return {
                 f"k:{_text({key: item.get(key) for key in self.list_keys})}": (item, inner) for item in value

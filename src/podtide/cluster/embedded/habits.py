@@ -3,6 +3,8 @@
 Custom resources all behave alike, and so does whatever this table does not name.
 """
 
+from typing import Any
+
 from msgspec import Struct
 
 from podtide.resources.base import Api
@@ -18,18 +20,31 @@ class Habits(Struct, frozen=True, kw_only=True):
     """A replace of an object that is not there makes it."""
     keeps_first_status: bool = False
     """A status sent with create is taken, though later only the status subresource takes one."""
-    first_phase: str = ""
-    """The status.phase the server gives a new object."""
+    first_status: dict[str, Any] = {}
+    """The status the server gives a new object, whatever was sent."""
     waits_for_kubelet: bool = False
     """Once it is bound to a node, and until it is finished, a delete only marks it: its kubelet ends it."""
 
 
 _CUSTOM_RESOURCE = Habits()
 _BUILT_IN = {
-    ("", "Pod"): Habits(replace_needs_version=False, first_phase="Pending", waits_for_kubelet=True),
+    ("", "Pod"): Habits(
+        replace_needs_version=False, first_status={"phase": "Pending"}, waits_for_kubelet=True
+    ),
     ("", "Node"): Habits(counts_generations=False, replace_needs_version=False, keeps_first_status=True),
     ("", "Event"): Habits(counts_generations=False, replace_needs_version=False, replace_creates=True),
+    ("", "Namespace"): Habits(
+        counts_generations=False, replace_needs_version=False, first_status={"phase": "Active"}
+    ),
     ("coordination.k8s.io", "Lease"): Habits(counts_generations=False, replace_creates=True),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Habits(
+        first_status={
+            "conditions": [
+                {"type": "NamesAccepted", "status": "True"},
+                {"type": "Established", "status": "True"},
+            ]
+        }
+    ),
 }
 
 

@@ -10,7 +10,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from podtide.cluster.embedded.field_sets import FieldSet, add, copied, difference, shared, subtract
+from podtide.cluster.embedded.field_sets import (
+    FieldSet,
+    add,
+    copied,
+    difference,
+    is_field_set,
+    shared,
+    subtract,
+)
 from podtide.cluster.embedded.field_shapes import FieldShape, stated_fields
 from podtide.cluster.embedded.merging import Difference, compare, merge, without
 from podtide.cluster.port import Conflict
@@ -53,6 +61,16 @@ class Owned(Struct, frozen=True):
 
     content: dict[str, Any]
     entries: list[Entry]
+
+
+def is_entry(value: object) -> bool:
+    """Whether a value is an entry, as one that came from outside may not be."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("manager"), str)
+        and value.get("operation") in {_UPDATE, _APPLY}
+        and is_field_set(value.get("fieldsV1"))
+    )
 
 
 def after_create(content: dict[str, Any], shape: FieldShape, writer: Writer) -> Owned:
@@ -140,4 +158,4 @@ def _refuse_conflicts(entries: list[Entry], own: Entry | None, happened: Differe
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:
-    return sorted(entries, key=lambda entry: (entry["operation"], entry["time"], entry["manager"]))
+    return sorted(entries, key=lambda entry: (entry["operation"], entry.get("time", ""), entry["manager"]))

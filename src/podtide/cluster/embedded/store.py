@@ -61,10 +61,10 @@ class Store:
         self.dependents.note(table, transition)
         table.take(transition)
 
-    def delete(self, table: Table, old: Record, now: float) -> None:
+    def delete(self, table: Table, old: Record, now: float, grace_seconds: int | None = None) -> None:
         """Remove the object, or mark it for deletion where something keeps it."""
         before = old.document()
-        after = deleted(before, rules_of(table.kind), now)
+        after = deleted(before, rules_of(table.kind), now, grace_seconds)
         if after is None:
             self.commit(table, old, None)
         elif after is not before:

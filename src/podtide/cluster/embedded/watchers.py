@@ -30,6 +30,13 @@ class Sighting(Struct, frozen=True):
     version: int
     transition: Transition | None = None
 
+    @property
+    def record(self) -> Record | None:
+        """The object to show: as it is now, or as it was when it went; None for a bookmark."""
+        if self.transition is None:
+            return None
+        return self.transition.departed if self.change is Change.DELETED else self.transition.new
+
 
 class Watcher:
     """One open watch: what it selects, and what it has not yet read."""

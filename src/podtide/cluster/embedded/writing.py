@@ -18,6 +18,7 @@ from podtide.cluster.embedded.managed_fields import (
     after_apply,
     after_create,
     after_update,
+    is_entry,
 )
 from podtide.cluster.embedded.naming import check_metadata
 from podtide.cluster.embedded.records import Document
@@ -77,9 +78,10 @@ def replaced(old: Document, document: Document, rules: Rules, writer: Writer) ->
     """The object with `document` in its place."""
     _check_replace(old, document, rules)
     before, after = _content(old, rules), _content(document, rules)
-    if before == after:
+    entries = _restated_entries(document) or _entries(old)
+    if before == after and entries == _entries(old):
         return old
-    return _successor(old, after_update(_entries(old), before, after, rules.shape, writer), rules)
+    return _successor(old, after_update(entries, before, after, rules.shape, writer), rules)
 
 
 def status_replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
@@ -110,10 +112,10 @@ def applied(old: Document, document: Document, rules: Rules, writer: Writer, *, 
     return _successor(old, after_apply(_entries(old), before, wish, rules.shape, writer, force=force), rules)
 
 
-def deleted(old: Document, rules: Rules, now: float) -> Document | None:
-    """The object marked for deletion, or None when nothing keeps it."""
+def deleted(old: Document, rules: Rules, now: float, asked_grace: int | None = None) -> Document | None:
+    """The object marked for deletion, or None when nothing keeps it; a pod's kubelet gets the grace asked for."""
     metadata = old["metadata"]
-    grace = _grace_seconds(old, rules)
+    grace = _grace_seconds(old, rules, asked_grace)
     if not metadata.get("finalizers") and not grace:
         return None
     if "deletionTimestamp" in metadata and grace >= metadata["deletionGracePeriodSeconds"]:
@@ -163,8 +165,8 @@ def _born(document: Document, owned: Owned, rules: Rules, writer: Writer, uid: s
     if rules.habits.counts_generations:
         metadata["generation"] = 1
     born = _assembled(metadata, owned, rules)
-    if rules.habits.first_phase:
-        born["status"] = {"phase": rules.habits.first_phase}
+    if rules.habits.first_status:
+        born["status"] = rules.habits.first_status
     return born
 
 
@@ -228,11 +230,17 @@ def _entries(document: Document) -> list[Entry]:
     return entries
 
 
-def _grace_seconds(document: Document, rules: Rules) -> int:
+def _restated_entries(document: Document) -> list[Entry] | None:
+    """Who is to own what by the word of the writer, who may say so: kubectl does when it takes to server-side apply."""
+    stated = document["metadata"].get("managedFields")
+    return stated if isinstance(stated, list) and all(map(is_entry, stated)) else None
+
+
+def _grace_seconds(document: Document, rules: Rules, asked: int | None) -> int:
     """How long a delete leaves the object to its kubelet."""
     spec = document.get("spec") or {}
     finished = (document.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
     if not rules.habits.waits_for_kubelet or not spec.get("nodeName") or finished:
         return 0
     grace: int = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
-    return grace
+    return grace if asked is None else asked

@@ -1,0 +1,63 @@
+"""`podtide cluster`: a Kubernetes API without a Kubernetes, for demos, tests and laptops."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import click
+
+from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.served import SERVED_KINDS, ListenAddress, parse_listen_address, serving
+from podtide.cluster.served.kubeconfig import write_kubeconfig
+
+
+@click.command()
+@click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    metavar="ADDRESS:PORT",
+    help="Where to listen; a loopback address. Port 0 picks a free one.",
+)
+@click.option(
+    "--file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the objects in this file (made if missing), instead of in memory alone.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a kubeconfig for this cluster there, for kubectl and for podtide's own programs.",
+)
+def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:
+    """Serve a small cluster of our own over HTTP, as a Kubernetes API server would.
+
+    kubectl works with it, and so do podtide's programs. It knows podtide's kinds, nodes, pods, leases, events and
+    namespaces, and runs nothing. There is no authentication: it is for demos, tests and laptops, and listens on the
+    loopback address alone. Ctrl-C stops it.
+    """
+    asyncio.run(_serve(parse_listen_address(listen), file, kubeconfig))
+
+
+async def _serve(address: ListenAddress, file: Path | None, kubeconfig: Path | None) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    embedded = EmbeddedCluster(file, kinds=SERVED_KINDS)
+    try:
+        async with serving(embedded.server, address) as url:
+            client = f"kubectl --server {url}"
+            if kubeconfig:
+                write_kubeconfig(kubeconfig, url)
+                client = f"kubectl --kubeconfig {kubeconfig}"
+            kept = f"in {file}" if file else "in memory alone"
+            _say(f"the cluster is at {url}, its objects {kept}; Ctrl-C stops it")
+            _say("no authentication: for demos, tests and laptops")
+            _say(f"try: {client} get namespaces")
+            await stopped.wait()
+    finally:
+        embedded.close()
+
+
+def _say(words: str) -> None:
+    click.echo(f"podtide: {words}", err=True)

@@ -1,0 +1,303 @@
+"""What an API server does, on JSON documents and at once: the verbs, and what they do to the store.
+
+There are two ways to reach it: the Cluster port (`adapter`), with structs, and HTTP (`podtide.cluster.served`), with
+documents of which no struct knows every field. Both find the same rules here, and nobody waits in here: one request is
+carried out as a whole before the next.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from msgspec import Struct
+
+from podtide.cluster.embedded.housekeeping import Housekeeping
+from podtide.cluster.embedded.managed_fields import Writer
+from podtide.cluster.embedded.naming import made_up_name
+from podtide.cluster.embedded.paging import Position, from_token, to_token
+from podtide.cluster.embedded.records import Document, Record, key_of
+from podtide.cluster.embedded.selectors import Selector, parse_selector
+from podtide.cluster.embedded.store import Store
+from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.watchers import Watcher
+from podtide.cluster.embedded.writing import (
+    applied,
+    check_preconditions,
+    created,
+    describe,
+    first_applied,
+    is_released,
+    replaced,
+    rules_of,
+    status_replaced,
+)
+from podtide.cluster.port import AlreadyExists, Conflict, Gone, Invalid, NotFound
+from podtide.core.errors import InvalidInput
+from podtide.resources.base import Api, Resource
+from podtide.resources.timestamps import to_time
+from podtide.runtime.clock import Clock
+from podtide.runtime.ids import new_uuid
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How long the cluster remembers, and how long it waits."""
+
+    history: int = 10_000
+    """Writes per kind that a watch or a list in pages can go back."""
+    unread: int = 1_000
+    """Events a watcher may leave unread before it is dropped."""
+    bookmark_seconds: float = 60.0
+    """How long after a write every watch has an event or a bookmark that is newer."""
+    watch_seconds: float | None = None
+    """How long a watch lasts before the server closes it."""
+
+
+class Selection(Struct, frozen=True, kw_only=True):
+    """Which objects of a kind a list or watch is about, in Kubernetes' own words."""
+
+    namespace: str = ""
+    fields: str = ""
+    labels: str = ""
+
+
+class Listing(Struct, frozen=True):
+    """One page of a list, and the token for the rest."""
+
+    records: list[Record]
+    version: int
+    more: str
+
+
+class ApiServer:
+    """The verbs. Documents handed in become the server's: whoever hands one in lets go of it."""
+
+    def __init__(
+        self,
+        file: Path | None,
+        *,
+        kinds: Iterable[type[Resource]],
+        clock: Clock,
+        randomness: Random,
+        limits: Limits,
+    ) -> None:
+        self.clock = clock
+        self.store = Store(kinds, limits.history, file)
+        self._limits = limits
+        self._randomness = randomness
+        self._housekeeping = Housekeeping(self.store, clock, limits.bookmark_seconds)
+
+    def get(self, kind: type[Resource], name: str, namespace: str = "") -> Record:
+        """The object as it is now."""
+        return self._existing(self._enter(kind, namespace), name, namespace)
+
+    def has(self, kind: type[Resource], name: str, namespace: str = "") -> bool:
+        """Whether there is such an object."""
+        return key_of(namespace, name) in self._enter(kind, namespace).records
+
+    def list(self, kind: type[Resource], selection: Selection, *, limit: int = 0, more: str = "") -> Listing:
+        """A page of the objects selected: all of them without a limit."""
+        table = self._enter(kind, selection.namespace, all_namespaces=True)
+        selector = _selector(kind, selection)
+        if more:
+            position = from_token(more)
+            self._refuse_future(position.version)
+            records, rest = table.select(
+                selector, version=position.version, start=position.start, limit=limit
+            )
+        else:
+            position = Position(self.store.version, "")
+            records, rest = table.select(selector, limit=limit)
+        return Listing(records, position.version, to_token(Position(position.version, rest)) if rest else "")
+
+    @contextmanager
+    def watching(
+        self, kind: type[Resource], selection: Selection, resource_version: str
+    ) -> Iterator[Watcher]:
+        """A watcher that is told of every change after that version, for as long as the context lasts."""
+        table = self._enter(kind, selection.namespace, all_namespaces=True)
+        seen = self._known_version(resource_version)
+        watcher = Watcher(_selector(kind, selection), seen, self._limits.unread)
+        watcher.replay(table.since(seen))
+        if seen < self.store.version:
+            self._housekeeping.bookmark_later()
+        table.watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            table.watchers.remove(watcher)
+
+    def watch_deadline(self, asked_seconds: float | None = None) -> float | None:
+        """When a watch that begins now ends, on the loop's clock: when the client or the server wants, or never."""
+        lasting = [each for each in (asked_seconds, self._limits.watch_seconds) if each is not None]
+        return asyncio.get_running_loop().time() + min(lasting) if lasting else None
+
+    def create(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
+        """A new object."""
+        metadata = document["metadata"]
+        table = self._enter(kind, metadata.get("namespace", ""))
+        if "resourceVersion" in metadata:
+            raise Invalid(
+                f"{describe(kind.api, *_place(document))} is to be created: leave out its resource version"
+            )
+        return self._create(table, document, self._writer(kind.api, manager))
+
+    def replace(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
+        """The object with the document in its place."""
+        namespace, name = _place(document)
+        table, rules = self._enter(kind, namespace), rules_of(kind)
+        writer = self._writer(kind.api, manager)
+        if rules.habits.replace_creates and key_of(namespace, name) not in table.records:
+            if uid := document["metadata"].get("uid"):
+                raise Conflict(f"{describe(kind.api, namespace, name)} with uid {uid} is gone: read again")
+            return self._create(table, document, writer)
+        old = self._existing(table, name, namespace)
+        before = old.document()
+        return self._update(table, old, before, replaced(before, document, rules, writer))
+
+    def replace_status(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
+        """The object with the document's status."""
+        namespace, name = _place(document)
+        table = self._enter(kind, namespace)
+        if not kind.api.status_subresource:
+            raise NotFound(f"{kind.api.kind} has no status of its own to replace: replace the whole object")
+        writer = self._writer(kind.api, manager, subresource="status")
+        old = self._existing(table, name, namespace)
+        before = old.document()
+        return self._update(table, old, before, status_replaced(before, document, rules_of(kind), writer))
+
+    def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> Record:
+        """The object with all that the document states."""
+        namespace, name = _place(document)
+        table, rules = self._enter(kind, namespace), rules_of(kind)
+        writer = self._writer(kind.api, manager)
+        old = table.records.get(key_of(namespace, name))
+        if old is None:
+            return self._add(table, first_applied(document, rules, writer, self._uid()))
+        before = old.document()
+        return self._update(table, old, before, applied(before, document, rules, writer, force=force))
+
+    def delete(  # noqa: PLR0913 - which object, and Kubernetes' own conditions
+        self,
+        kind: type[Resource],
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_seconds: int | None = None,
+    ) -> Record | None:
+        """Remove the object (None), or mark it where something keeps it; `grace_seconds` is for pods on a node."""
+        table, rules = self._enter(kind, namespace), rules_of(kind)
+        old = self._existing(table, name, namespace)
+        expected = {"uid": uid, "resourceVersion": resource_version}
+        check_preconditions(old.document(), rules, {name: value for name, value in expected.items() if value})
+        self.store.delete(table, old, self.clock.wall(), grace_seconds)
+        self._housekeeping.after_write()
+        return table.records.get(old.key)
+
+    def expire_history(self) -> None:
+        """Forget what happened before now, as compaction does: older versions and tokens are Gone."""
+        self.store.forget_history()
+
+    def close_watches(self) -> None:
+        """End every watch, as a server that restarts does; watchers may resume."""
+        self.store.close_watches()
+
+    def close(self) -> None:
+        """End every watch and let the file go."""
+        self._housekeeping.stop()
+        self.store.close()
+
+    def _create(self, table: Table, document: Document, writer: Writer) -> Record:
+        metadata = document["metadata"]
+        if "name" not in metadata:
+            metadata["name"] = self._free_name(table, metadata)
+        place = _place(document)
+        if key_of(*place) in table.records:
+            raise AlreadyExists(
+                f"{describe(table.kind.api, *place)} exists already: replace it, or use another name"
+            )
+        return self._add(table, created(document, rules_of(table.kind), writer, self._uid()))
+
+    def _add(self, table: Table, document: Document) -> Record:
+        record = self._checked(table, document)
+        self._commit(table, None, record)
+        return record
+
+    def _update(self, table: Table, old: Record, before: Document, after: Document) -> Record:
+        if after is before or after == before:
+            return old
+        record = self._checked(table, after)
+        self._commit(table, old, None if is_released(after) else record)
+        return record
+
+    def _checked(self, table: Table, document: Document) -> Record:
+        """The document as a record; Invalid when it does not fit its kind."""
+        record = self.store.prepare(table, document)
+        try:
+            record.shared(table.kind)
+        except InvalidInput as error:
+            raise Invalid(str(error)) from error
+        return record
+
+    def _commit(self, table: Table, old: Record | None, new: Record | None) -> None:
+        self.store.commit(table, old, new)
+        self._housekeeping.after_write()
+
+    def _enter(self, kind: type[Resource], namespace: str, *, all_namespaces: bool = False) -> Table:
+        """The table a request is about."""
+        self._housekeeping.collect_soon()  # what a file brought along, or a loop that ended left undone
+        table = self.store.table(kind)
+        if kind.api.namespaced and not namespace and not all_namespaces:
+            raise Invalid(f"{kind.api.kind} is a namespaced kind: say in which namespace")
+        if namespace and not kind.api.namespaced:
+            raise Invalid(f"{kind.api.kind} is in no namespace: leave out {namespace!r}")
+        return table
+
+    def _existing(self, table: Table, name: str, namespace: str) -> Record:
+        record = table.records.get(key_of(namespace, name))
+        if record is None:
+            raise NotFound(f"{describe(table.kind.api, namespace, name)} does not exist")
+        return record
+
+    def _known_version(self, resource_version: str) -> int:
+        if not resource_version.isdecimal():
+            raise Invalid(f"{resource_version!r} is no resource version: use that of a list or of an event")
+        version = int(resource_version)
+        self._refuse_future(version)
+        return version
+
+    def _refuse_future(self, version: int) -> None:
+        if version > self.store.version:
+            raise Gone(f"version {version} is ahead of this cluster's {self.store.version}: list anew")
+
+    def _writer(self, api: Api, manager: str, subresource: str = "") -> Writer:
+        if not manager:
+            raise Invalid("a write must name its field manager")
+        return Writer(manager, api.api_version, to_time(self.clock.wall()), subresource)
+
+    def _uid(self) -> str:
+        return new_uuid(self._randomness)
+
+    def _free_name(self, table: Table, metadata: dict[str, Any]) -> str:
+        prefix = metadata.get("generateName", "")
+        if not prefix:
+            raise Invalid(
+                f"a {table.kind.api.kind} to create must have a name, or a prefix to make one up from"
+            )
+        name = made_up_name(prefix, self._randomness)
+        while key_of(metadata.get("namespace", ""), name) in table.records:
+            name = made_up_name(prefix, self._randomness)
+        return name
+
+
+def _selector(kind: type[Resource], selection: Selection) -> Selector:
+    return parse_selector(selection.namespace, selection.fields, selection.labels, kind.api.field_selectors)
+
+
+def _place(document: Document) -> tuple[str, str]:
+    metadata = document["metadata"]
+    return metadata.get("namespace", ""), metadata.get("name", "")

@@ -1,0 +1,10 @@
+"""The embedded cluster over HTTP, in Kubernetes' own shape: for kubectl, and for our own adapter in other processes.
+
+It has no authentication and no TLS, and listens on the loopback address alone: it is for demos, tests and laptops.
+"""
+
+from podtide.cluster.served.kinds import SERVED_KINDS
+from podtide.cluster.served.listening import ListenAddress, parse_listen_address
+from podtide.cluster.served.server import serving
+
+__all__ = ["SERVED_KINDS", "ListenAddress", "parse_listen_address", "serving"]

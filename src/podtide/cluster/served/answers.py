@@ -1,0 +1,52 @@
+"""Answers that are written whole: an object, a list, a table, a Status."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from podtide.cluster.embedded.api_server import Listing
+from podtide.cluster.embedded.records import Record
+from podtide.cluster.served.negotiation import JSON, Form, form_for
+from podtide.cluster.served.tables import TableMaker
+from podtide.cluster.served.target import Target
+
+
+def json_answer(document: Any, code: int = HTTPStatus.OK) -> web.Response:
+    """A document."""
+    return web.Response(body=msgspec.json.encode(document), status=code, content_type=JSON)
+
+
+def object_answer(record: Record, code: int = HTTPStatus.OK) -> web.Response:
+    """An object, every field of it."""
+    return web.Response(body=record.encoded, status=code, content_type=JSON)
+
+
+def single_answer(target: Target, request: web.Request, record: Record) -> web.Response:
+    """An object in the form the client asks for."""
+    maker = table_maker(target, request)
+    if maker is None:
+        return object_answer(record)
+    metadata = {"resourceVersion": str(record.version)}
+    return json_answer(maker.table([record], metadata, target.server.clock.wall()))
+
+
+def list_answer(target: Target, request: web.Request, listing: Listing) -> web.Response:
+    """A page of a list in the form the client asks for."""
+    maker = table_maker(target, request)
+    metadata = {"resourceVersion": str(listing.version), "continue": listing.more}
+    if maker is not None:
+        return json_answer(maker.table(listing.records, metadata, target.server.clock.wall()))
+    api = target.kind.api
+    # The objects are JSON already: they are put together as they are.
+    head = msgspec.json.encode({"kind": api.list_kind, "apiVersion": api.api_version, "metadata": metadata})
+    body = head[:-1] + b',"items":[' + b",".join(record.encoded for record in listing.records) + b"]}"
+    return web.Response(body=body, content_type=JSON)
+
+
+def table_maker(target: Target, request: web.Request) -> TableMaker | None:
+    """What turns objects into tables, if the client asks for these."""
+    if form_for(request.headers.get("Accept", "")) is Form.OBJECTS:
+        return None
+    return TableMaker(target.kind.api, request.query.get("includeObject", "Metadata"))

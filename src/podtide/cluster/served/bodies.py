@@ -1,0 +1,86 @@
+"""Bodies of requests: read, and brought into the form in which the rules of the API server expect a document.
+
+Documents come from anybody, so what is no object of the kind is refused before any rule sees it. `null` and an empty
+name or version mean that nothing is said, as they do to the API server.
+"""
+
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from podtide.cluster.embedded.records import Document
+from podtide.cluster.served.kinds import Namespace
+from podtide.cluster.served.negotiation import JSON
+from podtide.cluster.served.protobuf import PROTOBUF, read_namespace
+from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.cluster.served.target import Target
+from podtide.resources.base import ObjectMeta
+from podtide.resources.codec import from_document
+
+YAML = "application/yaml"
+_MAY_BE_EMPTY = ("name", "namespace", "generateName", "uid", "resourceVersion", "creationTimestamp")
+
+
+async def read_object(target: Target, request: web.Request) -> Document:
+    """The whole object that a body holds."""
+    if request.content_type == PROTOBUF and target.kind is Namespace:
+        return whole_object(target, read_namespace(await request.read()))
+    if request.content_type not in {JSON, YAML}:
+        raise UnsupportedMediaType(
+            f"a body of {request.content_type} is not read here: send {JSON} (with kubectl: create -f)"
+        )
+    return whole_object(target, parsed(await request.read()))
+
+
+def whole_object(target: Target, value: Any) -> Document:
+    """A value as an object of the kind, in the place the path names."""
+    document = placed(target, value)
+    from_document(target.kind, document)
+    return document
+
+
+def placed(target: Target, value: Any) -> Document:
+    """A value as a document of the kind, which need not be whole, in the place the path names."""
+    api = target.kind.api
+    if not isinstance(value, dict):
+        raise BadRequest(f"the body is no object: send a {api.kind}")
+    document: Document = _without_nulls(value)
+    stated = (document.get("apiVersion"), document.get("kind"))
+    if stated != (api.api_version, api.kind):
+        raise BadRequest(
+            f"the body is a {stated[1]} of {stated[0]}, and the path one of {api.kind} of {api.api_version}: make them agree"
+        )
+    metadata = document.get("metadata", {})
+    try:
+        msgspec.convert(metadata, ObjectMeta)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"the metadata of this {api.kind} cannot be read: {error}") from error
+    said = {field: value for field, value in metadata.items() if value or field not in _MAY_BE_EMPTY}
+    for field, in_path in (("namespace", target.namespace), ("name", target.name)):
+        if in_path and said.setdefault(field, in_path) != in_path:
+            raise BadRequest(
+                f"the body is about {field} {said[field]!r}, and the path about {in_path!r}: make them agree"
+            )
+    return {**document, "metadata": said}
+
+
+def parsed(body: bytes) -> Any:
+    """What a body says, in JSON or in YAML."""
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        not_json = error
+    import yaml  # noqa: PLC0415 - kubectl and our adapter send JSON, so it is rarely needed
+
+    try:
+        value = yaml.safe_load(body)
+    except yaml.YAMLError:
+        raise BadRequest(f"the body is neither JSON nor YAML: {not_json}") from None
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

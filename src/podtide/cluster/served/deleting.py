@@ -1,0 +1,76 @@
+"""DELETE: an object goes at once, or is marked where something keeps it.
+
+Pods are kept by the node they are bound to, for the grace they were given; finalizers keep anything.
+"""
+
+from typing import Annotated
+
+import msgspec
+from aiohttp import web
+from msgspec import Meta, Struct
+
+from podtide.cluster.served.admission import admit_deletion, refuse_dry_run
+from podtide.cluster.served.answers import json_answer, object_answer
+from podtide.cluster.served.bodies import parsed
+from podtide.cluster.served.kinds import Namespace
+from podtide.cluster.served.namespaces import empty_namespace
+from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import details_of, success
+from podtide.cluster.served.target import Target
+from podtide.resources.pod import Pod
+
+_IN_QUERY = ("gracePeriodSeconds", "propagationPolicy")
+
+
+class Preconditions(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which object, and which version of it, a deletion is meant for."""
+
+    uid: str = ""
+    resource_version: str = ""
+
+
+class DeleteOptions(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How to delete, as a client may say in the body."""
+
+    grace_period_seconds: Annotated[int, Meta(ge=0)] | None = None
+    preconditions: Preconditions = Preconditions()
+    propagation_policy: str = "Background"
+    dry_run: list[str] = []
+
+
+async def delete(target: Target, request: web.Request) -> web.Response:
+    """Ask that an object go."""
+    refuse_dry_run(request.query.get("dryRun"))
+    options = _delete_options(request, await request.read())
+    server, kind, name = target.server, target.kind, target.name
+    admit_deletion(kind, name)
+    last = server.get(kind, name, target.namespace)
+    left = server.delete(
+        kind,
+        name,
+        target.namespace,
+        uid=options.preconditions.uid,
+        resource_version=options.preconditions.resource_version,
+        grace_seconds=options.grace_period_seconds,
+    )
+    if kind is Namespace:
+        empty_namespace(server, name)
+    if left or kind is Pod:  # of a pod the API server shows the last state, and clients look at it
+        return object_answer(left or last)
+    return json_answer(success(details_of(kind.api, name, last.uid)))
+
+
+def _delete_options(request: web.Request, body: bytes) -> DeleteOptions:
+    in_body = parsed(body) if body.strip() else {}
+    in_query = {name: request.query[name] for name in _IN_QUERY if name in request.query}
+    try:
+        options = msgspec.convert({**in_body, **in_query}, DeleteOptions, strict=False)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise BadRequest(f"the options of the deletion cannot be read: {error}") from error
+    refuse_dry_run(options.dry_run)
+    if options.propagation_policy != "Background":
+        raise BadRequest(
+            f"{options.propagation_policy} deletion is not served here: what the object owned is collected in the "
+            "background (with kubectl: --cascade=background)"
+        )
+    return options

@@ -1,0 +1,23 @@
+"""What namespaces do here: two are there from the start, and deleting one deletes what is in it."""
+
+from podtide.cluster.embedded import ApiServer, Selection
+from podtide.cluster.port import AlreadyExists
+from podtide.cluster.served.kinds import STANDING_NAMESPACES, Namespace
+
+
+def make_standing_namespaces(server: ApiServer) -> None:
+    """Make those that every cluster has, where they are missing."""
+    for name in STANDING_NAMESPACES:
+        document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            server.create(Namespace, document, manager="podtide")
+        except AlreadyExists:
+            continue
+
+
+def empty_namespace(server: ApiServer, namespace: str) -> None:
+    """Delete all objects in it. What has finalizers stays until they are taken away."""
+    for table in tuple(server.store.tables.values()):
+        if table.kind.api.namespaced:
+            for record in server.list(table.kind, Selection(namespace=namespace)).records:
+                server.delete(table.kind, record.name, namespace, grace_seconds=0)

@@ -1,0 +1,96 @@
+"""POST, PUT and PATCH.
+
+A body is read to its end first, and then everything happens at once: between reading an object and writing what a patch
+makes of it, nobody else has a turn.
+"""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web
+
+from podtide.cluster.embedded.records import Document, Record
+from podtide.cluster.served.admission import admit_object, refuse_dry_run
+from podtide.cluster.served.answers import object_answer
+from podtide.cluster.served.bodies import parsed, placed, read_object, whole_object
+from podtide.cluster.served.json_patch import json_patched
+from podtide.cluster.served.kinds import CUSTOM_KINDS
+from podtide.cluster.served.merge_patch import merge_patched
+from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
+from podtide.cluster.served.target import Target, flag
+
+_APPLY = "application/apply-patch+yaml"
+_PATCHES: dict[str, Callable[[Document, Any], Any]] = {
+    "application/merge-patch+json": merge_patched,
+    "application/json-patch+json": json_patched,
+    "application/strategic-merge-patch+json": strategic_merge_patched,
+}
+
+
+async def create(target: Target, request: web.Request) -> web.Response:
+    """Make an object."""
+    refuse_dry_run(request.query.get("dryRun"))
+    document = await read_object(target, request)
+    admit_object(target, request, document)
+    record = target.server.create(target.kind, document, manager=_manager(request))
+    return object_answer(record, HTTPStatus.CREATED)
+
+
+async def replace(target: Target, request: web.Request) -> web.Response:
+    """Put an object, or its status, in the place of what is there."""
+    refuse_dry_run(request.query.get("dryRun"))
+    document = await read_object(target, request)
+    code = _code(target)
+    return object_answer(_replace(target, request, document), code)
+
+
+async def patch(target: Target, request: web.Request) -> web.Response:
+    """Change an object, or its status."""
+    refuse_dry_run(request.query.get("dryRun"))
+    body = await request.read()
+    if request.content_type == _APPLY and not target.is_status:
+        return _apply(target, request, body)
+    patched = _PATCHES.get(request.content_type)
+    if patched is None or (patched is strategic_merge_patched and target.kind in CUSTOM_KINDS):
+        raise UnsupportedMediaType(
+            f"{target.kind.api.kind}{' status' if target.is_status else ''} cannot be patched by "
+            f"{request.content_type or 'what has no content type'}: send application/merge-patch+json "
+            "(with kubectl: --type merge)"
+        )
+    record = target.server.get(target.kind, target.name, target.namespace)
+    document = whole_object(target, patched(record.document(), parsed(body)))
+    return object_answer(_replace(target, request, document))
+
+
+def _replace(target: Target, request: web.Request, document: Document) -> Record:
+    admit_object(target, request, document)
+    put = target.server.replace_status if target.is_status else target.server.replace
+    return put(target.kind, document, manager=_manager(request))
+
+
+def _apply(target: Target, request: web.Request, body: bytes) -> web.Response:
+    document = placed(target, parsed(body))
+    if not request.query.get("fieldManager"):
+        raise BadRequest("an apply must say by fieldManager who applies")
+    if "managedFields" in document["metadata"]:
+        raise BadRequest("an apply says what its manager wants, not who owns what: leave out managedFields")
+    admit_object(target, request, document)
+    code = _code(target)
+    record = target.server.apply(
+        target.kind, document, manager=_manager(request), force=flag(request, "force")
+    )
+    return object_answer(record, code)
+
+
+def _code(target: Target) -> HTTPStatus:
+    """Whether a write that is allowed to will make the object."""
+    is_there = target.server.has(target.kind, target.name, target.namespace)
+    return HTTPStatus.OK if is_there else HTTPStatus.CREATED
+
+
+def _manager(request: web.Request) -> str:
+    """Who writes; those who do not say are known by the program they use, as to an API server."""
+    program = request.headers.get("User-Agent", "").partition("/")[0]
+    return request.query.get("fieldManager") or program or "unknown"
