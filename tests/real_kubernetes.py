@@ -53,14 +53,15 @@ def controllers(control_plane: ControlPlane) -> ControlPlane:
     return control_plane
 
 
-@pytest.fixture(scope="session")
-def scheduler(control_plane: ControlPlane) -> ControlPlane:
-    """The same control plane, with the scheduler at work."""
+@pytest.fixture
+def scheduler(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The same control plane, with the scheduler at work for one test: others want their pods left unbound."""
     try:
         control_plane.start_scheduler()
     except CannotBuild as reason:
         _do_not_run(reason)
-    return control_plane
+    yield control_plane
+    control_plane.stop_scheduler()
 
 
 def _do_not_run(reason: CannotBuild) -> NoReturn:

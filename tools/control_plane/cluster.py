@@ -149,6 +149,11 @@ class ControlPlane:
         """Start the scheduler, unless it runs already."""
         _start_once(self._scheduler, "kube-scheduler")
 
+    def stop_scheduler(self) -> None:
+        """Ask the scheduler to end: from now on nobody binds a pod but who is told to."""
+        if self._scheduler is not None:
+            self._scheduler.stop()
+
     def compact(self) -> None:
         """Make etcd forget all but the present state. A running API server still knows recent changes by itself."""
         # Two writes of our own: etcd keeps the present revision, and serves a watch from the one before it.
