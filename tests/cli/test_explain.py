@@ -156,7 +156,7 @@ def test_an_assignment_shows_slice_and_what_was_withheld(podtide: Run, tmp_path:
     outcome = podtide("explain", "assign", "--ipam", str(conf))
     assert outcome.out.splitlines() == [
         "10.0.0.16/16 from 10.0.0.0/16",
-        "  slice 10.0.0.0/24, the first with a free address",
+        "  slice 10.0.0.0/24, the first with a free address; a slice keeps its own first and last back",
         "  usable 10.0.0.16 to 10.0.255.254: 65519 of 65536 addresses, 0 taken",
         "  15 withheld by excludes",
     ]
@@ -178,7 +178,9 @@ IPAM = '{"type": "whereabouts", "range": "%s", "exclude": ["%s"]}'
             "request --demand 5 --min-free half",
             "--min-free 'half' is no number: give a decimal or a fraction",
         ),
-        ("request --demand many", "Invalid value for '--demand': 'many' is not a valid integer."),
+        ("request --demand many", "--demand 'many' is no whole number of at most 18 digits"),
+        (f"request --demand {'9' * 5000}", "9…' is no whole number of at most 18 digits"),
+        ("request --demand 5 --min-free 1e99999999", "--min-free '1e99999999' is no number"),
         ("request", "Missing option '--demand'."),
         ("slices --range 10.0.0.0/99 --slice-size /24 --nodes a", "10.0.0.0/99"),
         (
@@ -204,7 +206,9 @@ def test_bad_input_is_one_line_and_exit_2(podtide: Run, command: str, says: str)
     [
         (IPAM % ("10.0.0.0/24", "nope"), "nope"),
         (IPAM % ("banana", "10.0.0.1"), "banana"),
-        ("{", ""),
+        ("{", "is not JSON"),
+        ("", "is empty; it should be a JSON object"),
+        (" " * (1 << 20) + "{}", "is larger than 1048576 bytes"),
         ("[]", ""),
         ('{"type": "podtide"}', "node's pool"),
     ],
@@ -218,6 +222,23 @@ def test_a_bad_configuration_is_one_line_and_exit_2(
     assert (outcome.status, outcome.out) == (2, "")
     assert says in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_a_range_of_which_nothing_is_left_says_what_took_it(podtide: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "ipam.json"
+    conf.write_text('{"type": "podtide", "range": "10.0.0.0/24", "exclude": ["0.0.0.0/0"]}')
+    outcome = podtide("explain", "assign", "--ipam", str(conf))
+    assert (
+        "no address of 10.0.0.0/24 may be handed out: start, end, excludes and gateway leave none"
+        in outcome.err
+    )
+
+
+def test_counts_that_are_not_exact_are_not_shown_as_if(podtide: Run, tmp_path: Path) -> None:
+    conf = tmp_path / "ipam.json"
+    conf.write_text('{"type": "podtide", "range": "fd00::/64"}')
+    outcome = podtide("explain", "assign", "--ipam", str(conf))
+    assert "2^53 or more of 2^53 or more addresses, 0 taken" in outcome.out
 
 
 def test_a_full_range_is_one_line_and_exit_1(podtide: Run, tmp_path: Path) -> None:

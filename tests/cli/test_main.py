@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -62,6 +63,25 @@ def test_python_dash_m_is_the_same_program() -> None:
     )
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == "podtide: demand -1 is negative: it is a count of pods, 0 or more\n"
+
+
+@pytest.mark.parametrize("words", [(), ("explain",)], ids=str)
+def test_without_a_command_the_help_is_shown_as_it_is(podtide: Run, words: tuple[str, ...]) -> None:
+    outcome = podtide(*words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == podtide(*words, "--help").out
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "podtide", "crds"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (run.returncode, run.stderr) == (1, "podtide: cannot write the answer: No space left on device\n")
 
 
 def test_a_reader_that_has_enough_sees_no_traceback() -> None:

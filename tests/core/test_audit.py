@@ -48,6 +48,13 @@ def test_an_address_in_two_containers_is_found(primary: str, secondary: str) -> 
     ]
 
 
+def test_an_address_twice_in_one_container_is_found() -> None:
+    double = Grant("nc-c", "c", "elsewhere", "10.0.0.7", {"c-1": "10.0.0.8", "c-2": "10.0.0.8"})
+    assert words(structs.replace(SOUND, grants=(*SOUND.grants, double))) == [
+        "invariant 1: 10.0.0.8 is in both container nc-c and container nc-c"
+    ]
+
+
 def test_an_address_in_two_pools_is_found_unless_one_is_giving_it_up() -> None:
     taken = NodeView("c", {"10.0.0.3": State.AVAILABLE})
     assert words(structs.replace(SOUND, nodes=(*SOUND.nodes, taken))) == [

@@ -156,7 +156,7 @@ def test_at_the_lowest_rung_there_is_nothing_smaller() -> None:
 
 @pytest.mark.parametrize(
     ("batch", "buffer", "words"),
-    [(0, "0.5", "batch 0 is too small"), (1, "-1", "buffer -1 is negative: give 0 or more")],
+    [(0, "0.5", "batch 0 is too small"), (1, "-1", "minimum-free fraction -1 is negative: give 0 or more")],
 )
 def test_a_bad_override_is_refused(batch: int, buffer: str, words: str) -> None:
     with pytest.raises(InvalidScaler, match=words):

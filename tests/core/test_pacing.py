@@ -30,12 +30,19 @@ def test_a_burst_that_goes_on_is_written_after_half_a_second_at_most() -> None:
     assert writes == [10.5]
 
 
-def test_shrinking_waits_from_the_first_moment_the_target_was_lower() -> None:
+def test_shrinking_waits_until_the_target_has_stood_for_the_delay() -> None:
     first = pace(None, 32, 48, 0.0, PATIENCE)
     assert (first.write, first.look_at) == (False, 30.0)
-    lower = pace(first.waiting, 16, 48, 20.0, PATIENCE)
-    assert (lower.write, lower.look_at) == (False, 30.0)
-    assert pace(lower.waiting, 16, 48, 30.0, PATIENCE).write
+    assert not pace(first.waiting, 32, 48, 29.9, PATIENCE).write
+    assert pace(first.waiting, 32, 48, 30.0, PATIENCE).write
+
+
+def test_a_dip_at_the_end_of_the_delay_has_to_stand_itself() -> None:
+    first = pace(None, 32, 48, 0.0, PATIENCE)
+    dip = pace(first.waiting, 16, 48, 29.95, PATIENCE)
+    assert (dip.write, dip.look_at) == (False, 59.95)
+    back = pace(dip.waiting, 32, 48, 31.0, PATIENCE)
+    assert (back.write, back.look_at) == (False, 59.95), "rising back does not start it once more"
 
 
 def test_a_pod_that_comes_back_at_the_batch_boundary_starts_the_wait_anew() -> None:

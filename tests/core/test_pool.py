@@ -212,6 +212,23 @@ def test_two_containers_of_one_family_serve_the_address_free_longest() -> None:
     assert ips(pool.assign(pod(2), 6.0)) == ["10.0.0.1"]
 
 
+def test_a_warm_address_of_one_container_waits_for_a_cool_one_of_another() -> None:
+    pool = pool_with(1)
+    pool.assign(pod(1), 0.0)
+    pool.free("sandbox-1", "eth0", 100.0)
+    pool.programmed(pool.apply(container(7, name="other"), 105.0).granted, 105.0)
+    assert ips(pool.assign(pod(2), 106.0)) == ["10.0.0.7"]
+    assert ips(pool.assign(pod(3), 106.0)) == ["10.0.0.1"], "warm, but the last one"
+
+
+def test_an_address_has_cooled_down_when_exactly_the_cool_down_has_passed() -> None:
+    pool = pool_with(1)
+    pool.assign(pod(1), 0.0)
+    pool.free("sandbox-1", "eth0", 100.0)
+    pool.programmed(pool.apply(container(1, 2, version=2), 110.0).granted, 110.0)
+    assert ips(pool.assign(pod(2), 130.0)) == ["10.0.0.1"]
+
+
 def test_a_rebuild_without_records_hands_out_and_gives_back_nothing_unproven() -> None:
     pool = Pool()
     applied = pool.recover(container(1, 2, 3, version=7), named=["nc-3", "long gone"], now=0.0)

@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from podtide.cli.output import output_option, show, warn
-from podtide.cni.explain import ExplainedAssignment, explain_assign
+from podtide.cni.explain import MOST_REPORTED, ExplainedAssignment, explain_assign
 from podtide.core.errors import InvalidConfig
+
+_MOST_BYTES = 1 << 20
 
 
 @click.command()
@@ -31,26 +33,38 @@ def assign(*, ipam: str, taken: str, output: str) -> None:
 
 
 def _read(source: str) -> bytes:
-    if source == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(source).read_bytes()
+        if source == "-":
+            text = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(source).open("rb") as file:
+                text = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InvalidConfig(
             f"cannot read --ipam {source}: {error.strerror}; give a readable file, or - for stdin"
         ) from None
+    if len(text) > _MOST_BYTES:
+        raise InvalidConfig(
+            f"--ipam {source} is larger than {_MOST_BYTES} bytes: no configuration is; give the IPAM object alone"
+        )
+    return text
 
 
 def _lines(answer: ExplainedAssignment) -> Iterable[str]:
     for part in answer.ranges:
         yield f"{part.address}/{part.prefix_length} from {part.range}"
         if part.slice is not None:
-            yield f"  slice {part.slice}, the first with a free address"
-        yield f"  usable {part.first} to {part.last}: {part.capacity} of {part.size} addresses, {part.taken} taken"
+            yield f"  slice {part.slice}, the first with a free address; a slice keeps its own first and last back"
+        counts = f"{_count(part.capacity)} of {_count(part.size)} addresses, {part.taken} taken"
+        yield f"  usable {part.first} to {part.last}: {counts}"
         withheld = {
             "start and end": part.withheld_by_ends,
             "excludes": part.withheld_by_excludes,
             "the gateway": part.withheld_by_gateway,
         }
-        yield from (f"  {count} withheld by {reason}" for reason, count in withheld.items() if count)
+        yield from (f"  {_count(count)} withheld by {reason}" for reason, count in withheld.items() if count)
     yield from (f"{address} (static)" for address in answer.static)
+
+
+def _count(count: int) -> str:
+    return str(count) if count < MOST_REPORTED else "2^53 or more"

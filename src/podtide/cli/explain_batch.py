@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import FRACTION, output_option, show
+from podtide.cli.output import COUNT, FRACTION, output_option, show
 from podtide.core.batching import Batching, Reading, Standing, Step, decide_batch, depth_of, ladder
 from podtide.core.exact import text
 from podtide.core.exhaustion import Thresholds
@@ -14,15 +14,17 @@ USUAL = Batching()
 
 
 @click.command()
-@click.option("--capacity", type=int, required=True, help="Q: usable addresses of the subnet.")
+@click.option("--capacity", type=COUNT, required=True, help="Q: usable addresses of the subnet.")
 @click.option(
-    "--reserved", type=int, required=True, help="R: addresses reserved for nodes, primaries included."
+    "--reserved", type=COUNT, required=True, help="R: addresses reserved for nodes, primaries included."
 )
-@click.option("--containers", type=int, required=True, help="Network containers in the subnet, one per node.")
 @click.option(
-    "--owed", type=int, default=0, show_default=True, help="Addresses asked for and not granted yet."
+    "--containers", type=COUNT, required=True, help="Network containers in the subnet, one per node."
 )
-@click.option("--batch", type=int, default=USUAL.batch, show_default=True, help="The configured batch.")
+@click.option(
+    "--owed", type=COUNT, default=0, show_default=True, help="Addresses asked for and not granted yet."
+)
+@click.option("--batch", type=COUNT, default=USUAL.batch, show_default=True, help="The configured batch.")
 @click.option(
     "--min-free",
     type=FRACTION,
@@ -44,7 +46,7 @@ USUAL = Batching()
     show_default=text(USUAL.thresholds.upper),
     help="T: exhausted above T·Q.",
 )
-@click.option("--in-force", type=int, help="The batch in force so far.  [default: the configured batch]")
+@click.option("--in-force", type=COUNT, help="The batch in force so far.  [default: the configured batch]")
 @click.option("--exhausted", is_flag=True, help="The subnet is exhausted so far.")
 @click.option("--starved", is_flag=True, help="The subnet is starved so far.")
 @click.option("--recent", is_flag=True, help="The last change was less than a dwell (30 s) ago.")

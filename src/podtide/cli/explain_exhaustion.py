@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import FRACTION, output_option, show
+from podtide.cli.output import COUNT, FRACTION, output_option, show
 from podtide.core.exact import text
 from podtide.core.exhaustion import Thresholds, judge_exhaustion
 
@@ -12,9 +12,9 @@ USUAL = Thresholds()
 
 
 @click.command()
-@click.option("--capacity", type=int, required=True, help="Q: usable addresses of the subnet.")
+@click.option("--capacity", type=COUNT, required=True, help="Q: usable addresses of the subnet.")
 @click.option(
-    "--reserved", type=int, required=True, help="R: addresses reserved for nodes, primaries included."
+    "--reserved", type=COUNT, required=True, help="R: addresses reserved for nodes, primaries included."
 )
 @click.option(
     "--lower",

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import FRACTION, output_option, show, warn
+from podtide.cli.output import COUNT, FRACTION, output_option, show, warn
 from podtide.core.exact import text
 from podtide.core.scaler import (
     DEFAULT_BATCH,
@@ -19,8 +19,8 @@ from podtide.core.scaling import decide_request
 
 
 @click.command()
-@click.option("--demand", type=int, required=True, help="U: pods on the node that need an address.")
-@click.option("--batch", type=int, default=DEFAULT_BATCH, show_default=True, help="B: the batch size.")
+@click.option("--demand", type=COUNT, required=True, help="U: pods on the node that need an address.")
+@click.option("--batch", type=COUNT, default=DEFAULT_BATCH, show_default=True, help="B: the batch size.")
 @click.option(
     "--min-free",
     type=FRACTION,
@@ -30,13 +30,17 @@ from podtide.core.scaling import decide_request
 )
 @click.option(
     "--primaries",
-    type=int,
+    type=COUNT,
     default=0,
     show_default=True,
     help="P: primary addresses of the node's network containers.",
 )
 @click.option(
-    "--max-ips", type=int, default=DEFAULT_MAX_IPS, show_default=True, help="Most addresses a node may hold."
+    "--max-ips",
+    type=COUNT,
+    default=DEFAULT_MAX_IPS,
+    show_default=True,
+    help="Most addresses a node may hold.",
 )
 @click.option("--exhausted", is_flag=True, help="The subnet is exhausted: batch 1, one address kept free.")
 @output_option

@@ -1,5 +1,6 @@
 """What the commands share: `-o text|json`, exact fractions as arguments, and JSON for programs."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -8,8 +9,10 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from podtide.core.exact import exact
+from podtide.core.errors import InvalidInput
+from podtide.core.exact import exact, shortened
 
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -37,6 +40,25 @@ class FractionType(click.ParamType[Fraction]):
 
 
 FRACTION = FractionType()
+
+
+class CountType(click.ParamType[int]):
+    """A whole number. Which ones make sense, a negative one for instance, is for the decision to say."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it, and call it by its option's name when it is none."""
+        del ctx
+        if isinstance(value, int):
+            return value
+        if not _WHOLE_NUMBER.fullmatch(value.strip()):
+            name = param.opts[0] if param else "value"
+            raise InvalidInput(f"{name} {shortened(value)!r} is no whole number of at most 18 digits")
+        return int(value)
+
+
+COUNT = CountType()
 
 
 def show(output: str, document: Any, lines: Iterable[str]) -> None:

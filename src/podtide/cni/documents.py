@@ -21,6 +21,8 @@ Document: TypeAlias = dict[str, Any]
 
 def decode(text: bytes | str, what: str) -> Document:
     """The JSON object in `text`; Undecodable when it holds anything else. `what` names it in the error."""
+    if not text.strip():
+        raise Undecodable(f"{what} is empty; it should be a JSON object, as in {{...}}")
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

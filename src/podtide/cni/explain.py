@@ -97,6 +97,10 @@ def _explain_range(item: IpamRange, taken: set[IPAddress]) -> ExplainedRange:
     whole, keys = item.addresses, item.keys
     taken_here = sum(other in whole for other in taken)
     address = _next_address(item, taken)
+    if not whole.capacity:
+        raise RangeFull(
+            f"no address of {whole} may be handed out: start, end, excludes and gateway leave none; widen the range"
+        )
     if address is None:
         edges = "" if item.slice_size is None else ", and the rest are the first or last of a slice"
         raise RangeFull(

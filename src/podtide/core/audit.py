@@ -134,8 +134,9 @@ def _one_holder_each(picture: Picture) -> Iterable[Violation]:
 def _twice(words: str, holders: Iterable[tuple[str, str]]) -> Iterable[Violation]:
     seen: dict[str, str] = {}
     for ip, holder in holders:
-        if (first := seen.setdefault(ip, holder)) != holder:
-            yield Violation(1, ip, f"{ip} {words.format(first, holder)}")
+        if ip in seen:
+            yield Violation(1, ip, f"{ip} {words.format(seen[ip], holder)}")
+        seen[ip] = holder
 
 
 def _counts_add_up(picture: Picture) -> Iterable[Violation]:

@@ -22,7 +22,7 @@ from math import ceil
 
 from msgspec import Struct
 
-from podtide.core.errors import InvalidScaler, InvalidThresholds
+from podtide.core.errors import InvalidThresholds
 from podtide.core.exact import text
 from podtide.core.exhaustion import Exhaustion, Thresholds, judge_exhaustion
 from podtide.core.scaler import (
@@ -31,6 +31,7 @@ from podtide.core.scaler import (
     EXHAUSTED_BATCH,
     EXHAUSTED_BUFFER,
     STARVED_BUFFER,
+    Scaler,
     SubnetScaler,
 )
 
@@ -47,12 +48,7 @@ class Batching(Struct, frozen=True):
     dwell_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise InvalidScaler(f"batch {self.batch} is too small: addresses come in batches of at least 1")
-        if self.buffer < 0:
-            raise InvalidScaler(
-                f"buffer {text(self.buffer)} is negative: give 0 or more, such as 0.5 for half a batch"
-            )
+        Scaler(self.batch, self.buffer)  # what no node's pool can be sized by, no subnet may put in force
 
 
 class Reading(Struct, frozen=True):

@@ -4,28 +4,37 @@ A float that arrives from JSON (`buffer: 0.1`) means the decimal that a person w
 neighbour, so it is read by its shortest text.
 """
 
+import re
 from fractions import Fraction
 from math import isfinite
 
 from podtide.core.errors import InvalidInput
 
+_READABLE = re.compile(r"[-+]?[0-9./]{1,60}(?:[eE][-+]?[0-9]{1,2})?%?")
+"""What a person writes. A number with a million digits is no number anybody means, and takes minutes to read."""
+
+_QUOTED = 40
+
 
 def exact(value: float | str | Fraction, name: str = "value") -> Fraction:
     """The fraction meant by `0.5`, `"0.5"`, `"1/2"` or `"50%"`; `name` is what the error calls it."""
     try:
-        if isinstance(value, float):
-            if not isfinite(value):
-                raise InvalidInput(
-                    f"{name} {value} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
-                )
+        if isinstance(value, float) and isfinite(value):
             return Fraction(repr(value))
-        if isinstance(value, str) and value.strip().endswith("%"):
-            return Fraction(value.strip()[:-1]) / 100
-        return Fraction(value)
+        if isinstance(value, str) and _READABLE.fullmatch(written := value.strip()):
+            return Fraction(written[:-1]) / 100 if written.endswith("%") else Fraction(written)
+        if isinstance(value, int | Fraction):
+            return Fraction(value)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(
-            f"{name} {value!r} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
-        ) from None
+        pass
+    raise InvalidInput(
+        f"{name} {shortened(str(value))!r} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
+    )
+
+
+def shortened(written: str) -> str:
+    """What somebody wrote, as much of it as fits in a line."""
+    return written if len(written) <= _QUOTED else f"{written[:_QUOTED]}…"
 
 
 def text(value: Fraction | int) -> str:

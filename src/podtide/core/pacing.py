@@ -2,7 +2,8 @@
 
 Changes are gathered for a moment, so that a burst of pods is one write and not one per pod. A smaller target must
 stand for `shrink_delay` first: at a batch boundary one pod coming and going moves a whole batch. Where the subnet is
-exhausted others wait for what this node can spare, and it does not dally.
+exhausted others wait for what this node can spare, and it does not dally. A target that falls further has to stand
+anew, so that a dip at the end of the delay does not give a whole batch away.
 
 The state is a value: `pace` takes the last one and returns the next, with what to do now and when to look again.
 """
@@ -25,6 +26,8 @@ class Waiting(Struct, frozen=True):
     growing: bool
     since: float
     changed_at: float
+    fell_at: float
+    """When it last became lower than before."""
 
 
 class Verdict(Struct, frozen=True):
@@ -52,15 +55,16 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
         return _NOTHING_TO_DO
     growing = target > requested
     if waiting is None or waiting.growing != growing:
-        waiting = Waiting(target=target, growing=growing, since=now, changed_at=now)
+        waiting = Waiting(target=target, growing=growing, since=now, changed_at=now, fell_at=now)
     elif waiting.target != target:
-        waiting = structs.replace(waiting, target=target, changed_at=now)
+        fell_at = now if target < waiting.target else waiting.fell_at
+        waiting = structs.replace(waiting, target=target, changed_at=now, fell_at=fell_at)
     due = min(
         waiting.changed_at + patience.gather_seconds,
         waiting.since + patience.gather_at_most_seconds,
     )
     if not growing and not exhausted:
-        due = max(due, waiting.since + patience.shrink_delay_seconds)
+        due = max(due, waiting.fell_at + patience.shrink_delay_seconds)
     if now >= due:
         return Verdict(write=True, look_at=None, waiting=None)
     return Verdict(write=False, look_at=due, waiting=waiting)

@@ -100,24 +100,16 @@ class _Holding:
             return self.rested
         return self.shelves[state]
 
-    def longest_free(self, now: float, cooldown_seconds: float) -> Address | None:
-        """The free address to hand out next: the one free longest, those that cool down last."""
-        fresh = _head(self.shelves[State.AVAILABLE])
-        rested = _head(self.rested)
-        if rested is None or fresh is None:
-            return fresh or rested
-        if now - rested.since < cooldown_seconds:
-            return fresh
-        return rested if rested.since < fresh.since else fresh
+    def heads(self) -> list[Address]:
+        """The free addresses that could go next: the one unused for longest, and the one rested for longest."""
+        shelves = (self.shelves[State.AVAILABLE], self.rested)
+        return [head for shelf in shelves if (head := _head(shelf)) is not None]
 
     def longest_idle(self) -> Address | None:
         """The address to give back next: not yet programmed first, then the one free longest."""
         if (pending := _head(self.shelves[State.PENDING_PROGRAMMING])) is not None:
             return pending
-        fresh, rested = _head(self.shelves[State.AVAILABLE]), _head(self.rested)
-        if fresh is None or rested is None:
-            return fresh or rested
-        return rested if rested.since < fresh.since else fresh
+        return min(self.heads(), key=lambda head: head.since, default=None)
 
     def counts(self) -> Counts:
         shelves = self.shelves
@@ -255,19 +247,17 @@ class Pool:
     def assign(self, owner: Owner, now: float) -> tuple[Address, ...] | None:
         """One address of each family the pool has, or None when one has no free address (then none is taken).
 
-        The same owner gets the same addresses.
+        The same owner gets the same addresses: also one whose sandbox was found with an address of one family only.
         """
         key = (owner.sandbox, owner.interface)
         if (held := self._by_owner.get(key)) is not None:
             return held
         chosen = []
         for holdings in self._families.values():
-            free = [
-                free for holding in holdings if (free := holding.longest_free(now, self._cooldown_seconds))
-            ]
-            if not free:
+            address = self._longest_free(holdings, now)
+            if address is None:
                 return None
-            chosen.append(free[0] if len(free) == 1 else min(free, key=lambda address: address.since))
+            chosen.append(address)
         if not chosen:
             return None
         for address in chosen:
@@ -329,6 +319,14 @@ class Pool:
             holding = self._holdings[container_id] = _Holding(container_id, family)
             self._families.setdefault(family, []).append(holding)
         return holding
+
+    def _longest_free(self, holdings: list[_Holding], now: float) -> Address | None:
+        """The address to hand out next: the one free longest, those that cool down after all others."""
+        heads = [head for holding in holdings for head in holding.heads()]
+        if len(heads) <= 1:
+            return heads[0] if heads else None
+        cool_since = now - self._cooldown_seconds
+        return min(heads, key=lambda head: (head.used and head.since > cool_since, head.since))
 
     def _named(self, names: Iterable[str]) -> Iterable[Address]:
         for name in names:
