@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from control_plane import go_toolchain
-from control_plane.binaries import PACKAGES, built, provided
+from control_plane.__main__ import build
+from control_plane.binaries import NEEDED_BY_ALL, PACKAGES, built, provided
 from control_plane.errors import CannotBuild
-from control_plane.go_toolchain import find_go, install_go
+from control_plane.go_toolchain import find_go, find_or_install_go, install_go
 from control_plane.versions import MODULE, Versions, pinned
 
 VERSIONS = Versions(kubernetes="1.36.3", etcd="3.6.8", go="1.26.0")
@@ -192,6 +193,50 @@ def test_root_gets_debian_s_go_and_nobody_else_does(
     monkeypatch.setattr("os.getuid", lambda: user)
     install_go(quiet)
     assert calls.read_text().splitlines() == expected
+
+
+@pytest.fixture
+def installs(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where each run of apt-get by root leaves a line."""
+    calls = tmp_path / "calls"
+    calls.touch()
+    machine.command("apt-get", f"echo >> {calls}")
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    return calls
+
+
+def test_go_is_installed_when_there_is_something_to_build(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, installs: Path
+) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(CannotBuild, match=r"^Go is not installed"):  # this apt-get installs nothing
+        build()
+    assert installs.read_text() == "\n\n"
+
+
+def test_nothing_is_installed_for_what_was_built_before(machine: Machine, installs: Path) -> None:
+    machine.go()
+    first = built(VERSIONS, machine.cache, quiet)
+    (machine.commands / "go").unlink()
+    assert built(VERSIONS, machine.cache, quiet, find_or_install_go) == first
+    assert installs.read_text() == ""
+
+
+def test_nothing_is_installed_for_somebody_else_s_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, installs: Path
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(somebody_s(tmp_path, *NEEDED_BY_ALL)))
+    build()
+    assert installs.read_text() == ""
+
+
+def test_nothing_is_installed_beside_a_go_that_was_fetched_before(machine: Machine, installs: Path) -> None:
+    kept = machine.cache / "go-1.26.0" / "bin" / "go"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    assert find_or_install_go("1.26.0", machine.cache, quiet) == kept
+    assert installs.read_text() == ""
 
 
 def test_a_go_that_is_there_is_left_alone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

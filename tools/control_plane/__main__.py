@@ -6,19 +6,17 @@ import sys
 from control_plane.binaries import binaries, say_on_stderr
 from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild, DidNotStart
-from control_plane.go_toolchain import install_go
+from control_plane.go_toolchain import find_or_install_go
 
 
 def build() -> None:
     """See to it that the programs are there."""
-    install_go(say_on_stderr)
-    binaries()
+    binaries(find=find_or_install_go)
 
 
 def run() -> None:
     """Run a control plane until Ctrl-C."""
-    install_go(say_on_stderr)
-    found = binaries()
+    found = binaries(find=find_or_install_go)
     say_on_stderr("starting")
     try:
         with ControlPlane(found) as control_plane:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from control_plane.building import build
 from control_plane.errors import CannotBuild
-from control_plane.go_toolchain import Say, find_go
+from control_plane.go_toolchain import FindGo, Say, find_go
 from control_plane.versions import MODULE, Versions, pinned
 
 PACKAGES = {
@@ -46,13 +46,16 @@ def say_on_stderr(line: str) -> None:
     print(f"control plane: {line}", file=sys.stderr, flush=True)
 
 
-def binaries(say: Say = say_on_stderr) -> Binaries:
-    """The programs, built first if they are not there, which takes minutes. CannotBuild says what that lacks."""
+def binaries(say: Say = say_on_stderr, find: FindGo = find_go) -> Binaries:
+    """The programs, built first if they are not there, which takes minutes. CannotBuild says what that lacks.
+
+    Go is looked for, by `find`, only when there is something to build.
+    """
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return provided(Path(assets))
     versions = pinned((MODULE / "go.mod").read_text())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return built(versions, cache / "podtide" / "control-plane", say)
+    return built(versions, cache / "podtide" / "control-plane", say, find)
 
 
 def provided(directory: Path) -> Binaries:
@@ -65,22 +68,22 @@ def provided(directory: Path) -> Binaries:
     return _binaries_in(directory)
 
 
-def built(versions: Versions, cache: Path, say: Say) -> Binaries:
+def built(versions: Versions, cache: Path, say: Say, find: FindGo = find_go) -> Binaries:
     """Our own set: what the cache does not have is built into it."""
     machine = f"{sys.platform}-{platform.machine()}"
     directory = cache / f"kubernetes-{versions.kubernetes}-etcd-{versions.etcd}-{machine}"
     if _missing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         with _locked(cache / "lock", say):
-            _build_missing(versions, directory, cache, say)
+            _build_missing(versions, directory, cache, say, find)
     return _binaries_in(directory)
 
 
-def _build_missing(versions: Versions, directory: Path, cache: Path, say: Say) -> None:
+def _build_missing(versions: Versions, directory: Path, cache: Path, say: Say, find: FindGo) -> None:
     missing = _missing(directory)
     if not missing:
         return  # whoever held the lock before us has built it
-    go = find_go(versions.go, cache, say)
+    go = find(versions.go, cache, say)
     say(f"building Kubernetes {versions.kubernetes} and etcd {versions.etcd} into {directory}, once")
     for count, name in enumerate(missing, start=1):
         say(f"{name} ({count} of {len(missing)})")

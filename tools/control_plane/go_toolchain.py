@@ -18,13 +18,16 @@ from control_plane.errors import CannotBuild
 Say = Callable[[str], None]
 """Tells a person what is going on, one line at a time."""
 
+FindGo = Callable[[str, Path, Say], Path]
+"""`find_go`, or `find_or_install_go` where a person asked for a build."""
+
 USUAL_PLACE = Path("/usr/local/go/bin/go")
 """Where Go's own instructions put it, which is often not on the PATH."""
 
 
 def find_go(required: str, cache: Path, say: Say) -> Path:
     """The `go` command of a release not older than `required`; one that is fetched for it is kept in `cache`."""
-    kept = cache / f"go-{required}" / "bin" / "go"
+    kept = _kept_go(required, cache)
     if kept.exists():
         return kept
     go = _installed_go()
@@ -39,6 +42,13 @@ def find_go(required: str, cache: Path, say: Say) -> Path:
     say(f"fetching Go {required}, because {go} is older")
     _fetch(go, required, kept.parent.parent)
     return kept
+
+
+def find_or_install_go(required: str, cache: Path, say: Say) -> Path:
+    """As `find_go`; where there is none, one is installed first if that can be."""
+    if not _kept_go(required, cache).exists():
+        install_go(say)
+    return find_go(required, cache, say)
 
 
 def install_go(say: Say) -> None:
@@ -60,6 +70,10 @@ def go_environment() -> dict[str, str]:
     """
     found = {name: value for name, value in os.environ.items() if name != "GOROOT"}
     return found | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
+
+
+def _kept_go(required: str, cache: Path) -> Path:
+    return cache / f"go-{required}" / "bin" / "go"
 
 
 def _installed_go() -> Path | None:

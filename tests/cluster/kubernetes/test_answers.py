@@ -87,6 +87,23 @@ def test_a_server_that_is_not_ready_and_says_when_it_will_be_is_obeyed_too() -> 
     assert error.retry_after_seconds == 5
 
 
+@pytest.mark.parametrize(
+    ("code", "header", "details"),
+    [
+        (503, "86400000", {}),
+        (429, "301", {}),
+        (429, None, {"retryAfterSeconds": 86400000}),
+        pytest.param(429, "9" * 5000, {}, id="5000 digits"),
+    ],
+)
+def test_nobody_is_sent_away_for_longer_than_five_minutes(
+    code: int, header: str | None, details: dict[str, int]
+) -> None:
+    error = refused(code, "Busy", retry_after=header, details=details)
+    assert isinstance(error, Throttled)
+    assert error.retry_after_seconds == 300
+
+
 def test_a_write_meant_for_another_uid_is_a_conflict_though_the_server_calls_it_an_invalid_edit() -> None:
     assert isinstance(refused(422, "Invalid", details={"causes": [{"field": "metadata.uid"}]}), Conflict)
     assert isinstance(refused(422, "Invalid", details={"causes": [{"field": "spec.range"}]}), Invalid)

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.kubernetes.loopback_server import Answering, Handler, Received, client, serving, status
 from podtide.cluster.kubernetes import Patience
-from podtide.cluster.kubernetes.access import Plugin, Secret, User
+from podtide.cluster.kubernetes.access import InvalidAccess, Plugin, Secret, User
 from podtide.cluster.port import Forbidden
 from podtide.resources.node import Node
 
@@ -41,11 +41,10 @@ def counting_plugin(directory: Path, answer: str) -> Plugin:
     return Plugin(command=str(script), api_version=VERSION)
 
 
-def token_answer(expiry: str = "") -> str:
+def token_answer(expiry: str = "", written: str = "t-NUMBER") -> str:
+    """A token, `written` as JSON has it."""
     expires = f', "expirationTimestamp": "{expiry}"' if expiry else ""
-    return (
-        f'{{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": {{"token": "t-NUMBER"{expires}}}}}'
-    )
+    return f'{{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": {{"token": "{written}"{expires}}}}}'
 
 
 def runs(directory: Path) -> int:
@@ -103,14 +102,53 @@ async def test_a_token_that_was_rotated_while_it_was_under_way_is_shown_at_once(
         assert len(server.received) == 2
 
 
-@pytest.mark.parametrize("content", [None, "", b"\xff"])
-async def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path, content: str | bytes | None) -> None:
+@pytest.mark.parametrize("content", [None, "", " \n", "abc\ndef", "abc def", "abc\0", b"\xff"])
+async def test_a_token_file_without_a_token_that_can_be_shown_is_named(
+    tmp_path: Path, content: str | bytes | None
+) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
     async with client("http://127.0.0.1:1", User(token_file=file), PATIENT) as cluster:
         with pytest.raises(Forbidden, match=f"cannot get Node a: the token in {file}"):
             await cluster.get(Node, "a")
+
+
+async def test_white_space_around_a_token_is_not_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(" t-1\r\n")
+    plugin = counting_plugin(tmp_path, token_answer(written=r"t-1\n"))
+    for user in (User(token_file=file), User(token=Secret("t-1\n")), User(plugin=plugin)):
+        async with serving(accepting("Bearer t-1")) as server, client(server.url, user, PATIENT) as cluster:
+            await cluster.get(Node, "a")
+
+
+@pytest.mark.parametrize("token", ["hush\nhush", "hush hush", "hush\0", "hush\ud800", " \n"])
+def test_a_token_that_no_header_can_carry_is_refused_at_once_and_not_shown(token: str) -> None:
+    with pytest.raises(InvalidAccess, match=r"^the token of the kubeconfig's user .*$") as failure:
+        client("http://127.0.0.1:1", User(token=Secret(token)), PATIENT)
+    assert "hush" not in str(failure.value)
+
+
+async def test_a_plugin_whose_token_no_header_can_carry_is_named_and_asked_again(tmp_path: Path) -> None:
+    user = User(plugin=counting_plugin(tmp_path, token_answer(written=r"hush\nhush")))
+    async with client("http://127.0.0.1:1", user, PATIENT) as cluster:
+        for _ in range(2):
+            with pytest.raises(
+                Forbidden, match=r"the token that the credential plugin .*/plugin gave"
+            ) as failure:
+                await cluster.get(Node, "a")
+            assert "hush" not in str(failure.value)
+    assert runs(tmp_path) == 2
+
+
+async def test_what_the_libraries_below_refuse_to_send_is_one_of_the_ports_errors_and_not_shown() -> None:
+    proxy = Secret("http://me:hush@proxy:port")
+    async with client("http://127.0.0.1:1", patience=PATIENT, proxy=proxy) as cluster:
+        with pytest.raises(Forbidden, match=r"^cannot get Node a: no such request can be sent: ") as failure:
+            await cluster.get(Node, "a")
+    assert "hush" not in str(failure.value)
+    assert failure.value.__cause__ is None
 
 
 async def test_a_credential_that_is_refused_and_cannot_be_renewed_is_not_shown_twice() -> None:

@@ -22,6 +22,12 @@ def kubeconfig(path: Path, server: str) -> Path:
     return path
 
 
+def name_own_proxy(path: Path) -> None:
+    content = yaml.safe_load(path.read_text())
+    content["clusters"][0]["cluster"]["proxy-url"] = "http://own:1"
+    path.write_text(yaml.safe_dump(content))
+
+
 @pytest.fixture
 def account(tmp_path: Path) -> Path:
     directory = tmp_path / "serviceaccount"
@@ -88,10 +94,15 @@ def test_the_environments_proxy_is_used_unless_the_kubeconfig_names_one(tmp_path
     assert proxy(HTTPS_PROXY="http://proxy:3128", NO_PROXY="192.0.2.0/24") is None
     with pytest.raises(InvalidAccess, match="HTTPS_PROXY"):
         proxy(HTTPS_PROXY="socks5://proxy")
-    content = yaml.safe_load(path.read_text())
-    content["clusters"][0]["cluster"]["proxy-url"] = "http://own:1"
-    path.write_text(yaml.safe_dump(content))
+    name_own_proxy(path)
     assert proxy(HTTPS_PROXY="http://proxy:3128") == Secret("http://own:1")
+
+
+def test_a_kubeconfig_with_a_proxy_of_its_own_does_not_care_what_the_environments_is(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "config", "https://192.0.2.1")
+    name_own_proxy(path)
+    access = find_access(kubeconfig=path, environment={"HTTPS_PROXY": "socks5://x:1"}, home=tmp_path)
+    assert access.endpoint.proxy == Secret("http://own:1")
 
 
 def test_a_pod_never_loads_yaml() -> None:

@@ -331,6 +331,21 @@ async def test_a_silent_watch_from_a_version_ahead_of_the_servers_own_is_gone() 
         assert "ahead" in str(error)
 
 
+@pytest.mark.parametrize("version", ["latest", pytest.param("9" * 5000, id="5000 digits")])
+async def test_a_silent_watch_whose_last_version_is_no_number_just_ends(version: str) -> None:
+    async def fall_silent(request: Received, answering: Answering) -> None:
+        if "watch" in request.query:
+            await answering.begin_watch()
+            await answering.event("ADDED", node(version=version))
+            await answering.hang()
+        await answering.answer(200, listing(version="99"))
+
+    async with serving(fall_silent) as server:
+        events, error = await watched(server.url, patience=QUICK)
+        assert error is None
+        assert len(events) == 1
+
+
 async def test_closing_a_watch_closes_its_connection() -> None:
     async def go_on(_request: Received, answering: Answering) -> None:
         await answering.begin_watch()

@@ -58,6 +58,19 @@ def test_a_watch_asks_for_bookmarks_and_for_an_end() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "version",
+    [
+        *("", "0", "-1", "latest", "1\n", "\N{ARABIC-INDIC DIGIT SEVEN}", str(2**64)),
+        pytest.param("9" * 5000, id="5000 digits"),
+    ],
+)
+def test_what_no_server_can_have_given_as_a_version_is_not_watched_from(version: str) -> None:
+    with pytest.raises(Invalid, match="is no version to watch from") as failure:
+        requests.watch(pods(), resource_version=version, timeout_seconds=400)
+    assert len(str(failure.value)) < 200
+
+
 def test_an_apply_says_what_the_struct_says_and_nothing_that_was_only_read() -> None:
     request = requests.apply(pool(uid="u-1"), "agent", force=False)
     assert (request.method, request.content_type) == ("PATCH", "application/apply-patch+yaml")

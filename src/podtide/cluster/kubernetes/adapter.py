@@ -18,6 +18,7 @@ from podtide.cluster.kubernetes.credentials import credentials_of
 from podtide.cluster.kubernetes.decoding import decode_event, decode_item, decode_page
 from podtide.cluster.kubernetes.lines import LineSplitter
 from podtide.cluster.kubernetes.requests import Request, Selection
+from podtide.cluster.kubernetes.versions import version_number
 from podtide.cluster.port import Conflict, Gone, NotFound, Page, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode
@@ -144,8 +145,8 @@ class KubernetesCluster:
 
     async def _check_not_ahead(self, kind: type[Resource], of: Selection, resource_version: str) -> None:
         now = (await self._list(kind, of, limit=1)).resource_version
-        # Versions are opaque to podtide, and to API servers numbers that can be compared.
-        if now.isdecimal() and int(now) < int(resource_version):
+        theirs, ours = version_number(now), version_number(resource_version)
+        if theirs is not None and ours is not None and theirs < ours:
             raise Gone(
                 f"version {resource_version} of {of.api.kind} is ahead of the server's {now}: list anew"
             )

@@ -47,6 +47,9 @@ _NOT_FOUND = 404
 _NO_SUCH_PATH = b"404 page not found"
 """What the API server says of a kind it does not know."""
 _LONGEST_MESSAGE = 1000
+_LONGEST_WAIT_SECONDS = 300.0
+"""However long we are told to stay away. A load balancer's page may name a day, or by mistake a thousand; a node must
+not go without addresses long after the server is back, and a request every five minutes burdens nobody."""
 
 
 class StatusCause(Struct, frozen=True, kw_only=True):
@@ -120,4 +123,4 @@ def _throttled(doing: str, message: str, details: StatusDetails | None, retry_af
     if retry_after and retry_after.isdecimal():
         seconds = float(retry_after)
     error = Throttled(f"cannot {doing}: {message}")
-    return error if seconds is None else Throttled(str(error), seconds)
+    return error if seconds is None else Throttled(str(error), min(seconds, _LONGEST_WAIT_SECONDS))

@@ -171,6 +171,12 @@ class Connection:
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
             what = describe_failure(error, self._server, self._access.found_in)
             raise Unavailable(f"cannot {request.doing}: {what}") from error
+        except ValueError:
+            # A host, port or header that the libraries below refuse to write. What they quote may be a secret.
+            raise Forbidden(
+                f"cannot {request.doing}: no such request can be sent: correct server, proxy and user of "
+                f"{self._access.found_in}"
+            ) from None
 
 
 def _through(proxy: URL) -> dict[str, Any]:

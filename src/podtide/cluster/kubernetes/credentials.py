@@ -38,7 +38,7 @@ def credentials_of(user: User, clock: Clock) -> Credentials:
     if user.token_file:
         return FileCredentials(user.token_file, user.key_pair)
     if user.token:
-        return FixedCredentials(Proof(user.key_pair, _bearer(user.token)))
+        return FixedCredentials(Proof(user.key_pair, _bearer(user.token, "of the kubeconfig's user")))
     if user.username and user.password:
         return FixedCredentials(Proof(user.key_pair, basic(user.username, user.password)))
     if user.plugin:
@@ -75,14 +75,19 @@ class FileCredentials:
         """See `Credentials`."""
         del refused
         try:
-            token = self._path.read_text().strip()
+            token = Secret(self._path.read_text())
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidAccess(
                 f"the token in {self._path} cannot be read ({error}): see to it that it is there"
             ) from error
-        if not token:
-            raise InvalidAccess(f"the token in {self._path} is empty: see to it that it is there")
-        return Proof(self._key_pair, _bearer(Secret(token)))
+        return Proof(self._key_pair, _bearer(token, f"in {self._path}"))
+
+
+class _Held(Struct, frozen=True):
+    """What a plugin's credential comes down to. One that cannot be shown is never held, so that the plugin is asked again."""
+
+    proof: Proof
+    expires_at: float | None
 
 
 class PluginCredentials:
@@ -92,24 +97,33 @@ class PluginCredentials:
         self._plugin = plugin
         self._clock = clock
         self._timeout_seconds = timeout_seconds
-        self._held: Credential | None = None
+        self._held: _Held | None = None
         self._one_at_a_time = asyncio.Lock()
 
     async def prove(self, refused: Proof | None = None) -> Proof:
         """See `Credentials`."""
         async with self._one_at_a_time:
-            if self._held is None or self._has_expired(self._held) or _proof(self._held) == refused:
+            if self._held is None or self._has_expired(self._held) or self._held.proof == refused:
                 self._held = None
-                self._held = await run_plugin(self._plugin, self._timeout_seconds)
-            return _proof(self._held)
+                credential = await run_plugin(self._plugin, self._timeout_seconds)
+                self._held = _Held(self._proof(credential), credential.expires_at)
+            return self._held.proof
 
-    def _has_expired(self, credential: Credential) -> bool:
-        return credential.expires_at is not None and credential.expires_at <= self._clock.wall()
+    def _has_expired(self, held: _Held) -> bool:
+        return held.expires_at is not None and held.expires_at <= self._clock.wall()
+
+    def _proof(self, credential: Credential) -> Proof:
+        if credential.token is None:
+            return Proof(credential.key_pair)
+        whose = f"that the credential plugin {self._plugin.command} gave"
+        return Proof(credential.key_pair, _bearer(credential.token, whose))
 
 
-def _proof(credential: Credential) -> Proof:
-    return Proof(credential.key_pair, _bearer(credential.token) if credential.token else None)
-
-
-def _bearer(token: Secret) -> Secret:
-    return Secret(f"Bearer {token.reveal()}")
+def _bearer(token: Secret, whose: str) -> Secret:
+    """A token as a header has it. White space around it is an editor's or a shell's; within, it would end the header."""
+    text = token.reveal().strip()
+    if not text:
+        raise InvalidAccess(f"the token {whose} is empty: see to it that it is there")
+    if " " in text or not text.isprintable():
+        raise InvalidAccess(f"the token {whose} has white space or control characters in it: correct it")
+    return Secret(f"Bearer {text}")

@@ -25,8 +25,10 @@ def find_access(
     environment may.
     """
     access = _find(kubeconfig, context, environment, home, service_account)
+    if access.endpoint.proxy:
+        return access
     proxy = proxy_for(access.endpoint.server, environment)
-    if access.endpoint.proxy or proxy is None:
+    if proxy is None:
         return access
     return replace(access, endpoint=replace(access.endpoint, proxy=Secret(proxy)))
 

@@ -10,11 +10,13 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct, field
 
+from podtide.cluster.kubernetes.versions import version_number
 from podtide.cluster.port import Invalid
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import to_document
 
 _NOT_NAMES = (".", "..")
+_LONGEST_SHOWN = 40
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -57,10 +59,11 @@ def list_page(of: Selection, *, limit: int, more: str = "") -> Request:
 def watch(of: Selection, *, resource_version: str, timeout_seconds: int) -> Request:
     """Follow changes."""
     doing = _words("watch", of.api, of.namespace)
-    if not resource_version.isdecimal() or not int(resource_version):
+    if not version_number(resource_version):
         # To the server, none at all and "0" mean "from any time you like", and other text is an error of its own.
         raise Invalid(
-            f"cannot {doing}: {resource_version!r} is no version to watch from: use that of a list or of an event"
+            f"cannot {doing}: {resource_version[:_LONGEST_SHOWN]!r} is no version to watch from: "
+            "use that of a list or of an event"
         )
     query = _selectors(of) | {
         "watch": "true",
