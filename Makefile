@@ -30,7 +30,7 @@ demo: $(READY) ## Show what podtide decides, and why, by example
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
 
 .PHONY: test
-test: $(READY) control-plane-if-possible ## Run every test; core/ must be covered to the last line
+test: $(READY) control-plane-if-possible postgresql-if-possible ## Run every test; core/ must be covered to the last line
 	$(PYTEST) --cov=podtide.core --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 .PHONY: test-fast
@@ -50,6 +50,10 @@ control-plane: $(READY) ## Build etcd and Kubernetes into the user's cache, if t
 control-plane-if-possible: $(READY)
 	@$(CONTROL_PLANE) build || true
 
+.PHONY: postgresql-if-possible
+postgresql-if-possible:
+	@bash tools/install-postgresql.sh
+
 .PHONY: lint
 lint: $(READY) ## Check style, format, types and layers
 	$(BIN)/ruff check
@@ -67,7 +71,7 @@ bench: $(READY) ## Measure everything, or one part: make bench ONLY=core
 	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY)
 
 .PHONY: coverage
-coverage: $(READY) control-plane-if-possible ## Show which lines of podtide no test reaches; core/ must have none
+coverage: $(READY) control-plane-if-possible postgresql-if-possible ## Show which lines of podtide no test reaches; core/ must have none
 	$(PYTEST) --cov=podtide --cov-report= $(ARGS)
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='src/podtide/core/*' --fail-under=100

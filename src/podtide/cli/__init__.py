@@ -18,6 +18,10 @@ FAILED = 1
 @click.group(
     cls=LazyGroup,
     lazy={
+        "allocator": (
+            "podtide.cli.allocator:allocator",
+            "Serve the subnets in a database over HTTP.",
+        ),
         "cluster": (
             "podtide.cli.cluster:cluster",
             "Serve a small cluster of our own over HTTP, as a Kubernetes API server would.",
@@ -27,6 +31,7 @@ FAILED = 1
             "podtide.cli.explain:explain",
             "Show how podtide decides, with the numbers in the formula.",
         ),
+        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow and remove subnets."),
     },
 )
 @click.version_option(__version__, prog_name="podtide")
@@ -38,6 +43,9 @@ def main() -> None:
     """Run the command; what goes wrong is one line on stderr: exit 2 when the input must change, 1 otherwise."""
     try:
         sys.exit(podtide.main(prog_name="podtide", standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(BAD_INPUT)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "podtide"
         _fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
@@ -51,6 +59,9 @@ def main() -> None:
         _fail(str(error), FAILED)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has enough; say nothing more
+    except OSError as error:
+        sys.stdout = None  # or Python would try once more to write what is left of the answer
+        _fail(f"cannot write the answer: {error.strerror}", FAILED)
 
 
 def _fail(words: str, status: int) -> None:

@@ -1,0 +1,188 @@
+"""How many grants the allocator makes in a second, on either database, and whether the size of a subnet matters.
+
+Every figure is with the database on the disk before the answer: SQLite with synchronous=FULL, PostgreSQL with fsync.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from podtide.allocator.port import Container, SubnetSpec, Wish
+from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.runtime.clock import SystemClock
+
+sys.path.append(str(Path(__file__).parent.parent / "tools"))
+
+from postgresql_server import NoPostgresql, PostgresqlServer
+
+PART = "allocator"
+NODES = 5_000
+SECONDS = 2.5
+MOST_GRANTS = 1_500
+UTILIZATION_CALLS = 2_000
+SIZES = (24, 16, 8)
+PUTS = 150
+OPENINGS = 25
+LARGEST_FILL = 65_536
+RULES = Rules(cooldown_seconds=0.0, quarantine_seconds=0.001)
+"""What is released is free at once, so that every round finds the same subnet."""
+
+
+def measure() -> Iterator[tuple[str, str]]:
+    """Grants on both databases, then what a subnet's size costs."""
+    with TemporaryDirectory() as directory:
+        yield from _measure_database("SQLite", f"sqlite:///{directory}/grants.db")
+    try:
+        with PostgresqlServer(durable=True) as server:
+            yield from _measure_database("PostgreSQL", server.url)
+    except NoPostgresql as reason:
+        yield "PostgreSQL", f"not measured: {reason}"
+    with TemporaryDirectory() as directory:
+        yield from _collect(_sizes(f"sqlite:///{directory}/sizes.db"))
+
+
+def _measure_database(name: str, url: str) -> Iterator[tuple[str, str]]:
+    for label, figure in _collect(_grants(url)):
+        yield f"{name}: {label}", figure
+
+
+def _collect(figures: AsyncIterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Figures as they come, from an asynchronous measurement."""
+    with asyncio.Runner() as runner, ExitStack() as stack:
+        stack.callback(lambda: runner.run(_close(figures)))
+        while (figure := runner.run(_next(figures))) is not None:
+            yield figure
+
+
+async def _next(figures: AsyncIterator[tuple[str, str]]) -> tuple[str, str] | None:
+    return await anext(figures, None)
+
+
+async def _close(figures: AsyncIterator[tuple[str, str]]) -> None:
+    await figures.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+
+async def _grants(url: str) -> AsyncIterator[tuple[str, str]]:
+    async with await open_allocator(url, clock=SystemClock(), rules=RULES, migrate=True) as allocator:
+        await allocator.add_subnet(SubnetSpec(network="bench", name="pods", cidrs=("10.0.0.0/16",)))
+        nodes = [_Node(allocator, f"node-{number}") for number in range(NODES)]
+        await asyncio.gather(*(node.hold(0) for node in nodes))
+        for clients in (1, 8):
+            for batch in (16, 1):
+                rate = await _grants_per_second(nodes[:MOST_GRANTS], batch, clients)
+                label = f"grants of {batch}, {clients} client{'s' if clients > 1 else ''}"
+                yield label, f"{rate:,.0f}/s ({rate * batch:,.0f} IPs/s)"
+        begin = perf_counter()
+        for _ in range(UTILIZATION_CALLS):
+            await allocator.utilization("bench", "pods")
+        yield "utilization, not cached", f"{UTILIZATION_CALLS / (perf_counter() - begin):,.0f}/s"
+
+
+async def _grants_per_second(nodes: list["_Node"], batch: int, clients: int) -> float:
+    """Nodes that hold a primary get a batch, one after the other for each client; then they give it back."""
+    queue = iter(nodes)
+    served: list[_Node] = []
+    begin = perf_counter()
+
+    async def client() -> None:
+        for node in queue:
+            if perf_counter() - begin > SECONDS:
+                return
+            await node.hold(batch)
+            served.append(node)
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    seconds = perf_counter() - begin
+    await asyncio.gather(*(node.hold(0) for node in served))
+    return len(served) / seconds
+
+
+async def _sizes(url: str) -> AsyncIterator[tuple[str, str]]:
+    async with await open_allocator(url, clock=SystemClock(), rules=RULES, migrate=True) as allocator:
+        opened: dict[int, list[float]] = {size: [] for size in SIZES}
+        for _ in range(OPENINGS):
+            for size, times in opened.items():
+                begin = perf_counter()
+                await allocator.add_subnet(_subnet(size))
+                times.append(perf_counter() - begin)
+                await allocator.remove_subnet("bench", f"size-{size}")
+        yield "opening a /24", f"{median(opened[24]) * 1e3:.2f} ms"
+        yield "opening a /8 : opening a /24", f"{median(opened[8]) / median(opened[24]):.2f}"
+        put = {size: await _filled(allocator, size) for size in SIZES}
+        taken: dict[int, list[float]] = {size: [] for size in SIZES}
+        for _ in range(PUTS):
+            for size, node in put.items():
+                begin = perf_counter()
+                await node.hold(16)
+                taken[size].append(perf_counter() - begin)
+                await node.hold(0)
+        yield "one PUT of 16 in a /24, an eighth of it in use", f"{median(taken[24]) * 1e3:.2f} ms"
+        yield "one PUT in a /16 : in a /24", f"{median(taken[16]) / median(taken[24]):.2f}"
+        yield "one PUT in a /8 : in a /24", f"{median(taken[8]) / median(taken[24]):.2f}"
+
+
+def _subnet(size: int) -> SubnetSpec:
+    return SubnetSpec(network="bench", name=f"size-{size}", cidrs=(f"{size}.0.0.0/{size}",))
+
+
+async def _filled(allocator: DatabaseAllocator, size: int) -> "_Node":
+    """A node in a subnet of that size of which an eighth is in use, with holes."""
+    subnet = await allocator.add_subnet(_subnet(size))
+    missing = subnet.capacity // 8
+    for number in count():
+        if missing <= 0:
+            break
+        node = _Node(allocator, f"filler-{size}-{number}", subnet.name)
+        wanted = min(missing, LARGEST_FILL)
+        await node.hold(wanted)
+        await node.give_back(wanted // 64)
+        missing -= wanted
+    node = _Node(allocator, f"node-{size}", subnet.name)
+    await node.hold(0)
+    return node
+
+
+class _Node:
+    """A node that wishes."""
+
+    def __init__(self, allocator: DatabaseAllocator, name: str, subnet: str = "pods") -> None:
+        self._allocator = allocator
+        self._name = name
+        self._subnet = subnet
+        self._generation = 0
+        self._container: Container | None = None
+
+    async def hold(self, secondaries: int) -> None:
+        """Ask for so many in all; what is too much is released."""
+        held = self._container.addresses if self._container else ()
+        await self._wish(secondaries, tuple(address.name for address in held[secondaries:]))
+
+    async def give_back(self, secondaries: int) -> None:
+        """Release every n-th address, so many of them."""
+        assert self._container is not None
+        held = self._container.addresses
+        step = max(1, len(held) // max(1, secondaries))
+        released = tuple(address.name for address in held[::step])
+        await self._wish(len(held) - len(released), released)
+
+    async def _wish(self, secondaries: int, release: tuple[str, ...]) -> None:
+        self._generation += 1
+        self._container = await self._allocator.put_container(
+            Wish(
+                id=self._name,
+                network="bench",
+                subnet=self._subnet,
+                cluster="bench",
+                node=self._name,
+                request_uid=self._name,
+                generation=self._generation,
+                count=secondaries,
+                release=release,
+            )
+        )

@@ -1,0 +1,183 @@
+"""The Allocator port over HTTP: each call a question, each answer decoded, each refusal the error it was."""
+
+from random import Random
+from types import TracebackType
+from typing import Self, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from podtide.allocator.client.connection import Connection, Patience, Question, Server
+from podtide.allocator.port import (
+    AllocatorUnavailable,
+    Container,
+    ContainerPage,
+    Debt,
+    Subnet,
+    SubnetSpec,
+    Utilization,
+    Wish,
+)
+from podtide.allocator.wire import GrowthBody, SubnetBody, WishBody
+from podtide.core.errors import InvalidInput
+from podtide.runtime.clock import Clock, SystemClock
+from podtide.runtime.randomness import system_randomness
+
+T = TypeVar("T")
+
+
+class HttpAllocator:
+    """An allocator elsewhere. Close it, or use it with `async with`."""
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        patience: Patience | None = None,
+        clock: Clock | None = None,
+        randomness: Random | None = None,
+    ) -> None:
+        self._connection = Connection(
+            server, patience or Patience(), clock or SystemClock(), randomness or system_randomness()
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._connection.close()
+
+    async def add_subnet(self, spec: SubnetSpec) -> Subnet:
+        """See `Allocator`."""
+        doing = f"add subnet {spec.network}/{spec.name}"
+        body = SubnetBody(
+            cidrs=spec.cidrs,
+            gateway=spec.gateway,
+            keep_back=spec.keep_back,
+            keep_back_first=spec.keep_back_first,
+        )
+        path = _subnet(spec.network, spec.name, doing)
+        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Subnet)
+
+    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+        """See `Allocator`."""
+        doing = f"grow subnet {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/cidrs"
+        return await self._ask(
+            Question(doing=doing, method="POST", path=path, body=GrowthBody(cidrs)), Subnet
+        )
+
+    async def remove_subnet(self, network: str, name: str) -> None:
+        """See `Allocator`."""
+        doing = f"remove subnet {network}/{name}"
+        await self._connection.ask(Question(doing=doing, method="DELETE", path=_subnet(network, name, doing)))
+
+    async def get_subnet(self, network: str, name: str) -> Subnet:
+        """See `Allocator`."""
+        doing = f"get subnet {network}/{name}"
+        return await self._ask(
+            Question(doing=doing, method="GET", path=_subnet(network, name, doing)), Subnet
+        )
+
+    async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
+        """See `Allocator`."""
+        doing = f"list the subnets of {network}" if network else "list subnets"
+        path = f"/networks/{_part(network, doing)}/subnets" if network else "/subnets"
+        return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Subnet, ...])
+
+    async def put_container(self, wish: Wish) -> Container:
+        """See `Allocator`."""
+        doing = f"put container {wish.id} of {wish.cluster}"
+        body = WishBody(
+            network=wish.network,
+            subnet=wish.subnet,
+            node=wish.node,
+            request_uid=wish.request_uid,
+            generation=wish.generation,
+            count=wish.count,
+            release=wish.release,
+            waiting_pods=wish.waiting_pods,
+        )
+        path = _container(wish.cluster, wish.id, doing)
+        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Container)
+
+    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+        """See `Allocator`."""
+        doing = f"delete container {container_id} of {cluster}"
+        path = _container(cluster, container_id, doing)
+        await self._connection.ask(Question(doing=doing, method="DELETE", path=path))
+
+    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+        """See `Allocator`."""
+        doing = f"get container {container_id} of {cluster}"
+        path = _container(cluster, container_id, doing)
+        return await self._ask(Question(doing=doing, method="GET", path=path), Container)
+
+    async def list_containers(  # noqa: PLR0913 - the port's
+        self,
+        *,
+        cluster: str = "",
+        node: str = "",
+        network: str = "",
+        subnet: str = "",
+        limit: int = 500,
+        more: str = "",
+    ) -> ContainerPage:
+        """See `Allocator`."""
+        narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
+        query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
+        question = Question(doing="list containers", method="GET", path="/containers", query=query)
+        return await self._ask(question, ContainerPage)
+
+    async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
+        """See `Allocator`."""
+        doing = f"ask who is owed in {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/owed"
+        return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Debt, ...])
+
+    async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
+        """See `Allocator`."""
+        doing = f"ask how full {network}/{name} is"
+        path = f"{_subnet(network, name, doing)}/utilization"
+        return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Utilization, ...])
+
+    async def history(
+        self, network: str, name: str, *, since: float, until: float
+    ) -> tuple[Utilization, ...]:
+        """See `Allocator`."""
+        doing = f"ask how full {network}/{name} was"
+        path = f"{_subnet(network, name, doing)}/history"
+        query = {"since": repr(since), "until": repr(until)}
+        return await self._ask(
+            Question(doing=doing, method="GET", path=path, query=query), tuple[Utilization, ...]
+        )
+
+    async def _ask(self, question: Question, kind: type[T]) -> T:
+        answer = await self._connection.ask(question)
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except msgspec.DecodeError as error:
+            raise AllocatorUnavailable(
+                f"cannot {question.doing}: the answer is none of an allocator ({error}): see that the URL is one's"
+            ) from error
+
+
+def _subnet(network: str, name: str, doing: str) -> str:
+    return f"/networks/{_part(network, doing)}/subnets/{_part(name, doing)}"
+
+
+def _container(cluster: str, container_id: str, doing: str) -> str:
+    return f"/clusters/{_part(cluster, doing)}/containers/{_part(container_id, doing)}"
+
+
+def _part(name: str, doing: str) -> str:
+    """A name as part of a path. What would make it another path is refused here: the service could not tell."""
+    if name in {"", ".", ".."} or "/" in name:
+        raise InvalidInput(f"cannot {doing}: {name!r} is no name")
+    return quote(name, safe="")

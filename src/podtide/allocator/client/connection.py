@@ -1,0 +1,186 @@
+"""One question to the service, asked until it is answered or the time is over.
+
+Every call of the port may be made again, so whatever is no answer (nobody listens, the connection broke, the database
+behind the service is away) is asked again after a wait that grows and is never in step with anybody else's. What is
+an answer, a refusal too, is final.
+"""
+
+import asyncio
+from http import HTTPStatus
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+import msgspec
+from msgspec import Struct
+from yarl import URL
+
+from podtide import __version__
+from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.wire import LARGEST_BODY_BYTES, Refusal, named
+from podtide.cluster.backoff import Backoff
+from podtide.cluster.kubernetes.access import Endpoint
+from podtide.cluster.kubernetes.credentials import Credentials, FileCredentials, FixedCredentials, Proof
+from podtide.cluster.kubernetes.failures import describe_failure
+from podtide.cluster.kubernetes.tls import TlsContexts
+from podtide.core.errors import InvalidInput, PodtideError
+from podtide.runtime.clock import Clock
+
+_OK = range(200, 300)
+_POOLED_SECONDS = 30.0
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """Where the service is, and how the two know each other."""
+
+    url: str
+    token_file: Path | None = None
+    """Read for every request: tokens are rotated."""
+    authority: Path | None = None
+    """Who signs the service's certificate; None for whom the machine trusts."""
+
+    def __post_init__(self) -> None:
+        url = URL(self.url)
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise InvalidInput(
+                f"{self.url!r} is no address of an allocator: give one such as https://allocator:8080"
+            )
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """How long to wait for what."""
+
+    connect_seconds: float = 3.0
+    answer_seconds: float = 10.0
+    """For one attempt."""
+    deadline_seconds: float = 30.0
+    """For all attempts together."""
+    backoff: Backoff = Backoff(floor_seconds=0.1, cap_seconds=3.0)
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One request; `doing` says in words what it is for."""
+
+    doing: str
+    method: str
+    path: str
+    query: dict[str, str] = {}
+    body: Struct | None = None
+
+
+class _NoAnswer(AllocatorUnavailable):
+    """An attempt that may be made again, not before a time that the service named."""
+
+    def __init__(self, words: str, *, after_seconds: float = 0.0, cut_short: bool = False) -> None:
+        super().__init__(words)
+        self.after_seconds = after_seconds
+        self.cut_short = cut_short
+        """It was given less time than usual: that there was no answer says nothing."""
+
+
+class Connection:
+    """The service, as whoever we are."""
+
+    def __init__(self, server: Server, patience: Patience, clock: Clock, randomness: Random) -> None:
+        self._server = server
+        self._patience = patience
+        self._clock = clock
+        self._randomness = randomness
+        self._credentials: Credentials = (
+            FileCredentials(server.token_file, None) if server.token_file else FixedCredentials(Proof())
+        )
+        self._tls = TlsContexts(Endpoint(server=server.url, authority=server.authority))
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(self, question: Question) -> bytes:
+        """The answer, as soon as there is one."""
+        deadline = self._clock.monotonic() + self._patience.deadline_seconds
+        failures, reason = 0, ""
+        while True:
+            try:
+                return await self._attempt(question, deadline - self._clock.monotonic())
+            except _NoAnswer as error:
+                failures += 1
+                reason = reason if error.cut_short and reason else str(error)
+                drawn = self._patience.backoff.delay_seconds(failures, self._randomness)
+                delay = max(drawn, error.after_seconds)
+                if self._clock.monotonic() + delay >= deadline:
+                    raise AllocatorUnavailable(f"{reason} (asked {_times(failures)})") from error
+            await asyncio.sleep(delay)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _attempt(self, question: Question, seconds_left: float) -> bytes:
+        patience = self._patience
+        seconds = max(0.001, min(patience.answer_seconds, seconds_left))
+        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=patience.connect_seconds)
+        proof = await self._credentials.prove()
+        headers = {"Authorization": proof.authorization.reveal()} if proof.authorization else {}
+        more: dict[str, Any] = {}
+        if self._server.url.startswith("https:"):
+            more["ssl"] = self._tls.current(None)
+        if question.body is not None:
+            headers["Content-Type"] = "application/json"
+            more["data"] = _encoded(question)
+        url = URL(f"{self._server.url.rstrip('/')}{question.path}", encoded=True).with_query(question.query)
+        try:
+            async with self._open_session().request(
+                question.method, url, headers=headers, timeout=limits, allow_redirects=False, **more
+            ) as response:
+                body = await response.read()
+        except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+            what = describe_failure(
+                error, self._server.url, str(self._server.authority or "the machine's own list")
+            )
+            cut_short = isinstance(error, TimeoutError) and seconds < patience.answer_seconds
+            raise _NoAnswer(f"cannot {question.doing}: {what}", cut_short=cut_short) from error
+        if response.status in _OK:
+            return body
+        raise _refusal(question, response.status, body, response.headers.get("Retry-After", ""))
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(keepalive_timeout=_POOLED_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"Accept": "application/json", "User-Agent": f"podtide/{__version__}"},
+            )
+        return self._session
+
+
+def _encoded(question: Question) -> bytes:
+    body = msgspec.json.encode(question.body)
+    if len(body) > LARGEST_BODY_BYTES:
+        raise InvalidInput(
+            f"cannot {question.doing}: it takes {len(body)} bytes to say, and {LARGEST_BODY_BYTES} are read: "
+            "ask for less at a time"
+        )
+    return body
+
+
+def _refusal(question: Question, status: int, body: bytes, retry_after: str) -> PodtideError:
+    """The port's own error, if the answer is the service's; something between us and it is no answer."""
+    try:
+        refusal = msgspec.json.decode(body, type=Refusal)
+    except msgspec.DecodeError:
+        refusal = Refusal(
+            "", f"it answered {status} {_phrase(status)}, as no allocator does: see that the URL is one's"
+        )
+    words = f"cannot {question.doing}: {refusal.message}"
+    kind = named(refusal.error)
+    if kind is None or kind is AllocatorUnavailable:
+        return _NoAnswer(words, after_seconds=float(retry_after) if retry_after.isdecimal() else 0.0)
+    return kind(words)
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
+
+
+def _times(failures: int) -> str:
+    return "once" if failures == 1 else f"{failures} times"

@@ -1,0 +1,1 @@
+"""The steps, each named by the schema it leads to."""

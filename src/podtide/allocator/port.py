@@ -1,0 +1,251 @@
+"""The Allocator port: what the request controller, and people, may ask of the owner of the subnets.
+
+The docstrings here are the contract. One suite proves it for the allocator in this process on SQLite, on PostgreSQL,
+and for the HTTP client against the service. Every call may be made again: an answer that was lost costs nothing.
+
+An address of a subnet is in exactly one state:
+
+    reserved     a container's primary or secondary, or in quarantine: counted in R
+    free         nobody's; among these, some cool down and are given last
+    kept back    the network and last address, the gateway, and what the subnet keeps for others: not counted in Q
+
+So Q = R + free, always, in every transaction.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from podtide.core.errors import FixError, PodtideError, RetryError
+
+
+class AllocatorError(PodtideError):
+    """The allocator answered no, or did not answer. Every method of the port raises only these and InvalidInput."""
+
+
+class NoSuchSubnet(AllocatorError, FixError):
+    """No network or subnet of that name."""
+
+
+class NoSuchContainer(AllocatorError, FixError):
+    """No container of that id, or it is another cluster's."""
+
+
+class SubnetExists(AllocatorError, FixError):
+    """A subnet of that name is there with other properties, or its addresses overlap another's."""
+
+
+class SubnetInUse(AllocatorError, FixError):
+    """Containers, or addresses in quarantine, are still in the subnet."""
+
+
+class SubnetFull(AllocatorError, RetryError):
+    """Not even a primary is left for a new container. It is remembered among those who are owed."""
+
+
+class StaleWish(AllocatorError, FixError):
+    """A newer wish was taken, or the container was deleted: this one came too late and changes nothing."""
+
+
+class NotAllowed(AllocatorError, FixError):
+    """The credential may not do this."""
+
+
+class AllocatorUnavailable(AllocatorError, RetryError):
+    """No answer: whether the call took effect is unknown. Make it again."""
+
+
+class SubnetSpec(Struct, frozen=True, kw_only=True):
+    """A subnet as a person states it."""
+
+    network: str
+    name: str
+    cidrs: tuple[str, ...]
+    gateway: str | None = None
+    """None is the first usable address of the first CIDR."""
+    keep_back: tuple[str, ...] = ()
+    """Addresses never to be given, beside network, last address and gateway."""
+    keep_back_first: int = 0
+    """How many of the lowest usable addresses after the gateway are kept back as well."""
+
+
+class Subnet(Struct, frozen=True, kw_only=True):
+    """A subnet as it stands."""
+
+    network: str
+    name: str
+    cidrs: tuple[str, ...]
+    gateway: str
+    keep_back: tuple[str, ...]
+    keep_back_first: int
+    capacity: int
+    """Q: addresses that can be reserved."""
+    reserved: int
+    """R: primaries, secondaries, and addresses in quarantine."""
+    containers: int
+    owed: int
+    """Addresses asked for and not granted yet, by all containers together."""
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """All that a node wants of a subnet. `id` is the Node's uid."""
+
+    id: str
+    network: str
+    subnet: str
+    cluster: str
+    node: str
+    request_uid: str
+    """The uid of the NodeNetworkConfig."""
+    generation: int
+    """The NodeNetworkConfig's generation: of two wishes with one request_uid, the higher is the newer."""
+    count: int
+    """Secondary addresses wanted in all."""
+    release: tuple[str, ...] = ()
+    """Names of addresses the node gives back for good."""
+    waiting_pods: int = 0
+    """Pods on the node that have no address: nodes with more of them are served first."""
+
+
+class GrantedAddress(Struct, frozen=True):
+    """A secondary address. Its name is minted for this grant and never used again."""
+
+    name: str
+    ip: str
+
+
+class Container(Struct, frozen=True, kw_only=True):
+    """What a node has of a subnet."""
+
+    id: str
+    network: str
+    subnet: str
+    cluster: str
+    node: str
+    primary: str
+    gateway: str
+    cidr: str
+    """The subnet's CIDR that the primary is in."""
+    addresses: tuple[GrantedAddress, ...]
+    """In the order of their names' minting."""
+    version: int
+    """Grows with every change of what is granted, and never otherwise."""
+    request_uid: str
+    generation: int
+    wanted: int
+    owed: int
+    """How many more were wanted than could be given."""
+
+
+class Debt(Struct, frozen=True, kw_only=True):
+    """Somebody who is owed addresses, in the order they will be served."""
+
+    container: str
+    cluster: str
+    node: str
+    owed: int
+    waiting_pods: int
+    since: float
+    """Wall-clock seconds since when."""
+
+
+class Utilization(Struct, frozen=True):
+    """How full a subnet was at one time. `timestamp` is RFC 3339; the wire's own names (WIRE.md section 2)."""
+
+    timestamp: str
+    capacity: int
+    reserved: int
+
+
+class ContainerPage(Struct, frozen=True):
+    """One page of a list; `more` is the token for the next, "" on the last."""
+
+    items: tuple[Container, ...]
+    more: str = ""
+
+
+class Allocator(Protocol):
+    """The owner of the subnets, as one caller sees it."""
+
+    async def add_subnet(self, spec: SubnetSpec) -> Subnet:
+        """Make the subnet; its network appears with its first subnet. The same again answers the one there.
+
+        SubnetExists when the name is taken by another definition, or the addresses overlap another subnet of the
+        network. Costs the same for a /8 as for a /29: nothing is written per address.
+        """
+        ...
+
+    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+        """Add CIDRs to the subnet; those it has already change nothing."""
+        ...
+
+    async def remove_subnet(self, network: str, name: str) -> None:
+        """Remove the subnet; SubnetInUse while anything in it is reserved. One that is not there is removed already."""
+        ...
+
+    async def get_subnet(self, network: str, name: str) -> Subnet:
+        """The subnet as it stands."""
+        ...
+
+    async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
+        """The subnets of a network, or of all, by network and name."""
+        ...
+
+    async def put_container(self, wish: Wish) -> Container:
+        """Carry out the whole wish, as far as there are addresses, and answer what the node has now.
+
+        A new id gets a primary first; when those who are owed before it leave no free address for that, the answer is
+        SubnetFull, and the newcomer is remembered among those who are owed. What the wish names for release is released, and nothing
+        else is, however small the count: unknown names change nothing. Then what is missing to `count` is granted,
+        as far as those who are owed before this node leave it: nodes with waiting pods first, more of them before
+        fewer, then the longest owed. What could not be given is owed. A claim that nobody renewed by a further PUT for
+        `claim_seconds` holds nobody up any longer.
+
+        Free addresses that do not cool down go first; one that cools down goes only when nothing else is free, but
+        its last holder may have it at once. Addresses in quarantine go to nobody.
+
+        An older generation of the same request_uid, and any wish for a deleted id, is StaleWish. The same wish again
+        answers the same container and changes nothing unless the node was owed.
+        """
+        ...
+
+    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+        """The node is gone: everything it held is in quarantine, then free; its claims end. The id never comes back.
+
+        An id that is not known is remembered as deleted, so that a wish that was under way finds it so.
+        """
+        ...
+
+    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+        """What a node has."""
+        ...
+
+    async def list_containers(  # noqa: PLR0913 - each narrows the answer in its own way
+        self,
+        *,
+        cluster: str = "",
+        node: str = "",
+        network: str = "",
+        subnet: str = "",
+        limit: int = 500,
+        more: str = "",
+    ) -> ContainerPage:
+        """Containers by id, narrowed by any of these, a page at a time."""
+        ...
+
+    async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
+        """Who is owed, in the order they will be served; those whose claim has lapsed come last."""
+        ...
+
+    async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
+        """How full the subnet is now: one reading, which never scans and may be as old as the cache's refresh."""
+        ...
+
+    async def history(
+        self, network: str, name: str, *, since: float, until: float
+    ) -> tuple[Utilization, ...]:
+        """Readings from `since` to before `until`, oldest first, thinned out the further back they lie.
+
+        Both are wall-clock seconds. Where readings are thinned out, the highest of its time is kept.
+        """
+        ...

@@ -1,0 +1,70 @@
+"""The service put together: routes, who may use them, what errors become, and what is told of it all."""
+
+from random import Random
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.types import ASGIApp
+from msgspec import Struct
+
+from podtide.allocator.port import Allocator
+from podtide.allocator.service.callers import asked_allocator, recognise
+from podtide.allocator.service.containers import CONTAINER_ROUTES
+from podtide.allocator.service.metrics import Metrics
+from podtide.allocator.service.observation import Observed
+from podtide.allocator.service.openapi import BEARER, openapi_route
+from podtide.allocator.service.operations import OPERATION_ROUTES, Operations
+from podtide.allocator.service.refusals import error_handlers
+from podtide.allocator.service.subnets import SUBNET_ROUTES
+from podtide.allocator.service.tokens import Tokens
+from podtide.allocator.service.utilization_cache import UtilizationCache
+from podtide.allocator.wire import LARGEST_BODY_BYTES
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+DEFAULT_REFRESH_SECONDS = 1.0
+
+
+class Service(Struct, frozen=True):
+    """The ASGI application, and the switch that says it will soon be gone."""
+
+    application: ASGIApp
+    operations: Operations
+
+
+def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
+    allocator: Allocator,
+    *,
+    log: Logger,
+    clock: Clock,
+    randomness: Random,
+    tokens: Tokens | None = None,
+    refresh_seconds: float = DEFAULT_REFRESH_SECONDS,
+) -> Service:
+    """A service over an allocator; without tokens, for this machine alone."""
+    metrics = Metrics()
+    operations = Operations(allocator, metrics)
+    cache = UtilizationCache(allocator, clock, refresh_seconds)
+    routers = [
+        Router("/", route_handlers=OPERATION_ROUTES),
+        Router(
+            "/",
+            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES],
+            guards=[recognise(allocator, tokens)],
+            security=[{BEARER: []}] if tokens else None,
+        ),
+    ]
+    dependencies = {
+        "allocator": Provide(asked_allocator, sync_to_thread=False),
+        "cache": Provide(lambda: cache, sync_to_thread=False),
+        "operations": Provide(lambda: operations, sync_to_thread=False),
+    }
+    app = Litestar(
+        [*routers, openapi_route(routers, dependencies)],
+        dependencies=dependencies,
+        exception_handlers=error_handlers(log),
+        request_max_body_size=LARGEST_BODY_BYTES,
+        openapi_config=None,
+        logging_config=None,
+    )
+    return Service(Observed(app, metrics, log, clock, randomness), operations)

@@ -1,0 +1,107 @@
+"""The allocator as one cluster's credential sees it.
+
+A cluster may read the subnets it shares with others, and how full they are; it may not change them. Of containers, and
+of who is owed, it sees its own alone. The administration sees and may do everything: it has the allocator itself.
+"""
+
+from typing import NoReturn
+
+from podtide.allocator.port import (
+    Allocator,
+    Container,
+    ContainerPage,
+    Debt,
+    NotAllowed,
+    Subnet,
+    SubnetSpec,
+    Utilization,
+    Wish,
+)
+
+
+class ClusterView:
+    """The allocator port for one cluster."""
+
+    def __init__(self, allocator: Allocator, cluster: str) -> None:
+        self._allocator = allocator
+        self._cluster = cluster
+
+    async def add_subnet(self, spec: SubnetSpec) -> Subnet:
+        """Not for a cluster."""
+        self._refuse_change("add", spec.network, spec.name)
+
+    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+        """Not for a cluster."""
+        del cidrs
+        self._refuse_change("grow", network, name)
+
+    async def remove_subnet(self, network: str, name: str) -> None:
+        """Not for a cluster."""
+        self._refuse_change("remove", network, name)
+
+    async def get_subnet(self, network: str, name: str) -> Subnet:
+        """See `Allocator`."""
+        return await self._allocator.get_subnet(network, name)
+
+    async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
+        """See `Allocator`."""
+        return await self._allocator.list_subnets(network)
+
+    async def put_container(self, wish: Wish) -> Container:
+        """See `Allocator`; for its own nodes."""
+        self._check(wish.cluster)
+        return await self._allocator.put_container(wish)
+
+    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+        """See `Allocator`; for its own nodes."""
+        self._check(cluster)
+        await self._allocator.delete_container(container_id, cluster=cluster)
+
+    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+        """See `Allocator`; for its own nodes."""
+        self._check(cluster)
+        return await self._allocator.get_container(container_id, cluster=cluster)
+
+    async def list_containers(  # noqa: PLR0913 - the port's
+        self,
+        *,
+        cluster: str = "",
+        node: str = "",
+        network: str = "",
+        subnet: str = "",
+        limit: int = 500,
+        more: str = "",
+    ) -> ContainerPage:
+        """See `Allocator`; its own alone, whether it says so or not."""
+        self._check(cluster or self._cluster)
+        return await self._allocator.list_containers(
+            cluster=self._cluster, node=node, network=network, subnet=subnet, limit=limit, more=more
+        )
+
+    async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
+        """See `Allocator`; its own alone, in the order among them."""
+        debts = await self._allocator.owed(network, name)
+        return tuple(debt for debt in debts if debt.cluster == self._cluster)
+
+    async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
+        """See `Allocator`."""
+        return await self._allocator.utilization(network, name)
+
+    async def history(
+        self, network: str, name: str, *, since: float, until: float
+    ) -> tuple[Utilization, ...]:
+        """See `Allocator`."""
+        return await self._allocator.history(network, name, since=since, until=until)
+
+    def _check(self, cluster: str) -> None:
+        if cluster != self._cluster:
+            raise NotAllowed(
+                f"the token is for cluster {self._cluster}, and not for the containers of {cluster}: "
+                "use that cluster's token"
+            )
+
+    def _refuse_change(self, verb: str, network: str, name: str) -> NoReturn:
+        raise NotAllowed(
+            f"the token is for cluster {self._cluster}, and may not {verb} subnet {network}/{name}: "
+            "use one for administration"
+        )

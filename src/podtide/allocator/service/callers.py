@@ -1,0 +1,68 @@
+"""Who is asking, and the allocator as they may see it.
+
+A caller is known before the body of the request is read: strangers cannot make us read a megabyte.
+"""
+
+from typing import Any, TypeAlias
+
+from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
+from litestar.params import SkipValidation
+from litestar.types import Guard
+
+from podtide.allocator.port import Allocator
+from podtide.allocator.service.authority import ClusterView
+from podtide.allocator.service.listening import host_of, is_loopback
+from podtide.allocator.service.refusals import AnyRequest, Unauthenticated
+from podtide.allocator.service.tokens import Tokens
+from podtide.allocator.service.utilization_cache import UtilizationCache
+
+Asked: TypeAlias = NamedDependency[SkipValidation[Allocator]]
+"""The allocator as the caller may see it."""
+Cache: TypeAlias = NamedDependency[SkipValidation[UtilizationCache]]
+
+AnyConnection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
+
+CALLER = "caller"
+"""Under which the request's state holds whom its token stands for."""
+_BEARER = "bearer"
+_LONGEST_QUOTE = 100
+
+
+def recognise(allocator: Allocator, tokens: Tokens | None) -> Guard:
+    """A guard that lets callers through with the allocator that they may see; without tokens, anybody on this machine."""
+
+    def guard(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
+        if tokens is None:
+            _check_host(connection.headers.get("host", ""))
+            connection.scope["auth"] = allocator
+            return
+        holder = tokens.holder(_token(connection.headers.get("authorization", "")))
+        if holder is None:
+            raise Unauthenticated("the token is not known here: have it added to the allocator's tokens file")
+        connection.scope["state"][CALLER] = str(holder)
+        connection.scope["auth"] = ClusterView(allocator, holder.cluster) if holder.cluster else allocator
+
+    return guard
+
+
+def asked_allocator(request: AnyRequest) -> Allocator:
+    """What the guard found."""
+    allocator: Allocator = request.auth
+    return allocator
+
+
+def _token(authorization: str) -> str:
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != _BEARER or not token:
+        raise Unauthenticated("no token was shown: send it as `Authorization: Bearer TOKEN`")
+    return token.strip()
+
+
+def _check_host(host: str) -> None:
+    if not is_loopback(host_of(host)):
+        raise Unauthenticated(
+            f"the request is meant for {host[:_LONGEST_QUOTE]!r}, and without tokens only this machine's own are answered: "
+            "call it by 127.0.0.1, or give the allocator a tokens file"
+        )

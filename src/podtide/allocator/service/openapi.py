@@ -1,0 +1,57 @@
+"""The description of the service, at /openapi.json.
+
+Litestar describes the paths. The structs are described by msgspec, which reads them: Litestar takes the `...` of
+`tuple[X, ...]` for a type, and does not say that unknown fields are refused.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+from litestar import Litestar, Response, Router, get
+from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
+
+from podtide import __version__
+from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, Utilization
+from podtide.allocator.wire import GrowthBody, Refusal, SubnetBody, WishBody
+
+BEARER = "bearer"
+_STRUCTS = (Container, ContainerPage, Debt, GrowthBody, Refusal, Subnet, SubnetBody, Utilization, WishBody)
+
+
+def openapi_route(routers: list[Router], dependencies: Mapping[str, Provide]) -> HTTPRouteHandler:
+    """The path that serves the description of these."""
+
+    @cache
+    def document() -> bytes:
+        return msgspec.json.encode(_describe(routers, dependencies))
+
+    @get("/openapi.json", include_in_schema=False)
+    async def get_openapi() -> Response[bytes]:
+        """This description."""
+        return Response(document(), media_type="application/json")
+
+    return get_openapi
+
+
+def _describe(routers: list[Router], dependencies: Mapping[str, Provide]) -> dict[str, Any]:
+    # An application of its own, never served: one that serves its description adds paths that answer in HTML.
+    described = Litestar(
+        routers,
+        dependencies=dependencies,
+        openapi_config=OpenAPIConfig(
+            title="podtide allocator",
+            version=__version__,
+            description="Which address of which subnet is reserved for which node.",
+            use_handler_docstrings=True,
+            components=Components(security_schemes={BEARER: SecurityScheme(type="http", scheme="bearer")}),
+        ),
+        logging_config=None,
+    ).openapi_schema.to_schema()
+    _, structs = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
+    described["components"]["schemas"] = structs
+    return described

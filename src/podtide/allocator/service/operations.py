@@ -1,0 +1,85 @@
+"""The paths for those who run the service: is it up, is it ready, how is it doing. They need no token."""
+
+import asyncio
+from http import HTTPStatus
+from typing import TypeAlias
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import SkipValidation
+
+from podtide.allocator.port import Allocator, AllocatorError
+from podtide.allocator.service.metrics import Metrics
+
+_TEXT = "text/plain"
+_PROMETHEUS = "text/plain; version=1.0.0"
+_DATABASE_SECONDS = 2.0
+_NOT_READY = {
+    int(HTTPStatus.SERVICE_UNAVAILABLE): ResponseSpec(
+        str, description="Why not", media_type=_TEXT, generate_examples=False
+    )
+}
+
+
+class Readiness:
+    """Whether the service wants to be sent requests."""
+
+    def __init__(self, allocator: Allocator) -> None:
+        self._allocator = allocator
+        self.stopping = False
+
+    async def objection(self) -> str:
+        """Why no requests should come here now, or ""."""
+        if self.stopping:
+            return "stopping"
+        try:
+            async with asyncio.timeout(_DATABASE_SECONDS):
+                await self._allocator.list_containers(limit=1)
+        except (AllocatorError, TimeoutError):
+            return "the database does not answer"
+        return ""
+
+
+class Operations:
+    """What these paths report on."""
+
+    def __init__(self, allocator: Allocator, metrics: Metrics) -> None:
+        self.readiness = Readiness(allocator)
+        self._allocator = allocator
+        self._metrics = metrics
+
+    async def metrics(self) -> bytes:
+        """The metrics, with the subnets as they stand now."""
+        try:
+            async with asyncio.timeout(_DATABASE_SECONDS):
+                self._metrics.show_subnets(await self._allocator.list_subnets())
+        except (AllocatorError, TimeoutError):
+            self._metrics.show_subnets(None)
+        return self._metrics.render()
+
+
+Operated: TypeAlias = NamedDependency[SkipValidation[Operations]]
+
+
+@get("/healthz", media_type=_TEXT)
+async def get_health() -> str:
+    """Whether the process is alive."""
+    return "ok"
+
+
+@get("/readyz", media_type=_TEXT, responses=_NOT_READY)
+async def get_readiness(operations: Operated) -> Response[str]:
+    """Whether requests should be sent here: the database answers, and nobody asked us to stop."""
+    objection = await operations.readiness.objection()
+    status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
+    return Response(objection or "ok", status_code=status, media_type=_TEXT)
+
+
+@get("/metrics", media_type=_PROMETHEUS)
+async def get_metrics(operations: Operated) -> Response[bytes]:
+    """Metrics for Prometheus."""
+    return Response(await operations.metrics(), media_type=_PROMETHEUS)
+
+
+OPERATION_ROUTES = (get_health, get_readiness, get_metrics)

@@ -1,0 +1,17 @@
+"""What may stand in paths and queries. Litestar reads its own description of a parameter, not msgspec's of a type."""
+
+from typing import Annotated, TypeAlias
+
+from litestar.params import PathParameter, QueryParameter
+
+from podtide.allocator.wire import END_OF_TIME_SECONDS, LONGEST_NAME, LONGEST_PAGE, NAME_PATTERN
+
+PathName: TypeAlias = Annotated[str, PathParameter(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+QueryName: TypeAlias = Annotated[str | None, QueryParameter(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+Moment: TypeAlias = Annotated[
+    float, QueryParameter(ge=0, le=END_OF_TIME_SECONDS, description="Seconds since 1970.")
+]
+Limit: TypeAlias = Annotated[int, QueryParameter(ge=1, le=LONGEST_PAGE)]
+More: TypeAlias = Annotated[
+    str, QueryParameter(max_length=1_000, description="The `more` of the page before.")
+]

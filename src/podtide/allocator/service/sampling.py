@@ -1,0 +1,27 @@
+"""Utilization is written down from time to time, also where nothing changes: a flat line is history too."""
+
+import asyncio
+from typing import NoReturn, Protocol
+
+from podtide.allocator.port import AllocatorError
+from podtide.runtime.logging import Logger
+
+EVERY_SECONDS = 60.0
+
+
+class Sampled(Protocol):
+    """An allocator that keeps a history."""
+
+    async def sample(self) -> None:
+        """Write down how full every subnet is, where that was not done a moment ago."""
+        ...
+
+
+async def keep_sampling(allocator: Sampled, log: Logger) -> NoReturn:
+    """For ever. Replicas need not agree who does it: what was written down a moment ago is not again."""
+    while True:
+        await asyncio.sleep(EVERY_SECONDS)
+        try:
+            await allocator.sample()
+        except AllocatorError as error:
+            log.warning("utilization was not written down", reason=str(error))

@@ -1,0 +1,112 @@
+"""The paths of subnets: what they are, how full, and who waits for them."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from litestar import delete, get, post, put
+from litestar.params import JSONBody
+
+from podtide.allocator.port import Debt, Subnet, SubnetSpec, Utilization
+from podtide.allocator.service.callers import Asked, Cache
+from podtide.allocator.service.parameters import Moment, PathName
+from podtide.allocator.service.refusals import documented
+from podtide.allocator.wire import END_OF_TIME_SECONDS, GrowthBody, SubnetBody
+
+ONE = "/networks/{network:str}/subnets/{subnet:str}"
+
+
+@get("/subnets", responses=documented())
+async def list_all_subnets(allocator: Asked) -> Sequence[Subnet]:
+    """The subnets of all networks, by network and name."""
+    return await allocator.list_subnets()
+
+
+@get("/networks/{network:str}/subnets", responses=documented())
+async def list_subnets(allocator: Asked, network: PathName) -> Sequence[Subnet]:
+    """The subnets of a network, by name."""
+    return await allocator.list_subnets(network)
+
+
+@put(
+    ONE, responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+)
+async def add_subnet(
+    allocator: Asked, network: PathName, subnet: PathName, data: JSONBody[SubnetBody]
+) -> Subnet:
+    """Make a subnet; the same again answers the one there."""
+    return await allocator.add_subnet(
+        SubnetSpec(
+            network=network,
+            name=subnet,
+            cidrs=data.cidrs,
+            gateway=data.gateway,
+            keep_back=data.keep_back,
+            keep_back_first=data.keep_back_first,
+        )
+    )
+
+
+@post(
+    f"{ONE}/cidrs",
+    status_code=HTTPStatus.OK,
+    responses=documented(
+        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    ),
+)
+async def grow_subnet(
+    allocator: Asked, cache: Cache, network: PathName, subnet: PathName, data: JSONBody[GrowthBody]
+) -> Subnet:
+    """Add CIDRs to a subnet; those it has already change nothing."""
+    grown = await allocator.grow_subnet(network, subnet, data.cidrs)
+    cache.forget(network, subnet)
+    return grown
+
+
+@get(ONE, responses=documented(HTTPStatus.NOT_FOUND))
+async def get_subnet(allocator: Asked, network: PathName, subnet: PathName) -> Subnet:
+    """A subnet as it stands."""
+    return await allocator.get_subnet(network, subnet)
+
+
+@delete(ONE, responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT))
+async def remove_subnet(allocator: Asked, cache: Cache, network: PathName, subnet: PathName) -> None:
+    """Remove a subnet in which nothing is reserved. One that is not there is removed already."""
+    await allocator.remove_subnet(network, subnet)
+    cache.forget(network, subnet)
+
+
+@get(f"{ONE}/utilization", responses=documented(HTTPStatus.NOT_FOUND))
+async def get_utilization(cache: Cache, network: PathName, subnet: PathName) -> Sequence[Utilization]:
+    """How full a subnet is: an array of one reading, from memory."""
+    return await cache.read(network, subnet)
+
+
+@get(f"{ONE}/history", responses=documented(HTTPStatus.NOT_FOUND))
+async def get_history(
+    allocator: Asked,
+    network: PathName,
+    subnet: PathName,
+    since: Moment = 0,
+    until: Moment = END_OF_TIME_SECONDS,
+) -> Sequence[Utilization]:
+    """How full a subnet was between two times, oldest first, thinned out the further back it lies."""
+    return await allocator.history(network, subnet, since=since, until=until)
+
+
+@get(f"{ONE}/owed", responses=documented(HTTPStatus.NOT_FOUND))
+async def get_owed(allocator: Asked, network: PathName, subnet: PathName) -> Sequence[Debt]:
+    """Who is owed addresses, in the order they will be served; to a cluster, its own nodes."""
+    return await allocator.owed(network, subnet)
+
+
+SUBNET_ROUTES = (
+    list_all_subnets,
+    list_subnets,
+    add_subnet,
+    grow_subnet,
+    get_subnet,
+    remove_subnet,
+    get_utilization,
+    get_history,
+    get_owed,
+)

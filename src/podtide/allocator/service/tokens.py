@@ -1,0 +1,107 @@
+"""Who may ask: a file of tokens' hashes, each bound to a cluster or to administration.
+
+The file holds no secret: of a token it has the SHA-256, so that a copy of it lets nobody in. It is read again when it
+changes. One that cannot be read changes nothing: the tokens in force stay so, and the log says why.
+"""
+
+import hashlib
+import hmac
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from podtide.allocator.wire import NAME_PATTERN, NAME_RULE
+from podtide.core.errors import InvalidInput
+from podtide.runtime.logging import Logger
+
+_LINE = re.compile(r"([0-9a-fA-F]{64})\s+(?:(administration)|cluster\s+(\S+))")
+
+_Version = tuple[int, int, int]
+
+
+class InvalidTokens(InvalidInput):
+    """A tokens file that cannot be read."""
+
+
+class Holder(Struct, frozen=True):
+    """Whom a token stands for: a cluster, or with no name the administration."""
+
+    cluster: str = ""
+
+    def __str__(self) -> str:
+        return f"cluster {self.cluster}" if self.cluster else "administration"
+
+
+class Tokens:
+    """The tokens in force."""
+
+    def __init__(self, path: Path, log: Logger) -> None:
+        self._path = path
+        self._log = log
+        self._version: _Version | None = _version(path)
+        self._holders = read_tokens(path)
+
+    def holder(self, token: str) -> Holder | None:
+        """Whose token this is. How long it takes does not tell how much of a token was right."""
+        self._refresh()
+        digest = hashlib.sha256(token.encode()).digest()
+        found = None
+        for known, holder in self._holders:
+            if hmac.compare_digest(known, digest):
+                found = holder
+        return found
+
+    def _refresh(self) -> None:
+        try:
+            version = _version(self._path)
+        except InvalidTokens:
+            version = None
+        if version == self._version:
+            return
+        self._version = version
+        try:
+            self._holders = read_tokens(self._path)
+        except InvalidTokens as error:
+            self._log.error("tokens not read again: those from before stay in force", reason=str(error))
+        else:
+            self._log.info("tokens read again", tokens=len(self._holders))
+
+
+def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:
+    """The hashes in a file and whom each stands for."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidTokens(
+            f"the tokens in {path} cannot be read ({error}): correct the path or the file"
+        ) from error
+    holders = []
+    for number, line in enumerate(lines, start=1):
+        stated = line.partition("#")[0].strip()
+        if not stated:
+            continue
+        match = _LINE.fullmatch(stated)
+        if match is None:
+            raise InvalidTokens(
+                f"line {number} of {path} is no token: write its SHA-256 in hexadecimal, "
+                "then `cluster NAME` or `administration`"
+            )
+        digest, _administration, cluster = match.groups(default="")
+        if cluster and not re.search(NAME_PATTERN, cluster):
+            raise InvalidTokens(f"line {number} of {path}: cluster {cluster!r} {NAME_RULE}")
+        holders.append((bytes.fromhex(digest), Holder(cluster)))
+    if not holders:
+        raise InvalidTokens(f"{path} has no token: with it nobody could ask for anything; write one")
+    return tuple(holders)
+
+
+def _version(path: Path) -> _Version:
+    """Changes when the file is replaced or written to."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InvalidTokens(
+            f"the tokens in {path} cannot be read ({error.strerror}): correct the path"
+        ) from error
+    return found.st_ino, found.st_size, found.st_mtime_ns

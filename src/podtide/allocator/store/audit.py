@@ -1,0 +1,146 @@
+"""Whether the database fits together, by reading all of it: for tests, and for `podtide check` on a live one.
+
+The invariants that concern every component are `core.audit`'s. What only the database can get wrong is looked at here: an
+address that is in two places of it, or that no place may have.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from podtide.allocator.store.container_row import COLUMNS, ContainerRow, gather_containers
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
+from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.core.audit import Grant, Ledger, Picture, Violation, audit
+
+_SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets ORDER BY id"  # noqa: S608 - our own columns
+_CONTAINERS = f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
+    FROM containers LEFT JOIN grants ON grants.container = containers.id"""  # noqa: S608 - our own columns
+_CHUNKS = "SELECT subnet, chunk, free FROM chunks"
+_RESTING = "SELECT subnet, quarantined, chunk, mask FROM resting"
+_STRAY = "SELECT container, chunk FROM grants WHERE container NOT IN (SELECT id FROM containers)"
+
+
+class _Contents(NamedTuple):
+    """All that the database has of a subnet."""
+
+    containers: list[ContainerRow]
+    free: dict[int, int]
+    cooling: list[tuple[int, int]]
+    quarantined: list[tuple[int, int]]
+
+
+def audit_database() -> Script[tuple[Violation, ...]]:
+    """What is wrong, in a stable order."""
+    subnets = {row[0]: SubnetRow(*row) for row in (yield Query(_SUBNETS))}
+    contents: dict[int, _Contents] = defaultdict(lambda: _Contents([], {}, [], []))
+    for container in gather_containers((yield Query(_CONTAINERS))).values():
+        if container.subnet is not None:
+            contents[container.subnet].containers.append(container)
+    for subnet, chunk, free in (yield Query(_CHUNKS)):
+        contents[subnet].free[chunk] = free
+    for subnet, quarantined, chunk, mask in (yield Query(_RESTING)):
+        (contents[subnet].quarantined if quarantined else contents[subnet].cooling).append((chunk, mask))
+    violations = [
+        Violation(2, container, f"a grant of chunk {chunk} is container {container}'s, which is not there")
+        for container, chunk in (yield Query(_STRAY))
+    ]
+    violations += [
+        Violation(2, str(id_), f"rows are left of subnet number {id_}, which is not there")
+        for id_ in contents
+        if id_ not in subnets
+    ]
+    pictures: dict[str, list[tuple[SubnetRow, _Contents]]] = defaultdict(list)
+    for id_, row in subnets.items():
+        violations += _in_one_place_each(row, contents[id_])
+        violations += _totals_match(row, contents[id_])
+        pictures[row.network].append((row, contents[id_]))
+    for there in pictures.values():
+        violations += audit(_picture(there))
+    return tuple(sorted(violations))
+
+
+def _picture(there: list[tuple[SubnetRow, _Contents]]) -> Picture:
+    """The subnets of one network."""
+    return Picture(
+        ledgers=tuple(_ledger(row, contents) for row, contents in there),
+        grants=tuple(
+            _grant(row, container)
+            for row, contents in there
+            for container in contents.containers
+            if container.primary is not None
+        ),
+    )
+
+
+def _ledger(row: SubnetRow, contents: _Contents) -> Ledger:
+    """The counts, of which R is the subnet's own and the others are counted here."""
+    quarantined = _size(contents.quarantined)
+    never_used = row.layout.usable_from(row.next_chunk)
+    return Ledger(
+        subnet=row.name,
+        capacity=row.capacity,
+        reserved=row.reserved - quarantined,
+        free=_size(contents.free.items()) + never_used,
+        resting=_size(contents.cooling) + quarantined,
+    )
+
+
+def _grant(row: SubnetRow, container: ContainerRow) -> Grant:
+    shown = container.for_callers(row)
+    return Grant(
+        shown.id,
+        shown.node,
+        shown.subnet,
+        shown.primary,
+        {address.name: address.ip for address in shown.addresses},
+    )
+
+
+def _in_one_place_each(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
+    """Every usable address of a used chunk is in exactly one place, and no other address is in any."""
+    seen: dict[int, int] = defaultdict(int)
+    for chunk, mask in _everything(contents):
+        for ip in row.layout.addresses(chunk, mask & (seen[chunk] | ~row.layout.mask(chunk))):
+            yield Violation(
+                2, ip, f"{ip} of subnet {row.name} is in two places, or in one although it is kept back"
+            )
+        seen[chunk] |= mask
+    for chunk, mask in seen.items():
+        if chunk >= row.next_chunk or chunk not in contents.free:
+            yield Violation(2, row.name, f"chunk {chunk} of subnet {row.name} is in use but was never begun")
+        for ip in row.layout.addresses(chunk, row.layout.mask(chunk) & ~mask):
+            yield Violation(2, ip, f"{ip} of subnet {row.name} is in no place: it is lost")
+
+
+def _everything(contents: _Contents) -> Iterator[tuple[int, int]]:
+    yield from contents.free.items()
+    yield from contents.cooling
+    yield from contents.quarantined
+    for container in contents.containers:
+        if container.primary is not None:
+            yield container.primary.chunk, 1 << container.primary.position
+        for (_version, chunk), mask in container.grants.items():
+            yield chunk, mask
+
+
+def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
+    counted = {
+        "capacity": row.layout.capacity,
+        "containers": sum(container.primary is not None for container in contents.containers),
+        "owed": sum(container.owed for container in contents.containers),
+    }
+    for what, count in counted.items():
+        if (kept := getattr(row, what)) != count:
+            yield Violation(2, row.name, f"subnet {row.name} counts {what} {kept}, but there are {count}")
+    for container in contents.containers:
+        missing = max(0, container.wanted - container.held) + (container.primary is None)
+        if container.owed != missing:
+            yield Violation(
+                2, container.id, f"container {container.id} is owed {container.owed}, but lacks {missing}"
+            )
+
+
+def _size(masks: Iterable[tuple[int, int]]) -> int:
+    return sum(mask.bit_count() for _chunk, mask in masks)

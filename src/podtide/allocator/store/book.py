@@ -1,0 +1,139 @@
+"""The open book of one subnet: its row is locked, and whatever a transaction reads and changes of it passes through here.
+
+Calls that wait at the same moment share a transaction, and so a book: they are decided one after the other in memory, on
+what was read once, and what they changed is written once. A call that is refused has changed nothing.
+"""
+
+from collections.abc import Sequence
+
+from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
+from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.resting import Rest, Resting
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
+from podtide.allocator.store.supply import Supply
+from podtide.core.errors import StopError
+from podtide.core.grants import Claim, may_take
+
+_CLAIMS = """SELECT id, owed, waiting_pods, owed_since FROM containers /*index containers_owed*/
+    WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
+
+
+class Book:
+    """What a transaction knows of a subnet. Opened by `open_book`, and written by `save`."""
+
+    def __init__(
+        self, subnet: SubnetRow, containers: dict[str, ContainerRow], now: float, rules: Rules
+    ) -> None:
+        self.subnet = subnet
+        self.containers = containers
+        """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
+        self.now = now
+        self.rules = rules
+        self._totals, self._sampled = _totals(subnet), subnet.sampled
+        self._supply = Supply(subnet)
+        self._resting = Resting(subnet.id)
+        self._claims: list[Claim] = []
+        self._claims_limit = 0
+
+    def settle(self) -> Script[None]:
+        """Let what has rested for long enough be free."""
+        while due := (yield from self._resting.take_due(self.now)):
+            masks: dict[int, int] = {}
+            for rest, mask in due:
+                masks[rest.chunk] = masks.get(rest.chunk, 0) | mask
+                if rest.quarantined:
+                    self.subnet.reserved -= mask.bit_count()
+            yield from self._supply.give_back(masks)
+
+    def may_take(self, wanted: Claim) -> Script[int]:
+        """How many addresses may be had by one who wants these: what there is, less what is owed before."""
+        if wanted.owed > self.subnet.free:
+            # On opening, PostgreSQL may have looked for what is due before it waited for the lock.
+            yield from self.settle()
+        free = max(0, self.subnet.free)
+        owed_by_others = self.subnet.owed - self.containers[wanted.container].owed
+        if not free or wanted.owed + owed_by_others <= free:
+            return min(wanted.owed, free)
+        yield from self._read_claims(free)
+        renewed_after = self.now - self.rules.claim_seconds
+        claims = [claim for claim in self._claims if claim.container not in self.containers]
+        claims += [
+            row.claim
+            for row in self.containers.values()
+            if row.subnet == self.subnet.id
+            and row.id != wanted.container
+            and row.is_owed_since_renewal(renewed_after)
+        ]
+        return may_take(wanted, free, claims)
+
+    def take(self, count: int, holder: str) -> Script[dict[int, int]]:
+        """Masks by chunk of exactly `count` addresses, which are free; those that cool down go last."""
+        taken = yield from self._supply.take(count)
+        if missing := count - _size(taken):
+            cooling = yield from self._resting.take_cooling(missing, holder)
+            for chunk, mask in cooling.items():
+                taken[chunk] = taken.get(chunk, 0) | mask
+        if _size(taken) != count:
+            raise StopError(
+                f"subnet {self.subnet.network}/{self.subnet.name} counts {self.subnet.free} free addresses, but only "
+                f"{_size(taken)} were found: its totals are wrong; nothing was changed, run `podtide check`"
+            )
+        self.subnet.reserved += count
+        return taken
+
+    def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
+        """Let addresses that a container gave back be free after a rest."""
+        self.subnet.reserved -= _size(masks)
+        until = self.now + self.rules.cooldown_seconds
+        if until <= self.now:
+            yield from self._supply.give_back(masks)
+            return
+        for chunk, mask in masks.items():
+            self._resting.add(Rest(0, until, chunk, holder), mask)
+
+    def quarantine(self, masks: dict[int, int], holder: str) -> None:
+        """Keep the addresses of a removed node from everybody; they stay reserved."""
+        until = self.now + self.rules.quarantine_seconds
+        for chunk, mask in masks.items():
+            self._resting.add(Rest(1, until, chunk, holder), mask)
+
+    def save(self) -> Script[None]:
+        """Write what changed."""
+        yield from save_containers(self.containers.values())
+        yield from self._supply.save()
+        yield from self._resting.save()
+        if _totals(self.subnet) != self._totals:
+            yield from note_sample(self.subnet, self.now)
+        if _totals(self.subnet) != self._totals or self.subnet.sampled != self._sampled:
+            yield from update_subnet(self.subnet)
+
+    def _read_claims(self, free: int) -> Script[None]:
+        """Read claims in their order until they amount to all that is free: each is for one address at least.
+
+        Those of the containers in this book are read too, but stand in it as they are now, so there may be that many more.
+        """
+        limit = free + len(self.containers)
+        if limit > self._claims_limit:
+            rows = yield Query(_CLAIMS, (self.subnet.id, self.now - self.rules.claim_seconds, limit))
+            self._claims = [Claim(*row) for row in rows]
+            self._claims_limit = limit
+
+
+def open_book(network: str, name: str, ids: Sequence[str], now: float, rules: Rules) -> Script[Book]:
+    """Lock the subnet and read what calls about these containers need; NoSuchSubnet when there is none."""
+    subnet, due = yield from find_subnet(network, name, now, lock=True)
+    book = Book(subnet, (yield from load_containers(ids)), now, rules)
+    if due:
+        yield from book.settle()
+    return book
+
+
+def _size(masks: dict[int, int]) -> int:
+    return sum(mask.bit_count() for mask in masks.values())
+
+
+def _totals(subnet: SubnetRow) -> tuple[int, ...]:
+    """The columns that transactions on containers change."""
+    return subnet.reserved, subnet.containers, subnet.owed, subnet.next_chunk

@@ -1,0 +1,179 @@
+"""A container's row and its grants: what a node has, and what was last wished for it.
+
+A row whose `subnet` is None is a tombstone: the id was deleted and never comes back. A row without a primary is a newcomer
+that waits for its first address.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import cast
+
+from podtide.allocator.port import Container, GrantedAddress
+from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
+from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.core.chunks import CHUNK_SIZE
+from podtide.core.grants import Claim, Order, address_names
+from podtide.core.subnet_layout import Place
+
+_COLUMNS = (
+    "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",
+    "owed", "owed_since", "renewed", "waiting_pods",
+)  # fmt: skip
+COLUMNS = ", ".join(f"containers.{column}" for column in _COLUMNS)
+_INSERT = insert_into("containers", _COLUMNS)
+_UPDATE = update_by_id("containers", _COLUMNS[1:])
+_PUT_GRANT = """INSERT INTO grants (container, version, chunk, mask) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (container, version, chunk) DO UPDATE SET mask = excluded.mask"""
+_DROP_GRANT = "DELETE FROM grants WHERE container = $1 AND version = $2 AND chunk = $3"
+
+MOST_SUPERSEDED = 32
+"""How many earlier request objects of a container are remembered: each was deleted by hand, within reach of late wishes."""
+
+
+@dataclass(slots=True)
+class ContainerRow:
+    """A container as it is in the database, to be changed and saved."""
+
+    id: str
+    cluster: str
+    subnet: int | None
+    node: str
+    primary_number: int | None = None
+    version: int = 0
+    request_uid: str = ""
+    generation: int = 0
+    superseded: str = ""
+    """Uids of earlier request objects, joined by spaces."""
+    wanted: int = 0
+    owed: int = 0
+    owed_since: float = 0.0
+    renewed: float = 0.0
+    waiting_pods: int = 0
+    grants: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Masks of secondary addresses by version and chunk."""
+    changed_grants: set[tuple[int, int]] = field(default_factory=set)
+    saved: tuple[object, ...] | None = None
+    """The columns as the database has them; None when it has none."""
+
+    @property
+    def columns(self) -> tuple[object, ...]:
+        """What the row has to be in the database."""
+        return cast("tuple[object, ...]", _values(self))
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the row is a tombstone."""
+        return self.subnet is None
+
+    @property
+    def held(self) -> int:
+        """How many secondary addresses it has."""
+        return sum(mask.bit_count() for mask in self.grants.values())
+
+    @property
+    def primary(self) -> Place | None:
+        """Where its primary address is."""
+        return None if self.primary_number is None else Place(*divmod(self.primary_number, CHUNK_SIZE))
+
+    @property
+    def claim(self) -> Claim:
+        """What it is owed."""
+        return Claim(self.id, self.owed, self.waiting_pods, self.owed_since)
+
+    def is_owed_since_renewal(self, after: float) -> bool:
+        """Whether it has a claim that was renewed after that time."""
+        return self.owed > 0 and self.renewed > after
+
+    @property
+    def order(self) -> Order:
+        """Where in the history of the node's wishes the last one stands."""
+        return Order(self.request_uid, self.generation)
+
+    def set_grant(self, version: int, chunk: int, mask: int) -> None:
+        """Let the mask be what was granted of a chunk with a version; 0 when nothing is left of it."""
+        key = (version, chunk)
+        self.changed_grants.add(key)
+        if mask:
+            self.grants[key] = mask
+        else:
+            self.grants.pop(key, None)
+
+    def for_callers(self, subnet: SubnetRow) -> Container:
+        """The container as the port shows it."""
+        layout, primary = subnet.layout, self.primary
+        assert primary is not None, "a newcomer without an address is nobody's container yet"
+        return Container(
+            id=self.id,
+            network=subnet.network,
+            subnet=subnet.name,
+            cluster=self.cluster,
+            node=self.node,
+            primary=layout.address(primary),
+            gateway=subnet.gateway,
+            cidr=layout.cidr(primary),
+            addresses=tuple(
+                GrantedAddress(name, ip)
+                for (version, chunk), mask in sorted(self.grants.items())
+                for name, ip in zip(
+                    address_names(self.id, version, chunk, mask), layout.addresses(chunk, mask), strict=True
+                )
+            ),
+            version=self.version,
+            request_uid=self.request_uid,
+            generation=self.generation,
+            wanted=self.wanted,
+            owed=self.owed,
+        )
+
+
+_values = attrgetter(*_COLUMNS)
+
+
+def load_containers(ids: Sequence[str]) -> Script[dict[str, ContainerRow]]:
+    """The containers of these ids with their grants, tombstones among them."""
+    if not ids:
+        return {}
+    places, values = among(ids, first=1)
+    found = yield Query(
+        f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
+            FROM containers LEFT JOIN grants ON grants.container = containers.id WHERE containers.id IN {places}""",  # noqa: S608 - places are $1, $2 and so on
+        values,
+    )
+    return gather_containers(found)
+
+
+def gather_containers(found: Rows) -> dict[str, ContainerRow]:
+    """Containers from rows of COLUMNS followed by a grant's version, chunk and mask."""
+    rows: dict[str, ContainerRow] = {}
+    for *columns, version, chunk, mask in found:
+        id_ = columns[0]
+        if (row := rows.get(id_)) is None:
+            row = rows[id_] = ContainerRow(*columns)
+            row.saved = row.columns
+        if mask is not None:
+            row.grants[version, chunk] = mask
+    return rows
+
+
+def save_containers(rows: Iterable[ContainerRow]) -> Script[None]:
+    """Write what changed of the containers.
+
+    A new one is inserted and never merged with one that appeared meanwhile: the transaction then fails, and is run again
+    with that one in view.
+    """
+    rows = list(rows)
+    yield from execute_many(_INSERT, [row.columns for row in rows if row.saved is None])
+    yield from execute_many(
+        _UPDATE, [row.columns for row in rows if row.saved is not None and row.saved != row.columns]
+    )
+    put: list[tuple[object, ...]] = []
+    dropped: list[tuple[object, ...]] = []
+    for row in rows:
+        for version, chunk in sorted(row.changed_grants):
+            if mask := row.grants.get((version, chunk), 0):
+                put.append((row.id, version, chunk, mask))
+            else:
+                dropped.append((row.id, version, chunk))
+    yield from execute_many(_DROP_GRANT, dropped)
+    yield from execute_many(_PUT_GRANT, put)

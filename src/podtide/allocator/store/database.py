@@ -1,0 +1,41 @@
+"""What the allocator needs of a database, whichever it is."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from podtide.allocator.store.script import Script
+from podtide.allocator.store.serving import Call
+from podtide.core.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+class InvalidDatabaseUrl(InvalidInput):
+    """Text that names no database."""
+
+
+class Database(Protocol):
+    """Runs scripts, each in a transaction: all of it is on the disk when the answer comes, or nothing is.
+
+    A script is given as a function of the time, because it is begun anew when a transaction has to be run again.
+    AllocatorUnavailable when the database cannot be reached or does not answer.
+    """
+
+    name: str
+    """What errors call it; without its password."""
+
+    async def read(self, script: Callable[[float], Script[T]]) -> T:
+        """Run a script that changes nothing; it sees one instant."""
+        ...
+
+    async def write(self, script: Callable[[float], Script[T]]) -> T:
+        """Run a script on its own."""
+        ...
+
+    async def call(self, network: str, subnet: str, call: Call[T]) -> T:
+        """Carry out a call in a subnet's book, together with others that wait for the same."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way, and let the database go."""
+        ...

@@ -1,0 +1,178 @@
+"""The PostgreSQL driver: for several replicas of the allocator at once, kept apart by the database's own locks.
+
+Whoever changes anything of a subnet locks its row first, so writers of one subnet queue and those of different subnets do
+not. Calls for one subnet that wait at one moment share a transaction. Whatever the database refuses because of somebody
+else's transaction (a deadlock, an id that appeared meanwhile) is run again from the start.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from typing import Any, TypeVar, cast
+
+import asyncpg
+
+from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.store.database import InvalidDatabaseUrl
+from podtide.allocator.store.group_commit import GroupCommit
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.script import Query, Rows, Script, Statement
+from podtide.allocator.store.serving import Call, serve
+from podtide.runtime.clock import Clock
+
+T = TypeVar("T")
+
+LARGEST_GROUP = 256
+_CONNECTIONS = 10
+_ANSWER_SECONDS = 30.0
+_MOST_ATTEMPTS = 10
+_RUN_AGAIN = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.UniqueViolationError,
+)
+_NO_ANSWER = (
+    OSError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+)
+
+
+async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "PostgresqlDatabase":
+    """The database at `url`, which errors call `name`."""
+    try:
+        with _readable_errors(name):
+            pool = await asyncpg.create_pool(
+                url,
+                min_size=1,
+                max_size=_CONNECTIONS,
+                timeout=_ANSWER_SECONDS,
+                command_timeout=_ANSWER_SECONDS,
+            )
+    except ValueError:
+        raise InvalidDatabaseUrl(
+            f"{name} is no URL of a PostgreSQL database: use postgresql://user@host:port/database"
+        ) from None
+    return PostgresqlDatabase(pool, name, clock=clock, rules=rules)
+
+
+class PostgresqlDatabase:
+    """A PostgreSQL database by a pool of connections. Made by `connect`."""
+
+    def __init__(self, pool: "asyncpg.Pool[Any]", name: str, *, clock: Clock, rules: Rules) -> None:
+        self.name = name
+        self._pool = pool
+        self._clock = clock
+        self._rules = rules
+        self._lanes: dict[tuple[str, str], GroupCommit[Call[Any]]] = {}
+        self._open = True
+
+    async def read(self, script: Callable[[float], Script[T]]) -> T:
+        """Run a script that changes nothing; it sees one instant."""
+        self._refuse_when_closed()
+        with _readable_errors(self.name):
+            async with (
+                self._pool.acquire() as connection,
+                connection.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                return await _carry_out(connection, script(self._clock.wall()))
+
+    async def write(self, script: Callable[[float], Script[T]]) -> T:
+        """Run a script on its own."""
+        self._refuse_when_closed()
+        return await self._transact(script)
+
+    async def call(self, network: str, subnet: str, call: Call[T]) -> T:
+        """Carry out a call together with those that wait for the same subnet."""
+        self._refuse_when_closed()
+        key = (network, subnet)
+        if (lane := self._lanes.get(key)) is None:
+            lane = self._lanes[key] = GroupCommit(partial(self._commit, network, subnet), LARGEST_GROUP)
+        try:
+            return cast("T", await lane.submit(call))
+        finally:
+            if lane.is_idle and self._lanes.get(key) is lane:
+                del self._lanes[key]
+
+    async def close(self) -> None:
+        """Finish what is under way, and close the connections."""
+        self._open = False
+        for lane in list(self._lanes.values()):
+            await lane.finish()
+        await self._pool.close()
+
+    async def _commit(self, network: str, subnet: str, calls: Sequence[Call[Any]]) -> list[object]:
+        try:
+            return await self._transact(lambda now: serve(network, subnet, calls, now, self._rules))
+        except AllocatorUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - of one call, whichever it is: the others must not fail for it
+            if len(calls) == 1:
+                return [error]
+            return [outcome for call in calls for outcome in await self._commit(network, subnet, [call])]
+
+    async def _transact(self, script: Callable[[float], Script[T]]) -> T:
+        with _readable_errors(self.name):
+            for attempt in range(_MOST_ATTEMPTS):
+                try:
+                    async with self._pool.acquire() as connection, connection.transaction():
+                        return await _carry_out(connection, script(self._clock.wall()))
+                except _RUN_AGAIN:
+                    await asyncio.sleep(0.001 * 2**attempt)
+        raise AllocatorUnavailable(
+            f"the database {self.name} gave way to other transactions {_MOST_ATTEMPTS} times: "
+            "nothing was changed, try again"
+        )
+
+    def _refuse_when_closed(self) -> None:
+        if not self._open:
+            raise AllocatorUnavailable(f"{self.name} is closed: the allocator is stopping, try again")
+
+
+async def _leave_as_it_is(_connection: object) -> None:
+    """Transactions leave nothing behind in a session, so resetting it after each would be a round trip for nothing."""
+
+
+async def _carry_out(connection: "asyncpg.pool.PoolConnectionProxy[Any]", script: Script[T]) -> T:
+    try:
+        statement = next(script)
+        while True:
+            statement = script.send(await _execute(connection, statement))
+    except StopIteration as end:
+        return cast("T", end.value)
+
+
+async def _execute(connection: "asyncpg.pool.PoolConnectionProxy[Any]", statement: Statement) -> Rows:
+    sql = _spell(statement.sql)
+    if isinstance(statement, Query):
+        return cast("Rows", await connection.fetch(sql, *statement.parameters))
+    await connection.executemany(sql, statement.rows)
+    return ()
+
+
+@contextmanager
+def _readable_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except _NO_ANSWER as error:
+        raise AllocatorUnavailable(
+            f"the database {name} did not answer: {_in_one_line(error)}; whether what was asked was done is unknown, "
+            "so ask again"
+        ) from error
+    except asyncpg.PostgresError as error:
+        raise AllocatorUnavailable(
+            f"the database {name} refused: {_in_one_line(error)}; nothing was changed"
+        ) from error
+
+
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@lru_cache(maxsize=512)
+def _spell(sql: str) -> str:
+    """A script's SQL for PostgreSQL: see `script`."""
+    return re.sub(r"/\*lock\*/", "FOR UPDATE", sql)

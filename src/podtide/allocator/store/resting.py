@@ -1,0 +1,95 @@
+"""Addresses that rest: those a node gave back cool down, those of a removed node are in quarantine.
+
+Both are rows with the time their rest ends, so that what is due is found by a look-up. What cools down is free and can be
+had when nothing else is; what is in quarantine is reserved and goes to nobody (DESIGN.md "A node deleted while its
+machine lives").
+"""
+
+from typing import NamedTuple
+
+from podtide.allocator.store.script import Query, Rows, Script, execute_many
+from podtide.core.chunks import lowest
+
+_PAGE = 256
+_DUE = f"""SELECT quarantined, until, chunk, holder, mask FROM resting
+    WHERE subnet = $1 AND quarantined IN (0, 1) AND until <= $2 LIMIT {_PAGE}"""  # noqa: S608 - a number
+_COOLING_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index cooling_by_holder*/
+    WHERE subnet = $1 AND quarantined = 0 AND holder = $2"""
+_COOLING = """SELECT quarantined, until, chunk, holder, mask FROM resting
+    WHERE subnet = $1 AND quarantined = 0 ORDER BY until LIMIT $2"""
+_DROP = """DELETE FROM resting
+    WHERE subnet = $1 AND quarantined = $2 AND until = $3 AND chunk = $4 AND holder = $5"""
+_SAVE = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (subnet, quarantined, until, chunk, holder) DO UPDATE SET mask = excluded.mask"""
+_ADD = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (subnet, quarantined, until, chunk, holder) DO UPDATE SET mask = resting.mask | excluded.mask"""
+
+
+class Rest(NamedTuple):
+    """What rests together: addresses of one chunk, last held by one container, until one time."""
+
+    quarantined: int
+    until: float
+    chunk: int
+    holder: str
+
+
+class Resting:
+    """The resting addresses of a subnet, as far as a transaction looked at or added to them."""
+
+    def __init__(self, subnet: int) -> None:
+        self._subnet = subnet
+        self._known: dict[Rest, int] = {}
+        self._changed: set[Rest] = set()
+        self._added: dict[Rest, int] = {}
+
+    def add(self, rest: Rest, mask: int) -> None:
+        """Let addresses rest."""
+        self._keep(rest, mask | self._known.get(rest, 0) | self._added.get(rest, 0))
+
+    def take_due(self, now: float) -> Script[list[tuple[Rest, int]]]:
+        """Some of what has rested for long enough, taken out at once; nothing when nothing is due."""
+        rows = yield Query(_DUE, (self._subnet, now))
+        due = [(Rest(*rest), mask) for *rest, mask in rows]
+        yield from execute_many(_DROP, [(self._subnet, *rest) for rest, _mask in due])
+        return due
+
+    def take_cooling(self, count: int, holder: str) -> Script[dict[int, int]]:
+        """Masks by chunk of `count` addresses that cool down, or as many as do: the holder's own, then the longest resting."""
+        self._know((yield Query(_COOLING_OF_HOLDER, (self._subnet, holder))))
+        self._know((yield Query(_COOLING, (self._subnet, count + len(self._known)))))
+        cooling = [rest for rest in (*self._known, *self._added) if not rest.quarantined]
+        taken: dict[int, int] = {}
+        for rest in sorted(cooling, key=lambda rest: (rest.holder != holder, rest.until, rest.chunk)):
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            mask = lowest(there, count)
+            self._keep(rest, there & ~mask)
+            taken[rest.chunk] = taken.get(rest.chunk, 0) | mask
+            count -= mask.bit_count()
+        return {chunk: mask for chunk, mask in taken.items() if mask}
+
+    def save(self) -> Script[None]:
+        """Write what changed."""
+        changed = sorted(self._changed)
+        gone = [rest for rest in changed if not self._known[rest]]
+        kept = [rest for rest in changed if self._known[rest]]
+        yield from execute_many(_DROP, [(self._subnet, *rest) for rest in gone])
+        yield from execute_many(_SAVE, [(self._subnet, *rest, self._known[rest]) for rest in kept])
+        yield from execute_many(
+            _ADD, [(self._subnet, *rest, mask) for rest, mask in self._added.items() if mask]
+        )
+
+    def _know(self, rows: Rows) -> None:
+        for *columns, mask in rows:
+            rest = Rest(*columns)
+            if rest not in self._known:  # what is known may have changed since it was read
+                self._known[rest] = mask
+                if rest in self._added:
+                    self._keep(rest, mask | self._added.pop(rest))
+
+    def _keep(self, rest: Rest, mask: int) -> None:
+        if rest in self._known:
+            self._known[rest] = mask
+            self._changed.add(rest)
+        else:
+            self._added[rest] = mask

@@ -1,0 +1,241 @@
+"""PUT and DELETE of a container, carried out in its subnet's open book.
+
+Everything that could refuse a call is looked at before anything is changed, because other calls share the transaction.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from podtide.allocator.port import (
+    AllocatorError,
+    Container,
+    NoSuchContainer,
+    NoSuchSubnet,
+    StaleWish,
+    Subnet,
+    SubnetFull,
+    Wish,
+)
+from podtide.allocator.store.book import Book, open_book
+from podtide.allocator.store.container_row import (
+    MOST_SUPERSEDED,
+    ContainerRow,
+    load_containers,
+    save_containers,
+)
+from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.script import Script
+from podtide.core.chunks import CHUNK_SIZE
+from podtide.core.errors import InvalidInput
+from podtide.core.grants import Claim, Order, is_stale, parse_address_name
+
+AnswerT_co = TypeVar("AnswerT_co", covariant=True)
+
+
+class Call(Protocol[AnswerT_co]):
+    """Something to be done in the book of one subnet."""
+
+    @property
+    def container(self) -> str:
+        """The id of the container it is about, "" for none."""
+        ...
+
+    def carry_out(self, book: Book) -> Script[AnswerT_co]:
+        """Do it, or raise a refusal and leave the book as it was."""
+        ...
+
+
+class PutContainer(Struct, frozen=True):
+    """Carry out a wish."""
+
+    wish: Wish
+
+    @property
+    def container(self) -> str:
+        """The id of the wishing one."""
+        return self.wish.id
+
+    def carry_out(self, book: Book) -> Script[Container]:
+        """Release what is named, then grant what is missing, as far as there is."""
+        wish = self.wish
+        row = book.containers.get(wish.id)
+        if row is None:
+            row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
+            book.containers[wish.id] = row
+        else:
+            _refuse_what_does_not_fit(wish, row, book)
+        _note_order(wish, row)
+        released = _named_for_release(wish, row)
+        if released:
+            yield from book.cool_down(released, row.id)
+        granted = yield from _grant_what_is_missing(wish, row, book)
+        if released or granted:
+            row.version += 1
+        if row.primary is None:
+            raise SubnetFull(
+                f"subnet {wish.network}/{wish.subnet} has no address left for node {wish.node} to start with: "
+                f"{book.subnet.reserved} of {book.subnet.capacity} are reserved and {book.subnet.owed} are owed; "
+                "the node is remembered and is served in its turn, so try again"
+            )
+        return row.for_callers(book.subnet)
+
+
+class DeleteContainer(Struct, frozen=True):
+    """Free all of a node that is gone."""
+
+    container: str
+    cluster: str
+
+    def carry_out(self, book: Book) -> Script[None]:
+        """Put all it had in quarantine, and leave a tombstone."""
+        yield from ()
+        row = book.containers.get(self.container)
+        if row is None:
+            book.containers[self.container] = ContainerRow(self.container, self.cluster, None, "")
+            return
+        if row.cluster != self.cluster:
+            raise another_cluster(self.container)
+        if row.is_deleted:
+            return
+        if row.subnet != book.subnet.id:
+            raise NoSuchSubnet(f"container {self.container} is in another subnet by now: look it up again")
+        masks: dict[int, int] = {}
+        if row.primary is not None:
+            masks[row.primary.chunk] = 1 << row.primary.position
+            book.subnet.containers -= 1
+        for (version, chunk), mask in list(row.grants.items()):
+            masks[chunk] = masks.get(chunk, 0) | mask
+            row.set_grant(version, chunk, 0)
+        book.quarantine(masks, row.id)
+        book.subnet.owed -= row.owed
+        row.subnet, row.primary_number, row.wanted, row.owed, row.waiting_pods = None, None, 0, 0, 0
+
+
+class Sample(Struct, frozen=True):
+    """Write down how full the subnet is."""
+
+    container: str = ""
+
+    def carry_out(self, book: Book) -> Script[None]:
+        """Note it, unless that was done a moment ago."""
+        yield from note_sample(book.subnet, book.now)
+
+
+class Settle(Struct, frozen=True):
+    """Let what has rested for long enough be free."""
+
+    container: str = ""
+
+    def carry_out(self, book: Book) -> Script[Subnet]:
+        """Nothing more than every call does first."""
+        yield from book.settle()
+        return book.subnet.for_callers()
+
+
+def serve(
+    network: str, name: str, calls: Sequence[Call[object]], now: float, rules: Rules
+) -> Script[list[object]]:
+    """Carry out calls about one subnet, in order, in one transaction: for each its answer, or the refusal."""
+    ids = dict.fromkeys(call.container for call in calls if call.container)
+    try:
+        book = yield from open_book(network, name, list(ids), now, rules)
+    except NoSuchSubnet as refusal:
+        return [refusal for _ in calls]
+    outcomes: list[object] = []
+    for call in calls:
+        try:
+            outcomes.append((yield from call.carry_out(book)))
+        except (AllocatorError, InvalidInput) as refusal:
+            outcomes.append(refusal)
+    yield from book.save()
+    return outcomes
+
+
+def bury(container: str, cluster: str) -> Script[bool]:
+    """Leave a tombstone for an id that is not known, so that a wish under way finds it; False when it is known by now."""
+    if (yield from load_containers([container])):
+        return False
+    yield from save_containers([ContainerRow(container, cluster, None, "")])
+    return True
+
+
+def another_cluster(container: str) -> NoSuchContainer:
+    """The refusal of a call about a container that is not the caller's."""
+    return NoSuchContainer(
+        f"container {container} is another cluster's: use the id of a node of this cluster"
+    )
+
+
+def _refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None:
+    if row.cluster != wish.cluster:
+        raise another_cluster(wish.id)
+    if row.is_deleted:
+        raise StaleWish(
+            f"container {wish.id} was deleted and its id never comes back: "
+            "a node that joins again has another uid, use that"
+        )
+    if row.subnet != book.subnet.id:
+        raise InvalidInput(
+            f"container {wish.id} is not in subnet {wish.network}/{wish.subnet} but in another: "
+            "a node's container stays in its subnet until it is deleted"
+        )
+    if row.node != wish.node:
+        raise InvalidInput(
+            f"container {wish.id} is node {row.node}'s, not {wish.node}'s: use each Node's own uid"
+        )
+    if is_stale(Order(wish.request_uid, wish.generation), row.order, row.superseded.split()):
+        raise StaleWish(
+            f"container {wish.id} was told generation {row.generation} of request {row.request_uid} since: generation "
+            f"{wish.generation} of {wish.request_uid} came too late and changed nothing; read the request again"
+        )
+
+
+def _note_order(wish: Wish, row: ContainerRow) -> None:
+    if row.request_uid and row.request_uid != wish.request_uid:
+        row.superseded = " ".join([*row.superseded.split(), row.request_uid][-MOST_SUPERSEDED:])
+    row.request_uid, row.generation = wish.request_uid, wish.generation
+
+
+def _named_for_release(wish: Wish, row: ContainerRow) -> dict[int, int]:
+    """Take what the wish names off the row's grants: the masks by chunk. Names of anything else change nothing."""
+    released: dict[int, int] = {}
+    for name in map(parse_address_name, wish.release):
+        if name is None or name.container != row.id:
+            continue
+        chunk, bit = name.place.chunk, 1 << name.place.position
+        mask = row.grants.get((name.version, chunk), 0)
+        if mask & bit:
+            row.set_grant(name.version, chunk, mask & ~bit)
+            released[chunk] = released.get(chunk, 0) | bit
+    return released
+
+
+def _grant_what_is_missing(wish: Wish, row: ContainerRow, book: Book) -> Script[bool]:
+    """Grant as much as may be had and note the rest as owed; whether anything was granted."""
+    missing = max(0, wish.count - row.held) + (row.primary is None)
+    since = row.owed_since if row.owed else book.now
+    count = 0
+    if missing:
+        count = yield from book.may_take(Claim(row.id, missing, wish.waiting_pods, since))
+    if count:
+        masks = yield from book.take(count, row.id)
+        if row.primary is None:
+            chunk = min(masks)
+            bit = masks[chunk] & -masks[chunk]
+            masks[chunk] ^= bit
+            row.primary_number = chunk * CHUNK_SIZE + bit.bit_length() - 1
+            book.subnet.containers += 1
+        for chunk, mask in masks.items():
+            if mask:
+                row.set_grant(row.version + 1, chunk, mask)
+    owed = missing - count
+    book.subnet.owed += owed - row.owed
+    row.wanted, row.owed = wish.count, owed
+    # Of one who is owed nothing these say nothing, and a change of them would be a write for nothing.
+    row.owed_since, row.renewed, row.waiting_pods = (
+        (since, book.now, wish.waiting_pods) if owed else (0.0, 0.0, 0)
+    )
+    return count > 0

@@ -1,0 +1,163 @@
+"""The SQLite driver: one connection with one user, write-ahead log, on the disk before anybody hears of it.
+
+All calls that wait at one moment, of whichever subnets, share a transaction. Other processes may use the same file: each
+transaction that writes takes the file's lock first, and waits for it for some seconds.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar, cast
+
+from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.store.executors import Executor
+from podtide.allocator.store.group_commit import GroupCommit
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.script import Query, Rows, Script, Statement
+from podtide.allocator.store.serving import Call, serve
+from podtide.runtime.clock import Clock
+
+T = TypeVar("T")
+
+IN_MEMORY = ":memory:"
+LARGEST_GROUP = 256
+_BUSY_SECONDS = 5.0
+
+
+class _SubnetCall(NamedTuple):
+    network: str
+    subnet: str
+    call: Call[Any]
+
+
+class SqliteDatabase:
+    """A SQLite file, or `:memory:` for one that is forgotten with the process."""
+
+    def __init__(self, path: str, *, clock: Clock, rules: Rules, executor: Executor) -> None:
+        self.name = path
+        self._clock = clock
+        self._rules = rules
+        self._executor = executor
+        self._calls = GroupCommit(self._commit, LARGEST_GROUP)
+        self._open = True
+        self._connection = _connect(path)
+
+    async def read(self, script: Callable[[float], Script[T]]) -> T:
+        """Run a script that changes nothing."""
+        return await self._run("BEGIN", script)
+
+    async def write(self, script: Callable[[float], Script[T]]) -> T:
+        """Run a script on its own."""
+        return await self._run("BEGIN IMMEDIATE", script)
+
+    async def call(self, network: str, subnet: str, call: Call[T]) -> T:
+        """Carry out a call together with all others that wait."""
+        self._refuse_when_closed()
+        return cast("T", await self._calls.submit(_SubnetCall(network, subnet, call)))
+
+    async def close(self) -> None:
+        """Finish what is under way, and close the file."""
+        self._open = False
+        await self._calls.finish()
+        await self._executor.run(self._connection.close)
+        self._executor.close()
+
+    async def _run(self, begin: str, script: Callable[[float], Script[T]]) -> T:
+        self._refuse_when_closed()
+        now = self._clock.wall()
+
+        def work() -> T:
+            with self._transaction(begin):
+                return self._carry_out(script(now))
+
+        return await self._executor.run(work)
+
+    async def _commit(self, calls: Sequence[_SubnetCall]) -> list[object]:
+        now = self._clock.wall()
+        return await self._executor.run(lambda: self._serve(calls, now))
+
+    def _serve(self, calls: Sequence[_SubnetCall], now: float) -> list[object]:
+        try:
+            return self._serve_together(calls, now)
+        except AllocatorUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - of one call, whichever it is: the others must not fail for it
+            if len(calls) == 1:
+                return [error]
+            return [outcome for call in calls for outcome in self._serve([call], now)]
+
+    def _serve_together(self, calls: Sequence[_SubnetCall], now: float) -> list[object]:
+        by_subnet: dict[tuple[str, str], list[int]] = {}
+        for number, (network, subnet, _call) in enumerate(calls):
+            by_subnet.setdefault((network, subnet), []).append(number)
+        outcomes: list[object] = [None] * len(calls)
+        with self._transaction("BEGIN IMMEDIATE"):
+            for (network, subnet), numbers in by_subnet.items():
+                script = serve(network, subnet, [calls[n].call for n in numbers], now, self._rules)
+                for number, outcome in zip(numbers, self._carry_out(script), strict=True):
+                    outcomes[number] = outcome
+        return outcomes
+
+    def _carry_out(self, script: Script[T]) -> T:
+        try:
+            statement = next(script)
+            while True:
+                statement = script.send(self._execute(statement))
+        except StopIteration as end:
+            return cast("T", end.value)
+
+    def _execute(self, statement: Statement) -> Rows:
+        sql = _spell(statement.sql)
+        if isinstance(statement, Query):
+            return self._connection.execute(sql, statement.parameters).fetchall()
+        self._connection.executemany(sql, statement.rows)
+        return ()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        with _readable_errors(self.name):
+            self._connection.execute(begin)
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _refuse_when_closed(self) -> None:
+        if not self._open:
+            raise AllocatorUnavailable(f"{self.name} is closed: the allocator is stopping, try again")
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    with _readable_errors(path):
+        # The executor runs one thing at a time, in whichever thread it likes.
+        connection = sqlite3.connect(
+            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def _readable_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise AllocatorUnavailable(
+            f"the database {path} could not be used: {error}; what was asked was not done, try again"
+        ) from error
+
+
+@lru_cache(maxsize=512)
+def _spell(sql: str) -> str:
+    """A script's SQL for SQLite: see `script`."""
+    return re.sub(r"\$(\d+)", r"?\1", re.sub(r"/\*index (\w+)\*/", r"INDEXED BY \1", sql))

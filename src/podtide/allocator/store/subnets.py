@@ -1,0 +1,146 @@
+"""Making, growing, removing and showing subnets."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from podtide.allocator.port import Subnet, SubnetExists, SubnetInUse, SubnetSpec
+from podtide.allocator.store.book import open_book
+from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.subnet_row import (
+    COLUMNS,
+    DUE,
+    SubnetRow,
+    find_subnet,
+    insert_subnet,
+    update_subnet,
+)
+from podtide.core.subnet_layout import SubnetLayout, first_overlap
+
+_MAKE_NETWORK = "INSERT INTO networks (name) VALUES ($1) ON CONFLICT (name) DO NOTHING"
+_LOCK_NETWORK = "SELECT name FROM networks WHERE name = $1 /*lock*/"
+_OF_NETWORK = "SELECT name, cidrs FROM subnets WHERE network = $1"
+_NEXT_ID = "SELECT coalesce(max(id), 0) + 1 FROM subnets"
+_LIST = f"SELECT {COLUMNS}, {DUE} FROM subnets ORDER BY network, name"  # noqa: S608 - our own columns
+_LIST_OF_NETWORK = f"SELECT {COLUMNS}, {DUE} FROM subnets WHERE network = $2 ORDER BY name"  # noqa: S608 - our own columns
+_REMOVE = (
+    "DELETE FROM samples WHERE subnet = $1",
+    "DELETE FROM resting WHERE subnet = $1",
+    "DELETE FROM chunks WHERE subnet = $1",
+    "DELETE FROM containers WHERE subnet = $1",  # newcomers that still wait for a first address
+    "DELETE FROM subnets WHERE id = $1",
+)
+
+
+def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
+    """Make a subnet, or answer the one there."""
+    layout = SubnetLayout(spec.cidrs, spec.gateway, spec.keep_back, spec.keep_back_first)
+    yield Query(_MAKE_NETWORK, (spec.network,))
+    there = yield from _cidrs_by_subnet(spec.network)
+    if spec.name in there:
+        row, _due = yield from find_subnet(spec.network, spec.name, now)
+        _refuse_another_definition(spec, layout, row)
+        return row.for_callers()
+    _refuse_overlap(spec.network, spec.name, layout.cidrs, there)
+    ((id_,),) = yield Query(_NEXT_ID)
+    row = SubnetRow(
+        id=id_,
+        network=spec.network,
+        name=spec.name,
+        cidrs=" ".join(layout.cidrs),
+        gateway=str(layout.gateway),
+        keep_back=" ".join(map(str, layout.keep_back)),
+        keep_back_first=spec.keep_back_first,
+        capacity=layout.capacity,
+        reserved=0,
+        containers=0,
+        owed=0,
+        next_chunk=0,
+        sampled=0.0,
+    )
+    yield from note_sample(row, now)
+    yield from insert_subnet(row)
+    return row.for_callers()
+
+
+def grow_subnet(network: str, name: str, cidrs: tuple[str, ...], now: float) -> Script[Subnet]:
+    """Add CIDRs to a subnet."""
+    there = yield from _cidrs_by_subnet(network)
+    row, _due = yield from find_subnet(network, name, now, lock=True)
+    own = row.cidrs.split()
+    added = [cidr for cidr in SubnetLayout(cidrs, None, (), 0).cidrs if cidr not in own]
+    if added:
+        _refuse_overlap(network, name, added, there)
+        layout = SubnetLayout([*own, *added], row.gateway, row.keep_back.split(), row.keep_back_first)
+        row.cidrs, row.capacity = " ".join(layout.cidrs), layout.capacity
+        yield from note_sample(row, now)
+        yield from update_subnet(row)
+    return row.for_callers()
+
+
+def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[None]:
+    """Remove a subnet in which nothing is reserved."""
+    there = yield from _cidrs_by_subnet(network)
+    if name not in there:
+        return
+    book = yield from open_book(network, name, (), now, rules)
+    if book.subnet.reserved:
+        held = (
+            f"containers in it: {book.subnet.containers}"
+            if book.subnet.containers
+            else f"addresses of removed nodes in quarantine: {book.subnet.reserved}, each for "
+            f"{rules.quarantine_seconds:.0f} s"
+        )
+        raise SubnetInUse(f"subnet {network}/{name} is in use ({held}): remove it when they are gone")
+    for statement in _REMOVE:
+        yield Query(statement, (book.subnet.id,))
+
+
+def show_subnet(network: str, name: str, now: float) -> Script[tuple[Subnet, bool]]:
+    """A subnet, and whether something of it has rested for long enough."""
+    row, due = yield from find_subnet(network, name, now)
+    return row.for_callers(), due
+
+
+def list_subnets(network: str, now: float) -> Script[list[tuple[Subnet, bool]]]:
+    """Subnets by network and name, and whether something of each has rested for long enough."""
+    rows = yield Query(_LIST_OF_NETWORK, (now, network)) if network else Query(_LIST, (now,))
+    return [(SubnetRow(*columns).for_callers(), bool(due)) for *columns, due in rows]
+
+
+def _cidrs_by_subnet(network: str) -> Script[dict[str, list[str]]]:
+    """The CIDRs of each subnet of a network, in which no subnet is made, grown or removed until this transaction ends."""
+    yield Query(_LOCK_NETWORK, (network,))
+    rows = yield Query(_OF_NETWORK, (network,))
+    return {name: cidrs.split() for name, cidrs in rows}
+
+
+def _refuse_another_definition(spec: SubnetSpec, layout: SubnetLayout, row: SubnetRow) -> None:
+    there = row.for_callers()
+    # It may have grown since it was made: then the definition it was made by is still its own.
+    grown = replace(there, cidrs=there.cidrs[: len(layout.cidrs)])
+    asked = replace(
+        grown,
+        cidrs=layout.cidrs,
+        gateway=str(layout.gateway),
+        keep_back=tuple(map(str, layout.keep_back)),
+        keep_back_first=spec.keep_back_first,
+    )
+    if asked != grown:
+        raise SubnetExists(
+            f"subnet {spec.network}/{spec.name} is there with CIDRs {', '.join(there.cidrs)}, gateway {there.gateway} and "
+            f"{len(there.keep_back)} + {there.keep_back_first} addresses kept back: take another name, or grow it"
+        )
+
+
+def _refuse_overlap(network: str, name: str, cidrs: Sequence[str], there: dict[str, list[str]]) -> None:
+    owners = {cidr: owner for owner, theirs in there.items() for cidr in theirs}
+    if twins := first_overlap([*cidrs, *owners]):
+        one, other = twins
+        taken, asked = (one, other) if one in owners else (other, one)
+        raise SubnetExists(
+            f"{asked} for subnet {name} overlaps {taken} of subnet {owners[taken]} in network {network}: "
+            "give CIDRs that no subnet of the network has, or use another network"
+        )

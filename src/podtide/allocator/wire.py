@@ -1,0 +1,102 @@
+"""What travels between the HTTP client and the service, known to both: paths' bodies, refusals, and their limits.
+
+What the service answers with are the port's own structs. A field that is not known is refused: a misspelt `release`
+would otherwise be a release that never happens.
+"""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from podtide.allocator.port import (
+    AllocatorUnavailable,
+    NoSuchContainer,
+    NoSuchSubnet,
+    NotAllowed,
+    StaleWish,
+    SubnetExists,
+    SubnetFull,
+    SubnetInUse,
+)
+from podtide.core.errors import InvalidInput, PodtideError
+
+LARGEST_BODY_BYTES = 1_000_000
+MOST_ADDRESSES = 65_536
+"""A node may ask for so many, and name so many for release in one wish."""
+LONGEST_PAGE = 1_000
+END_OF_TIME_SECONDS = 253_402_300_799
+"""The last second of the year 9999, which is the last that a timestamp can say."""
+
+LONGEST_NAME = 253
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?$(?!\n)"
+"""A `$` alone would let a newline through at the end."""
+
+Name = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
+"""Of a network, subnet, cluster, node, request or address."""
+NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
+AddressText = Annotated[str, Meta(min_length=1, max_length=64)]
+"""An address or a CIDR; whether it is one is the allocator's to say."""
+Count = Annotated[int, Meta(ge=0, le=MOST_ADDRESSES)]
+Cidrs = Annotated[tuple[AddressText, ...], Meta(min_length=1, max_length=1_000)]
+
+
+class SubnetBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A subnet as a person states it; the path has its name."""
+
+    cidrs: Cidrs
+    gateway: AddressText | None = None
+    keep_back: Annotated[tuple[AddressText, ...], Meta(max_length=10_000)] = ()
+    keep_back_first: Count = 0
+
+
+class GrowthBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """CIDRs to add to a subnet."""
+
+    cidrs: Cidrs
+
+
+class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a node wants of a subnet; the path has its cluster and id."""
+
+    network: Name
+    subnet: Name
+    node: Name
+    request_uid: Name
+    generation: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    count: Count
+    release: Annotated[tuple[Name, ...], Meta(max_length=MOST_ADDRESSES)] = ()
+    waiting_pods: Count = 0
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request was not carried out: the name of the port's error, and one line for a person."""
+
+    error: str
+    message: str
+
+
+STATUSES: dict[type[PodtideError], HTTPStatus] = {
+    InvalidInput: HTTPStatus.BAD_REQUEST,
+    NotAllowed: HTTPStatus.FORBIDDEN,
+    NoSuchSubnet: HTTPStatus.NOT_FOUND,
+    NoSuchContainer: HTTPStatus.NOT_FOUND,
+    SubnetExists: HTTPStatus.CONFLICT,
+    SubnetInUse: HTTPStatus.CONFLICT,
+    SubnetFull: HTTPStatus.CONFLICT,
+    StaleWish: HTTPStatus.CONFLICT,
+    AllocatorUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""Every error of the port, and the status it is answered with."""
+
+_BY_NAME = {kind.__name__: kind for kind in STATUSES}
+
+
+def kind_of(error: PodtideError) -> type[PodtideError] | None:
+    """The error of the port that this one is, or is a special case of."""
+    return next((kind for kind in type(error).__mro__ if kind in STATUSES), None)
+
+
+def named(error: str) -> type[PodtideError] | None:
+    """The error of the port with this name."""
+    return _BY_NAME.get(error)

@@ -1,0 +1,168 @@
+"""`podtide allocator`: the owner of the subnets as a program of its own."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import click
+import uvloop
+from msgspec import Struct
+
+from podtide.allocator.service.application import DEFAULT_REFRESH_SECONDS, Service, make_service
+from podtide.allocator.service.certificate import Certificate
+from podtide.allocator.service.listening import ListenAddress, parse_listen_address
+from podtide.allocator.service.sampling import keep_sampling
+from podtide.allocator.service.server import serving
+from podtide.allocator.service.tokens import Tokens
+from podtide.allocator.store import Rules, open_allocator
+from podtide.cli.duration import DURATION
+from podtide.core.errors import InvalidInput
+from podtide.runtime.clock import SystemClock
+from podtide.runtime.durations import format_duration
+from podtide.runtime.logging import LEVELS, Logger, capture_standard_logging, make_logger
+from podtide.runtime.randomness import system_randomness
+from podtide.runtime.settings import load_settings
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class _Plan(Struct, frozen=True):
+    """What to run, checked before anything is opened."""
+
+    database: str
+    address: ListenAddress
+    rules: Rules
+    tokens: Tokens | None
+    certificate: Certificate | None
+    refresh_seconds: float
+    drain_seconds: float
+
+
+@click.command()
+@click.option(
+    "--database",
+    required=True,
+    metavar="URL",
+    help="Where the subnets are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:8080",
+    show_default=True,
+    metavar="ADDRESS:PORT",
+    help="Where to listen. Port 0 picks a free one.",
+)
+@click.option(
+    "--tokens", type=_FILE, help="Who may ask: the tokens' hashes, each for a cluster or for administration."
+)
+@click.option("--tls-cert", type=_FILE, help="The certificate to show, with its chain, as PEM.")
+@click.option("--tls-key", type=_FILE, help="The certificate's key, as PEM.")
+@click.option(
+    "--refresh",
+    type=DURATION,
+    default=DEFAULT_REFRESH_SECONDS,
+    show_default=format_duration(DEFAULT_REFRESH_SECONDS),
+    help="How old an answer about utilization may be.",
+)
+@click.option(
+    "--cooldown", metavar="DURATION", help="How long a released address rests before another node gets it."
+)
+@click.option(
+    "--quarantine", metavar="DURATION", help="How long a removed node's addresses are kept from others."
+)
+@click.option(
+    "--drain",
+    type=DURATION,
+    default=0.0,
+    show_default="0s",
+    help="How long to go on answering after SIGTERM, while /readyz says no.",
+)
+@click.option(
+    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What to log."
+)
+def allocator(  # noqa: PLR0913 - one argument per option
+    *,
+    database: str,
+    listen: str,
+    tokens: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    refresh: float,
+    cooldown: str | None,
+    quarantine: str | None,
+    drain: float,
+    log_level: str,
+) -> None:
+    """Serve the subnets in a database over HTTP.
+
+    Clusters reserve addresses for their nodes with it, each with a token of its own; several replicas may serve one
+    PostgreSQL. Without --tokens it listens on the loopback address alone. SIGTERM stops it, after the last answer.
+    """
+    log = make_logger(sys.stderr, SystemClock(), level=log_level)
+    capture_standard_logging(log)
+    if (tls_cert is None) != (tls_key is None):
+        raise InvalidInput(
+            "a certificate and its key go together: give both --tls-cert and --tls-key, or neither"
+        )
+    flags = {name: text for name, text in (("cooldown", cooldown), ("quarantine", quarantine)) if text}
+    settings = load_settings(os.environ, flags)
+    plan = _Plan(
+        database=database,
+        address=parse_listen_address(listen, with_tokens=tokens is not None),
+        rules=Rules(
+            cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
+        ),
+        tokens=Tokens(tokens, log) if tokens else None,
+        certificate=Certificate(tls_cert, tls_key, log) if tls_cert and tls_key else None,
+        refresh_seconds=refresh,
+        drain_seconds=drain,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(plan, log))
+
+
+async def _serve(plan: _Plan, log: Logger) -> None:
+    signals: asyncio.Queue[str] = asyncio.Queue()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number.name)
+    clock = SystemClock()
+    async with await open_allocator(plan.database, clock=clock, rules=plan.rules, migrate=True) as store:
+        service = make_service(
+            store,
+            log=log,
+            clock=clock,
+            randomness=system_randomness(),
+            tokens=plan.tokens,
+            refresh_seconds=plan.refresh_seconds,
+        )
+        sampling = asyncio.create_task(keep_sampling(store, log))
+        try:
+            async with serving(service, plan.address, plan.certificate) as url:
+                _announce(plan, url, log)
+                log.info("stopping", signal=await signals.get())
+                await _drain(service, plan.drain_seconds, signals)
+        finally:
+            sampling.cancel()
+    log.info("stopped")
+
+
+def _announce(plan: _Plan, url: str, log: Logger) -> None:
+    log.info("listening", url=url)
+    if plan.tokens is None:
+        log.warning(
+            "no tokens: whoever can reach this machine's loopback address may do everything, and nobody else"
+        )
+    elif plan.certificate is None:
+        log.warning("no certificate: tokens can be read on the way; give --tls-cert and --tls-key")
+
+
+async def _drain(service: Service, seconds: float, signals: asyncio.Queue[str]) -> None:
+    """Answer for a while longer, until balancers have seen that we are not ready. A second signal cuts it short."""
+    service.operations.readiness.stopping = True
+    try:
+        async with asyncio.timeout(seconds):
+            await signals.get()
+    except TimeoutError:
+        return

@@ -1,0 +1,91 @@
+"""How a command reaches an allocator: a running one by its URL, or the database itself."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from podtide.allocator.port import Allocator
+from podtide.core.errors import InvalidInput
+from podtide.runtime.clock import SystemClock
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_DEADLINE_SECONDS = 3.0
+"""A person waits for the answer."""
+
+
+class Reach(Struct, frozen=True, kw_only=True):
+    """Where the allocator is, as the options say."""
+
+    server: str | None
+    token_file: Path | None
+    ca_file: Path | None
+    database: str | None
+
+    def __post_init__(self) -> None:
+        if bool(self.server) == bool(self.database):
+            raise InvalidInput(
+                "say where the subnets are: either --server URL of an allocator, or --database URL"
+            )
+        if self.database and (self.token_file or self.ca_file):
+            raise InvalidInput("--token-file and --ca-file are for --server: a database asks for neither")
+
+    def ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
+        """The answer to one question."""
+        return asyncio.run(self._ask(question))
+
+    async def _ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
+        async with self._allocator() as allocator:
+            return await question(allocator)
+
+    @asynccontextmanager
+    async def _allocator(self) -> AsyncIterator[Allocator]:
+        if self.server:
+            from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
+                HttpAllocator,
+                Patience,
+                Server,
+            )
+
+            server = Server(url=self.server, token_file=self.token_file, authority=self.ca_file)
+            async with HttpAllocator(server, patience=Patience(deadline_seconds=_DEADLINE_SECONDS)) as there:
+                yield there
+        else:
+            from podtide.allocator.store import open_allocator  # noqa: PLC0415 - as above
+
+            assert self.database
+            async with await open_allocator(self.database, clock=SystemClock()) as here:
+                yield here
+
+
+def reach_options(command: Command) -> Command:
+    """Adds the options that say where; the command gets a `Reach` as `reach`."""
+
+    @wraps(command)
+    def reaching(
+        *,
+        server: str | None,
+        token_file: Path | None,
+        ca_file: Path | None,
+        database: str | None,
+        **others: Any,
+    ) -> Any:
+        reach = Reach(server=server, token_file=token_file, ca_file=ca_file, database=database)
+        return command(reach=reach, **others)
+
+    for option in (
+        click.option("--database", metavar="URL", help="The database, where no allocator need run."),
+        click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM."),
+        click.option("--token-file", type=_FILE, help="The token to show to the allocator."),
+        click.option("--server", metavar="URL", help="A running allocator, such as https://allocator:8080."),
+    ):
+        reaching = option(reaching)
+    return reaching  # type: ignore[return-value]  # its options are the command's and these

@@ -1,0 +1,38 @@
+"""Sixteen addresses at a time: a mask of 16 bits says which of them are meant.
+
+A subnet's addresses are numbered, and sixteen in a row are a chunk. Batches are 16 by default, so that a grant touches a
+row or two of the allocator's database, whatever the size of the subnet; a row per address would be sixteen times as many,
+and one bitmap of the whole subnet would be written anew with every grant.
+"""
+
+from collections.abc import Iterator
+
+CHUNK_SIZE = 16
+WHOLE = (1 << CHUNK_SIZE) - 1
+"""The mask of a chunk with all of its addresses."""
+
+
+def lowest(mask: int, count: int) -> int:
+    """The `count` lowest addresses of the mask, or all of them where it has no more."""
+    if mask.bit_count() <= count:
+        return mask
+    chosen = 0
+    for _ in range(count):
+        bit = mask & -mask
+        chosen |= bit
+        mask ^= bit
+    return chosen
+
+
+def positions(mask: int) -> Iterator[int]:
+    """Where in the chunk the addresses of the mask are, lowest first."""
+    while mask:
+        bit = mask & -mask
+        yield bit.bit_length() - 1
+        mask ^= bit
+
+
+def mask_between(first: int, last: int) -> int:
+    """The mask of the positions from `first` to `last`, as far as they lie in the chunk; 0 when none does."""
+    first, last = max(first, 0), min(last, CHUNK_SIZE - 1)
+    return 0 if first > last else (1 << (last + 1)) - (1 << first)

@@ -1,0 +1,83 @@
+"""Who is served when a subnet is short, and what a name of a granted address means.
+
+The allocator gives what there is (DESIGN.md "Grants"). Whoever got less than it asked for has a claim, and claims have an
+order: nodes with waiting pods first, more of them before fewer, then the longest owed. Nobody takes what claims before
+its own need; so whoever comes later, or comes more often, gains nothing by it. A claim that is not renewed lapses: it may
+be a node's that is gone, and addresses held for the gone are nobody's.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from podtide.core.chunks import CHUNK_SIZE, positions
+from podtide.core.subnet_layout import Place
+
+
+class Claim(Struct, frozen=True):
+    """Addresses that a container asked for and has not been given."""
+
+    container: str
+    owed: int
+    waiting_pods: int
+    since: float
+    """Wall-clock seconds."""
+
+    @property
+    def rank(self) -> tuple[int, float, str]:
+        """Claims are served by this, lowest first. The id decides between equals, so that there is an order."""
+        return -self.waiting_pods, self.since, self.container
+
+
+def may_take(wanted: Claim, free: int, claims: Iterable[Claim]) -> int:
+    """How many of the free addresses the wanting one may take: what the claims before it leave."""
+    before = sum(claim.owed for claim in claims if claim.rank < wanted.rank)
+    return min(wanted.owed, max(0, free - before))
+
+
+class AddressName(Struct, frozen=True):
+    """What the name of a granted address says: for whom and with which version it was granted, and where it is.
+
+    A container's version grows with every grant and its id never comes back, so no two grants have one name, and a name
+    that comes late can release nothing that was granted since.
+    """
+
+    container: str
+    version: int
+    place: Place
+
+
+def address_names(container: str, version: int, chunk: int, mask: int) -> Iterator[str]:
+    """The names of the addresses of a chunk that were granted with a version, lowest first."""
+    head, start = f"{container}-{version}-", chunk * CHUNK_SIZE
+    return (f"{head}{start + position}" for position in positions(mask))
+
+
+def parse_address_name(text: str) -> AddressName | None:
+    """What a name says; None when it is none of ours."""
+    container, *numbers = text.rsplit("-", 2)
+    try:
+        version, number = map(int, numbers)
+    except ValueError:
+        return None
+    if f"{container}-{version}-{number}" != text:  # as int() reads +1, 01 and 1_0 too
+        return None
+    return AddressName(container, version, Place(*divmod(number, CHUNK_SIZE)))
+
+
+class Order(Struct, frozen=True):
+    """Where in the history of a node's wishes one stands: the request object's uid, and its generation."""
+
+    request_uid: str
+    generation: int
+
+
+def is_stale(wish: Order, last: Order, superseded: Iterable[str]) -> bool:
+    """Whether a wish is older than the last one taken.
+
+    Generations are comparable within one request object. Another object is the newer one, made after the last was
+    deleted by hand, unless it is known as one that was superseded before.
+    """
+    if wish.request_uid == last.request_uid:
+        return wish.generation < last.generation
+    return wish.request_uid in superseded

@@ -1,0 +1,87 @@
+"""What the contract suite is given: an allocator with a subnet, and a clock that is moved by hand.
+
+The suite relies on the port alone, so that it can be run on every allocator there is, in this process and elsewhere.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from msgspec import Struct
+
+from podtide.allocator.port import Allocator, Container, Subnet, SubnetSpec, Wish
+from podtide.allocator.store import Rules
+
+COOLDOWN_SECONDS = 30.0
+QUARANTINE_SECONDS = 360.0
+CLAIM_SECONDS = 600.0
+RULES = Rules(
+    cooldown_seconds=COOLDOWN_SECONDS, quarantine_seconds=QUARANTINE_SECONDS, claim_seconds=CLAIM_SECONDS
+)
+
+
+class HandClock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self._now = 1_750_000_000.0
+
+    def pass_by(self, seconds: float) -> None:
+        self._now += seconds
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def wall(self) -> float:
+        return self._now
+
+
+class AllocatorUnderTest(Struct, frozen=True):
+    """An allocator, and short ways to ask it."""
+
+    allocator: Allocator
+    clock: HandClock
+
+    async def subnet(self, cidr: str = "10.1.0.0/28", name: str = "pods", network: str = "blue") -> Subnet:
+        """A subnet; a /28 has 13 addresses to give."""
+        return await self.allocator.add_subnet(SubnetSpec(network=network, name=name, cidrs=(cidr,)))
+
+    async def stands(self, name: str = "pods", network: str = "blue") -> Subnet:
+        """The subnet now."""
+        return await self.allocator.get_subnet(network, name)
+
+    async def put(self, container_id: str, count: int, generation: int = 1, **more: object) -> Container:
+        """State a wish."""
+        return await self.allocator.put_container(a_wish(container_id, count, generation, **more))
+
+    async def delete(self, container_id: str) -> None:
+        """The node of `put` is gone."""
+        await self.allocator.delete_container(container_id, cluster="east")
+
+
+OpenAllocator = Callable[[], AbstractAsyncContextManager[AllocatorUnderTest]]
+
+
+def a_wish(container_id: str, count: int, generation: int = 1, **more: object) -> Wish:
+    """A wish of a node in cluster east."""
+    fields = {
+        "network": "blue",
+        "subnet": "pods",
+        "cluster": "east",
+        "node": f"node-{container_id}",
+        "request_uid": f"request-{container_id}",
+        **more,
+    }
+    return Wish(id=container_id, count=count, generation=generation, **fields)  # type: ignore[arg-type]  # as Wish checks
+
+
+def names(container: Container) -> list[str]:
+    return [address.name for address in container.addresses]
+
+
+def addresses(container: Container) -> set[str]:
+    return {address.ip for address in container.addresses}
+
+
+def everything(container: Container) -> set[str]:
+    """Its primary too."""
+    return addresses(container) | {container.primary}

@@ -1,0 +1,170 @@
+"""What is refused, in which words, and that nothing happens then."""
+
+import io
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from msgspec.structs import replace
+
+from allocator.contract.harness import a_wish
+from allocator.service.running import QUICK, a_client, ask, open_store, served
+from podtide.allocator import port, wire
+from podtide.allocator.port import AllocatorError, AllocatorUnavailable, Container, SubnetSpec, Wish
+from podtide.allocator.store import DatabaseAllocator, limits
+from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, kind_of
+from podtide.core.errors import InvalidInput
+
+pytestmark = pytest.mark.real_time
+
+CONTAINER = "/clusters/east/containers/a"
+PODS = SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",))
+WISH = {"network": "blue", "subnet": "pods", "node": "n", "request_uid": "r", "generation": 1, "count": 3}
+
+ERRORS = [kind for kind in vars(port).values() if isinstance(kind, type) and issubclass(kind, AllocatorError)]
+
+
+class Refusing(DatabaseAllocator):
+    """Says one thing to every wish."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def put_container(self, wish: Wish) -> Container:
+        del wish
+        raise self._error
+
+
+def test_every_error_of_the_port_has_a_status() -> None:
+    assert set(STATUSES) == {*ERRORS, InvalidInput} - {AllocatorError}
+    assert all(kind_of(kind("why")) is kind for kind in STATUSES)
+
+
+def test_the_wire_takes_what_the_allocator_takes() -> None:
+    assert (wire.LONGEST_NAME, wire.LONGEST_PAGE) == (limits.LONGEST_NAME, limits.LONGEST_PAGE)
+    assert limits.MOST_WANTED == wire.MOST_ADDRESSES
+
+
+def test_only_a_database_that_is_away_is_the_services_own_failure() -> None:
+    assert [kind for kind, status in STATUSES.items() if status >= 500] == [AllocatorUnavailable]
+
+
+@pytest.mark.parametrize("kind", STATUSES, ids=lambda kind: kind.__name__)
+async def test_the_client_raises_the_error_that_the_allocator_raised(kind: type[AllocatorError]) -> None:
+    # The service asks to be left alone for a second, and that is all there is.
+    once = replace(QUICK, deadline_seconds=1.0)
+    async with served(Refusing(kind("the subnet says no"))) as url, a_client(url, once) as client:
+        with pytest.raises(kind, match="cannot put container a of east: the subnet says no"):
+            await client.put_container(a_wish("a", 3))
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        ("", 400, "it needs a body of JSON"),
+        ("{", 400, "cannot be read"),
+        ("[]", 400, "the body: Expected `object`"),
+        (json.dumps(WISH | {"node": "nœud"}), 400, "node is no name"),
+        (json.dumps(WISH | {"node": "x'; DROP TABLE containers; --"}), 400, "node is no name"),
+        (json.dumps(WISH | {"relase": []}), 400, "unknown field `relase`"),
+        (json.dumps(WISH | {"count": -1}), 400, "count: Expected `int` >= 0"),
+        (json.dumps(WISH | {"count": 1.5}), 400, "count: Expected `int`"),
+        (json.dumps(WISH | {"count": 10**30}), 400, "count: "),
+        (
+            json.dumps(WISH | {"release": ["a"] * 100_000}),
+            400,
+            "release: Expected `array` of length <= 65536",
+        ),
+        (
+            json.dumps(WISH | {"release": ["long-name"] * 100_000}),
+            413,
+            f"larger than {LARGEST_BODY_BYTES} bytes",
+        ),
+        (json.dumps(WISH | {"node": "x" * 10_000_000}), 413, f"larger than {LARGEST_BODY_BYTES} bytes"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+async def test_a_body_that_no_node_can_mean_is_refused_and_changes_nothing(
+    body: str, status: int, reason: str
+) -> None:
+    async with await open_store() as store, served(store) as url:
+        await store.add_subnet(PODS)
+        answer = await ask(url, "PUT", CONTAINER, body.encode())
+        assert answer.status == status
+        assert reason in json.loads(answer.text)["message"]
+        assert len(answer.text) < 1_000
+        assert (await store.list_containers()).items == ()
+        assert (await store.get_subnet("blue", "pods")).reserved == 0
+
+
+async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(1_100):
+            yield b"x" * 1_000
+
+    async with await open_store() as store, served(store) as url:
+        answer = await ask(url, "PUT", CONTAINER, pieces())
+        assert answer.status == 413
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "reason"),
+    [
+        ("GET", "/", 404, "GET / leads nowhere"),
+        ("GET", "/nowhere/at%0Aall", 404, "GET /nowhere/at%0Aall leads nowhere"),
+        ("POST", "/subnets", 405, "POST /subnets is not to be had"),
+        ("GET", "/networks/bl%C3%BCe/subnets", 400, "network is no name"),
+        ("GET", "/networks/blue%0A/subnets", 400, "network is no name"),
+        ("GET", f"/networks/{'x' * 254}/subnets", 400, "network: Expected `str` of length <= 253"),
+        ("GET", "/networks/blue/subnets/a'%20OR%20'a'='a/utilization", 400, "subnet is no name"),
+        ("GET", "/networks/blue/subnets/none/utilization", 404, "none"),
+        ("GET", "/containers?limit=0", 400, "limit: Expected `int` >= 1"),
+        ("GET", "/containers?limit=many", 400, "limit: "),
+        ("GET", "/containers?cluster=%27", 400, "cluster is no name"),
+        ("GET", "/containers?more=%27%20OR%201", 400, "more"),
+        ("GET", "/networks/blue/subnets/pods/history?since=nan", 400, "since: "),
+        ("GET", "/networks/blue/subnets/pods/history?since=-1", 400, "since: "),
+        ("GET", f"/{'x' * 20_000}", 404, "leads nowhere"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+async def test_every_refusal_is_a_small_document_with_a_name_and_one_line(
+    method: str, path: str, status: int, reason: str
+) -> None:
+    async with await open_store() as store, served(store) as url:
+        answer = await ask(url, method, path)
+        refusal = json.loads(answer.text)
+        assert (answer.status, set(refusal)) == (status, {"error", "message"})
+        assert reason in refusal["message"]
+        assert "\n" not in refusal["message"]
+        assert len(answer.text) < 1_000
+
+
+async def test_what_nobody_foresaw_is_told_to_the_log_and_not_to_the_caller() -> None:
+    log = io.StringIO()
+    async with served(Refusing(ZeroDivisionError("a secret of ours")), log_to=log) as url:
+        answer = await ask(
+            url, "PUT", CONTAINER, json.dumps(WISH).encode(), headers={"X-Request-ID": "the-one-that-failed"}
+        )
+    assert answer.status == 500
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    assert json.loads(answer.text)["error"] == "AllocatorUnavailable"
+    told = [json.loads(line) for line in log.getvalue().splitlines()]
+    (failure,) = [line for line in told if line["event"] == "a request failed"]
+    assert failure["request_id"] == "the-one-that-failed"
+    assert "ZeroDivisionError: a secret of ours" in failure["exception"]
+
+
+async def test_a_database_that_is_away_is_to_be_asked_again_in_a_moment() -> None:
+    async with served(Refusing(AllocatorUnavailable("the database is away"))) as url:
+        answer = await ask(url, "PUT", CONTAINER, json.dumps(WISH).encode())
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+    assert json.loads(answer.text) == {"error": "AllocatorUnavailable", "message": "the database is away"}
+
+
+def test_a_special_case_of_bad_input_travels_as_bad_input() -> None:
+    class Special(InvalidInput):
+        pass
+
+    assert kind_of(Special("x")) is InvalidInput

@@ -1,0 +1,166 @@
+"""What one subnet must look like, said as plainly as it can be: dictionaries, and every question answered by looking at all.
+
+It does not choose addresses: it judges what was chosen.
+"""
+
+from dataclasses import dataclass, field
+
+from allocator.store.wishes import named
+from podtide.allocator.port import Container, Debt, Wish
+from podtide.allocator.store import Rules
+
+
+@dataclass
+class Held:
+    """What a container has."""
+
+    primary: str
+    addresses: dict[str, str]
+    version: int
+    generation: int
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.addresses)
+
+
+@dataclass
+class Claim:
+    """What a container is owed."""
+
+    owed: int
+    waiting: int
+    since: float
+    renewed: float
+
+
+@dataclass
+class Model:
+    """The subnet."""
+
+    rules: Rules
+    capacity: int
+    held: dict[str, Held] = field(default_factory=dict)
+    claims: dict[str, Claim] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
+    cooling: dict[str, tuple[float, str]] = field(default_factory=dict)
+    quarantined: dict[str, float] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    """Every name that was ever minted."""
+
+    def pass_by(self, now: float) -> None:
+        self.cooling = {ip: rest for ip, rest in self.cooling.items() if rest[0] > now}
+        self.quarantined = {ip: until for ip, until in self.quarantined.items() if until > now}
+
+    @property
+    def reserved(self) -> int:
+        return sum(held.size for held in self.held.values()) + len(self.quarantined)
+
+    def expected_grant(self, wish: Wish, now: float) -> int:
+        """How many addresses the wish must get now, its primary among them."""
+        held = self.held.get(wish.id)
+        kept = {name for name in held.addresses if name not in wish.release} if held else set()
+        missing = max(0, wish.count - len(kept)) + (held is None)
+        free = self.capacity - self.reserved + (len(held.addresses) - len(kept) if held else 0)
+        mine = self.claims.get(wish.id)
+        rank = (-wish.waiting_pods, mine.since if mine else now, wish.id)
+        before = sum(
+            claim.owed
+            for container, claim in self.claims.items()
+            if container != wish.id
+            and claim.renewed > now - self.rules.claim_seconds
+            and (-claim.waiting, claim.since, container) < rank
+        )
+        return min(missing, max(0, free - before))
+
+    def put(self, wish: Wish, answer: Container | None, now: float) -> None:
+        """Judge the answer to a wish (None: there was no address for a primary), and take it over."""
+        expected = self.expected_grant(wish, now)
+        before = self.held.get(wish.id)
+        if answer is None:
+            assert before is None
+            assert expected == 0
+            self._owe(wish, wish.count + 1, now)
+            return
+        after = named(answer)
+        kept = {
+            name: ip for name, ip in (before.addresses if before else {}).items() if name not in wish.release
+        }
+        assert {name: after.get(name) for name in kept} == kept, "nothing leaves that was not named"
+        granted = {name: ip for name, ip in after.items() if name not in kept}
+        assert not self.names & granted.keys(), "a name is minted for one grant"
+        assert len(granted) + (before is None) == expected, "all that may be had, and no more"
+        if before:
+            assert answer.primary == before.primary
+            for name, ip in before.addresses.items():
+                if name not in kept:
+                    self.cooling[ip] = (now + self.rules.cooldown_seconds, wish.id)
+        changed = before is None or before.addresses != after
+        assert answer.version == (before.version if before else 0) + changed
+        assert answer.owed == max(0, wish.count - len(after))
+        self.names |= granted.keys()
+        self._give(wish.id, {*granted.values(), *(() if before else (answer.primary,))})
+        self.held[wish.id] = Held(answer.primary, after, answer.version, answer.generation)
+        self._owe(wish, answer.owed, now)
+
+    def delete(self, container: str, now: float) -> None:
+        if held := self.held.pop(container, None):
+            for ip in (held.primary, *held.addresses.values()):
+                self.quarantined[ip] = now + self.rules.quarantine_seconds
+        self.claims.pop(container, None)
+        self.deleted.add(container)
+
+    def follow(
+        self, containers: list[Container], debts: tuple[Debt, ...], wishes: list[Wish], now: float
+    ) -> None:
+        """Take over what is there after calls at the same time, whose order is not known."""
+        released = {name for wish in wishes for name in wish.release}
+        there = {container.id: container for container in containers}
+        for id_, before in list(self.held.items()):
+            if id_ not in there:
+                assert id_ in self.deleted, "nothing but a DELETE takes a container away"
+                continue
+            gone = before.addresses.keys() - named(there[id_]).keys()
+            assert gone <= released, "nothing leaves that was not named"
+            assert (there[id_].version > before.version) or named(there[id_]) == before.addresses
+            for name in gone:
+                self.cooling[before.addresses[name]] = (now + self.rules.cooldown_seconds, id_)
+        for id_, container in there.items():
+            assert id_ not in self.deleted
+            known = self.held[id_].addresses if id_ in self.held else {}
+            granted = {name: ip for name, ip in named(container).items() if name not in known}
+            assert not self.names & granted.keys(), "a name is minted for one grant"
+            self.names |= granted.keys()
+            for ip in (container.primary, *granted.values()):
+                assert ip not in self.quarantined, "quarantine is for everybody"
+                self.cooling.pop(ip, None)
+        self.held = {
+            id_: Held(one.primary, named(one), one.version, one.generation) for id_, one in there.items()
+        }
+        put = {wish.id for wish in wishes}
+        renewed = {id_: claim.renewed for id_, claim in self.claims.items()}
+        self.claims = {
+            debt.container: Claim(
+                debt.owed,
+                debt.waiting_pods,
+                debt.since,
+                now if debt.container in put else renewed[debt.container],
+            )
+            for debt in debts
+        }
+
+    def _give(self, container: str, ips: set[str]) -> None:
+        assert not ips & self.quarantined.keys(), "quarantine is for everybody"
+        others = {ip for ip in ips & self.cooling.keys() if self.cooling[ip][1] != container}
+        own = {ip for ip, (_until, holder) in self.cooling.items() if holder == container}
+        for ip in ips:
+            self.cooling.pop(ip, None)
+        if others:
+            left = self.capacity - self.reserved - len(ips) - len(self.cooling)
+            assert left <= 0, "what cools down goes to others only when nothing else is free"
+            assert not own - ips, "and after what the node itself gave back"
+
+    def _owe(self, wish: Wish, owed: int, now: float) -> None:
+        before = self.claims.pop(wish.id, None)
+        if owed:
+            self.claims[wish.id] = Claim(owed, wish.waiting_pods, before.since if before else now, now)

@@ -1,0 +1,88 @@
+"""A process killed in the middle of a load, at any instant, has lost nothing that it answered, and broken nothing."""
+
+import multiprocessing
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from allocator.store import load
+from allocator.store.databases import DatabaseUnderTest
+from allocator.store.wishes import spec, wish
+from podtide.allocator.port import NoSuchContainer, StaleWish, SubnetFull
+from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.allocator.store.postgresql import connect
+
+ROUNDS = 50
+RULES = Rules(cooldown_seconds=0.02, quarantine_seconds=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_kill_9_at_fifty_instants_loses_no_answer_and_breaks_nothing(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = (
+        f"sqlite:///{tmp_path}/allocator.db"
+        if kind == "sqlite"
+        else request.getfixturevalue("postgresql_url")
+    )
+    database = DatabaseUnderTest(url)
+    async with database.allocator(RULES) as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/20"))
+    randomness = Random(7)
+    for round_ in range(ROUNDS):
+        answered = killed_in_the_middle(url, round_, randomness.uniform(0, 0.03))
+        database.clock.now = time.time()
+        async with database.replica(RULES) as allocator:
+            assert await allocator.audit() == ()
+            await nothing_answered_is_lost(allocator, answered)
+            await retries_end_in_the_right_state(allocator, max(answered))
+            assert await allocator.audit() == ()
+
+
+def killed_in_the_middle(url: str, round_: int, seconds: float) -> dict[str, int | None]:
+    """The last answers that a load got: versions by id, None for a DELETE."""
+    context = multiprocessing.get_context("forkserver")
+    # What is heavy is imported once: children of the fork server begin with it.
+    context.set_forkserver_preload(["pytest", open_allocator.__module__, connect.__module__])
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=load.run, args=(url, round_, theirs))
+    process.start()
+    theirs.close()
+    answered: dict[str, int | None] = dict([ours.recv()])  # the load has begun
+    time.sleep(seconds)
+    process.kill()
+    process.join()
+    try:
+        while True:
+            id_, version = ours.recv()
+            answered[id_] = version
+    except (EOFError, OSError):  # it was killed while it told
+        ours.close()
+    return answered
+
+
+async def nothing_answered_is_lost(allocator: DatabaseAllocator, answered: dict[str, int | None]) -> None:
+    for id_, version in answered.items():
+        try:
+            container = await allocator.get_container(id_, cluster="east")
+        except NoSuchContainer:
+            # It was deleted, and the answer to that may have been on its way.
+            with pytest.raises(StaleWish):
+                await allocator.put_container(wish(id_, 1, 99))
+            continue
+        assert version is not None
+        assert container.version >= version
+
+
+async def retries_end_in_the_right_state(allocator: DatabaseAllocator, id_: str) -> None:
+    """Whatever became of its last call, the client asks again, and has what it asked for."""
+    try:
+        container = await allocator.put_container(wish(id_, 30, 99))
+    except (StaleWish, SubnetFull):
+        return
+    assert len(container.addresses) + container.owed == max(30, len(container.addresses))
+    assert await allocator.put_container(wish(id_, 30, 99)) == container

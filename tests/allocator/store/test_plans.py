@@ -1,0 +1,49 @@
+"""Nothing that a call asks of the database reads more the larger the subnet is: every look-up goes by an index."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from allocator.store.databases import DatabaseUnderTest
+from allocator.store.wishes import named, spec, wish
+from podtide.allocator.store import sqlite
+from podtide.allocator.store.script import Rows, Statement
+
+
+async def test_no_statement_of_any_call_scans_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: set[str] = set()
+    execute = sqlite.SqliteDatabase._execute
+
+    def recording(self: sqlite.SqliteDatabase, statement: Statement) -> Rows:
+        asked.add(sqlite._spell(statement.sql))
+        return execute(self, statement)
+
+    database = DatabaseUnderTest(f"sqlite:///{tmp_path}/allocator.db", in_a_thread=False)
+    async with database.allocator() as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/26"))
+        monkeypatch.setattr(sqlite.SqliteDatabase, "_execute", recording)
+        held = await allocator.put_container(wish("a", 40))
+        await allocator.put_container(wish("b", 40))
+        await allocator.put_container(wish("a", 20, 2, release=tuple(named(held))[:20]))
+        await allocator.put_container(wish("c", 5, waiting_pods=3))
+        await allocator.put_container(wish("b", 40))
+        await allocator.delete_container("a", cluster="east")
+        database.clock.now += 1_000
+        await allocator.put_container(wish("b", 50, 2))
+        await allocator.utilization("blue", "pods")
+        await allocator.owed("blue", "pods")
+        await allocator.get_container("b", cluster="east")
+        await allocator.history("blue", "pods", since=0, until=database.clock.now)
+        monkeypatch.undo()
+    file = sqlite3.connect(database.url.removeprefix("sqlite:///"))
+    plans = {sql: " / ".join(row[3] for row in _plan(file, sql)) for sql in asked}
+    file.close()
+    assert len(plans) > 15
+    assert {sql: plan for sql, plan in plans.items() if "SCAN" in plan and "CONSTANT ROW" not in plan} == {}
+
+
+def _plan(file: sqlite3.Connection, sql: str) -> list[tuple[int, int, int, str]]:
+    return file.execute(f"EXPLAIN QUERY PLAN {sql}", (None,) * sql.count("?")).fetchall()

@@ -1,0 +1,215 @@
+"""Any calls, in any order, made twice, or by eight clients at once: the store is as the plain model says."""
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from allocator.store.databases import DatabaseUnderTest
+from allocator.store.model import Model
+from allocator.store.wishes import spec, wish
+from podtide.allocator.port import Container, StaleWish, SubnetFull, SubnetInUse, Wish
+from podtide.allocator.store import DatabaseAllocator, Rules
+
+RULES = Rules()
+CLIENTS = 8
+ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
+counts = st.integers(0, 40)
+waitings = st.integers(0, 2)
+
+
+class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
+    """Two replicas on one database; calls go to either."""
+
+    database: DatabaseUnderTest
+
+    @initialize(cidr=st.sampled_from(["10.1.0.0/28", "10.1.0.0/26", "10.1.0.0/25"]), keep=st.integers(0, 3))
+    def open(self, cidr: str, keep: int) -> None:
+        self.runner = asyncio.Runner()
+        self.runner.run(self._open(cidr, keep))
+
+    @rule(
+        id_=ids,
+        count=counts,
+        waiting=waitings,
+        part=st.floats(0, 1),
+        seed=st.integers(0, 99),
+        lost=st.booleans(),
+        fresh_request=st.sampled_from([False, False, False, True]),
+    )
+    def put(  # noqa: PLR0917 - hypothesis hands in what the rule draws
+        self, id_: str, count: int, waiting: int, part: float, seed: int, lost: bool, fresh_request: bool
+    ) -> None:
+        if fresh_request:
+            self.requests[id_] = self.requests.get(id_, 0) + 1
+        self.generation += 1
+        named = self._some_names(id_, part, Random(seed))
+        self.runner.run(self._put(self._wish(id_, count, waiting, named), lost=lost))
+
+    @rule(id_=ids)
+    def put_too_late(self, id_: str) -> None:
+        held = self.model.held.get(id_)
+        if held and held.generation > 1:
+            late = self._wish(id_, 0, 0, tuple(held.addresses), generation=held.generation - 1)
+            self.runner.run(self._is_refused(late))
+
+    @rule(id_=ids, lost=st.booleans())
+    def delete(self, id_: str, lost: bool) -> None:
+        for _ in range(1 + lost):
+            self.runner.run(self._one().delete_container(self._id(id_), cluster="east"))
+        self.model.delete(self._id(id_), self.database.clock.now)
+        self.runner.run(self._is_refused(self._wish(id_, 1, 0, (), generation=self.generation + 1)))
+        self.born[id_] = self.born.get(id_, 0) + 1  # the node joins again, as another
+
+    @rule(cidr=st.sampled_from(["10.2.0.0/29", "10.2.0.8/29", "10.3.0.0/27"]))
+    def grow(self, cidr: str) -> None:
+        grown = self.runner.run(self._one().grow_subnet("blue", "pods", (cidr,)))
+        self.model.capacity = grown.capacity
+
+    @rule()
+    def remove_the_subnet_is_refused_while_in_use(self) -> None:
+        if self.model.reserved:
+            with pytest.raises(SubnetInUse):
+                self.runner.run(self._one().remove_subnet("blue", "pods"))
+
+    @rule(seconds=st.sampled_from([1.0, 29.0, 31.0, 200.0, 361.0, 601.0]))
+    def wait(self, seconds: float) -> None:
+        self.database.clock.now += seconds
+        self.model.pass_by(self.database.clock.now)
+
+    @rule(seed=st.integers(0, 2**32), deletes=st.booleans())
+    def eight_clients_at_once(self, seed: int, deletes: bool) -> None:
+        self.runner.run(self._burst(Random(seed), deletes=deletes))
+
+    @invariant()
+    def the_totals_are_the_models_and_the_audit_finds_nothing(self) -> None:
+        self.runner.run(self._compare())
+
+    def teardown(self) -> None:
+        if hasattr(self, "runner"):
+            self.runner.run(self.stack.aclose())
+            self.runner.close()
+
+    async def _open(self, cidr: str, keep: int) -> None:
+        await self.database.empty()
+        self.stack = AsyncExitStack()
+        self.replicas = [
+            await self.stack.enter_async_context(self.database.replica(RULES)),
+            await self.stack.enter_async_context(self.database.replica(RULES)),
+        ]
+        self.turn = 0
+        self.generation = 0
+        self.born: dict[str, int] = {}
+        self.requests: dict[str, int] = {}
+        subnet = await self._one().add_subnet(spec(cidr, keep_back_first=keep))
+        self.model = Model(RULES, subnet.capacity)
+
+    def _one(self) -> DatabaseAllocator:
+        self.turn += 1
+        return self.replicas[self.turn % len(self.replicas)]
+
+    def _id(self, node: str) -> str:
+        """Each time a node joins, it has another uid."""
+        return f"{node}.{self.born.get(node, 0)}"
+
+    def _wish(
+        self, node: str, count: int, waiting: int, release: tuple[str, ...], generation: int | None = None
+    ) -> Wish:
+        return wish(
+            self._id(node),
+            count,
+            self.generation if generation is None else generation,
+            node=node,
+            waiting_pods=waiting,
+            release=release,
+            request_uid=f"request-{self._id(node)}-{self.requests.get(node, 0)}",
+        )
+
+    def _some_names(self, node: str, part: float, randomness: Random) -> tuple[str, ...]:
+        """Of what it holds, and of names that mean nothing any more, or somebody else's."""
+        held = self.model.held.get(self._id(node))
+        own = sorted(held.addresses) if held else []
+        others = sorted(self.model.names)
+        named = randomness.sample(own, int(part * len(own))) + randomness.sample(others, min(3, len(others)))
+        return tuple(dict.fromkeys(named))
+
+    async def _put(self, wish: Wish, *, lost: bool) -> None:
+        answer = await self._ask(wish)
+        self.model.put(wish, answer, self.database.clock.now)
+        if lost:
+            self.model.put(wish, again := await self._ask(wish), self.database.clock.now)
+            assert again == answer
+
+    async def _ask(self, wish: Wish) -> Container | None:
+        try:
+            return await self._one().put_container(wish)
+        except SubnetFull:
+            return None
+
+    async def _is_refused(self, wish: Wish) -> None:
+        with pytest.raises(StaleWish):
+            await self._one().put_container(wish)
+
+    async def _burst(self, randomness: Random, *, deletes: bool) -> None:
+        """Each client makes three calls. Nodes that are deleted wish for nothing meanwhile: that race has its own test."""
+        wishes: list[Wish] = []
+        nodes = list("abcdef")
+        gone = [nodes.pop(randomness.randrange(6))] if deletes else []
+
+        async def client() -> None:
+            for _ in range(3):
+                node = randomness.choice(nodes)
+                self.generation += 1
+                named = self._some_names(node, randomness.random(), randomness)
+                asked = self._wish(node, randomness.randrange(30), randomness.randrange(3), named)
+                wishes.append(asked)
+                with suppress(SubnetFull, StaleWish):
+                    await self._one().put_container(asked)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(CLIENTS):
+                group.create_task(client())
+            for node in gone:
+                group.create_task(self._one().delete_container(self._id(node), cluster="east"))
+        for node in gone:
+            self.model.delete(self._id(node), self.database.clock.now)
+            self.born[node] = self.born.get(node, 0) + 1
+        page = await self._one().list_containers()
+        debts = await self._one().owed("blue", "pods")
+        self.model.follow(list(page.items), debts, wishes, self.database.clock.now)
+
+    async def _compare(self) -> None:
+        subnet = await self._one().get_subnet("blue", "pods")
+        assert subnet.reserved == self.model.reserved
+        assert subnet.capacity == self.model.capacity
+        assert subnet.containers == len(self.model.held)
+        assert subnet.owed == sum(claim.owed for claim in self.model.claims.values())
+        (reading,) = await self._one().utilization("blue", "pods")
+        assert (reading.capacity, reading.reserved) == (subnet.capacity, subnet.reserved)
+        assert await self._one().audit() == ()
+
+
+def run(database: DatabaseUnderTest, max_examples: int, steps: int) -> None:
+    machine = type("Machine", (TheStoreIsAsTheModelSays,), {"database": database})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=max_examples,
+            stateful_step_count=steps,
+            suppress_health_check=list(HealthCheck),
+            deadline=None,
+        ),
+    )
+
+
+def test_the_store_on_sqlite_is_as_the_model_says(tmp_path: Path) -> None:
+    run(DatabaseUnderTest(f"sqlite:///{tmp_path}/allocator.db", in_a_thread=False), max_examples=25, steps=25)
+
+
+def test_the_store_on_postgresql_is_as_the_model_says(postgresql_url: str) -> None:
+    run(DatabaseUnderTest(postgresql_url), max_examples=8, steps=20)

@@ -1,0 +1,42 @@
+"""`podtide allocator`: what it refuses before it opens anything."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Run
+
+DATABASE = ("--database", "sqlite:///:memory:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "Missing option '--database'"),
+        ((*DATABASE, "--listen", "0.0.0.0:8080"), "give --tokens FILE, or listen on 127.0.0.1"),
+        ((*DATABASE, "--listen", "8080"), "is no address to listen on"),
+        ((*DATABASE, "--tls-cert", "x"), "give both --tls-cert and --tls-key, or neither"),
+        (
+            (*DATABASE, "--tls-cert", "/none", "--tls-key", "/none"),
+            "cannot be used (No such file or directory)",
+        ),
+        ((*DATABASE, "--tokens", "/none"), "cannot be read (No such file or directory)"),
+        ((*DATABASE, "--cooldown", "soon"), "--cooldown=soon is refused"),
+        ((*DATABASE, "--quarantine", "1s"), "give less than quarantine, which is 1s"),
+        ((*DATABASE, "--refresh", "soon"), "'soon' is no duration"),
+        (("--database", "mysql://x", "--listen", "127.0.0.1:0"), "'mysql' is refused"),
+    ],
+)
+def test_what_cannot_be_run_by_is_refused_in_one_line(
+    podtide: Run, arguments: tuple[str, ...], words: str
+) -> None:
+    outcome = podtide("allocator", *arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_database_that_cannot_be_reached_is_a_failure(podtide: Run, tmp_path: Path) -> None:
+    outcome = podtide("allocator", "--database", f"sqlite:///{tmp_path}/none/subnets.db")
+    assert outcome.status == 1
+    assert "could not be used" in outcome.err

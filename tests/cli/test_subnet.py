@@ -1,0 +1,131 @@
+"""`podtide subnet` on a database and on a running allocator: the same answers, and errors of one line."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from allocator.contract.harness import a_wish
+from allocator.service.running import open_store, served
+from cli.conftest import Run
+from podtide.allocator.store import open_allocator
+from podtide.runtime.clock import SystemClock
+
+Where = tuple[str, str]
+
+
+@pytest.fixture(params=["--database", "--server"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Where]:
+    """The option that says where the subnets are, with its value."""
+    if request.param == "--database":
+        url = f"sqlite:///{tmp_path / 'subnets.db'}"
+        asyncio.run(migrated(url))
+        yield "--database", url
+        return
+    started, stopped = threading.Event(), threading.Event()
+    urls: list[str] = []
+
+    async def serve() -> None:
+        async with await open_store() as store, served(store) as url:
+            urls.append(url)
+            started.set()
+            await asyncio.to_thread(stopped.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    started.wait(20)
+    yield "--server", urls[0]
+    stopped.set()
+    thread.join()
+
+
+async def migrated(url: str) -> None:
+    async with await open_allocator(url, clock=SystemClock(), migrate=True):
+        pass
+
+
+def test_a_subnet_is_added_listed_shown_grown_and_removed(podtide: Run, where: Where) -> None:
+    added = podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", "--keep-back-first", "2", *where)
+    assert added.out == "blue/pods has 11 addresses in 10.1.0.0/28, gateway 10.1.0.1\n"
+    assert podtide("subnet", "list", *where).out.splitlines() == [
+        "NETWORK  NAME  CIDRS        CAPACITY  RESERVED  FREE  CONTAINERS  OWED",
+        "blue     pods  10.1.0.0/28  11        0         11    0           0",
+    ]
+    grown = podtide("subnet", "grow", "blue", "pods", "10.2.0.0/29", *where)
+    assert grown.out == "blue/pods has 17 addresses in 10.1.0.0/28, 10.2.0.0/29, gateway 10.1.0.1\n"
+    assert podtide("subnet", "show", "blue", "pods", *where).out.splitlines() == [
+        "blue/pods has 17 addresses in 10.1.0.0/28, 10.2.0.0/29, gateway 10.1.0.1",
+        "  reserved 0 (0 %), free 17, containers 0",
+        "  kept back the first 2",
+    ]
+    assert podtide("subnet", "remove", "blue", "pods", *where).out == "blue/pods is removed\n"
+    assert podtide("subnet", "list", *where, "-o", "json").out == "[]\n"
+
+
+def test_json_is_the_allocators_own(podtide: Run, where: Where) -> None:
+    added = json.loads(podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", *where, "-o", "json").out)
+    assert (added["capacity"], added["gateway"]) == (13, "10.1.0.1")
+    shown = json.loads(podtide("subnet", "show", "blue", "pods", *where, "-o", "json").out)
+    assert shown == {"subnet": added, "owed": []}
+
+
+def test_who_is_owed_is_shown(podtide: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+    asyncio.run(migrated(url))
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/29", "--database", url)
+
+    async def wish() -> None:
+        async with await open_allocator(url, clock=SystemClock()) as store:
+            await store.put_container(a_wish("a", 10, waiting_pods=4))
+
+    asyncio.run(wish())
+    shown = podtide("subnet", "show", "blue", "pods", "--database", url).out.splitlines()
+    assert shown[1:] == [
+        "  reserved 5 (100 %), free 0, containers 1",
+        "  owes 6 to node-a of east, where 4 pods wait",
+    ]
+
+
+def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", *where)
+    for arguments, words in (
+        (("show", "blue", "none"), "none"),
+        (("add", "blue", "more", "10.1.0.0/29"), "overlap"),
+        (("add", "blue", "more", "10.9.0.0/33"), "10.9.0.0/33"),
+        (("add", "blü", "more", "10.9.0.0/24"), "is no name"),
+    ):
+        outcome = podtide("subnet", *arguments, *where)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert words in outcome.err
+        assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "say where the subnets are"),
+        (("--server", "http://x", "--database", "sqlite:///x"), "say where the subnets are"),
+        (("--database", "sqlite:///x", "--token-file", "t"), "are for --server"),
+        (("--database", "mysql://x"), "'mysql' is refused"),
+        (("--server", "x"), "is no address of an allocator"),
+        (("--server", "http://127.0.0.1:1", "--token-file", "/none"), "cannot be read"),
+    ],
+)
+def test_what_names_no_allocator_is_refused(podtide: Run, arguments: tuple[str, ...], words: str) -> None:
+    outcome = podtide("subnet", "list", *arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert words in outcome.err
+
+
+def test_a_database_without_a_schema_says_what_makes_one(podtide: Run, tmp_path: Path) -> None:
+    outcome = podtide("subnet", "list", "--database", f"sqlite:///{tmp_path / 'empty.db'}")
+    assert "start `podtide allocator` on it" in outcome.err
+
+
+def test_nobody_there_is_a_failure_and_not_bad_input(podtide: Run) -> None:
+    outcome = podtide("subnet", "list", "--server", "http://127.0.0.1:1")
+    assert outcome.status == 1
+    assert "http://127.0.0.1:1 cannot be reached" in outcome.err

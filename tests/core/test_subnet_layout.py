@@ -1,0 +1,143 @@
+"""A subnet's numbering covers its usable addresses, each once, and costs nothing per address."""
+
+from ipaddress import IPv4Address, ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podtide.core.chunks import WHOLE, positions
+from podtide.core.errors import InvalidRange, MixedFamilies
+from podtide.core.subnet_layout import MOST_ADDRESSES, Place, SubnetLayout, first_overlap
+
+
+def everything(layout: SubnetLayout) -> list[str]:
+    """Every usable address, chunk by chunk."""
+    found: list[str] = []
+    chunk = layout.next_chunk(0)
+    while chunk is not None:
+        found += layout.addresses(chunk, layout.mask(chunk))
+        chunk = layout.next_chunk(chunk + 1)
+    return found
+
+
+def layout(
+    *cidrs: str, gateway: str | None = None, keep: tuple[str, ...] = (), first: int = 0
+) -> SubnetLayout:
+    return SubnetLayout(cidrs, gateway, keep, first)
+
+
+@given(
+    st.lists(st.integers(24, 30), min_size=1, max_size=4),
+    st.none() | st.integers(0, 3),
+    st.sets(st.integers(0, 255), max_size=5),
+    st.integers(0, 20),
+)
+def test_what_is_numbered_is_what_can_be_given(
+    lengths: list[int], gateway_at: int | None, kept_at: set[int], first: int
+) -> None:
+    networks = [ip_network((f"10.0.{number}.0", length)) for number, length in enumerate(lengths)]
+    hosts = [str(host) for network in networks for host in network.hosts()]
+    gateway = hosts[0] if gateway_at is None else hosts[min(gateway_at, len(hosts) - 1)]
+    keep = tuple(str(networks[0][at % networks[0].num_addresses]) for at in kept_at)
+    left = [host for host in hosts if host != gateway][first:]
+    expected = [host for host in left if host not in keep]
+    cidrs = [str(network) for network in networks]
+    if not expected:
+        with pytest.raises(InvalidRange, match="no address to give"):
+            SubnetLayout(cidrs, gateway, keep, first)
+        return
+    numbered = SubnetLayout(cidrs, None if gateway_at is None else gateway, keep, first)
+    assert everything(numbered) == expected
+    assert numbered.capacity == len(expected)
+    assert str(numbered.gateway) == gateway
+    chunks = range(4 * 16)
+    for chunk in chunks:
+        assert numbered.usable_from(chunk) == sum(
+            len(list(positions(numbered.mask(later)))) for later in range(chunk, 4 * 16)
+        )
+
+
+def test_growing_renumbers_nothing() -> None:
+    before, after = layout("10.0.0.0/27"), layout("10.0.0.0/27", "10.9.0.0/29")
+    assert [after.mask(chunk) for chunk in range(2)] == [before.mask(chunk) for chunk in range(2)]
+    assert everything(after) == everything(before) + [f"10.9.0.{last}" for last in range(1, 7)]
+    assert after.cidr(Place(2, 1)) == "10.9.0.0/29"
+    assert after.address(Place(2, 1)) == "10.9.0.1"
+    assert after.cidrs == ("10.0.0.0/27", "10.9.0.0/29")
+
+
+def test_a_chunk_never_spans_two_24s() -> None:
+    small = layout("10.0.0.248/29")
+    assert everything(small) == [f"10.0.0.{last}" for last in range(250, 255)]
+
+
+def test_an_8_is_described_as_quickly_as_a_29() -> None:
+    wide = layout("10.0.0.0/8", first=1_000_000)
+    assert wide.capacity == 2**24 - 3 - 1_000_000
+    assert wide.next_chunk(0) == 1_000_002 // 16
+    assert wide.mask(2**19) == WHOLE
+    assert wide.address(Place(2**20 - 1, 14)) == "10.255.255.254"
+    assert wide.next_chunk(2**20) is None
+
+
+def test_of_a_wide_ipv6_cidr_the_first_2_to_the_53_are_used() -> None:
+    wide = layout("2001:db8::/64", keep=("2001:db8::ffff:ffff:ffff:ffff",))
+    assert wide.capacity == MOST_ADDRESSES - 2
+    assert next(wide.addresses(0, wide.mask(0))) == "2001:db8::2"
+    last = MOST_ADDRESSES // 16 - 1
+    assert wide.mask(last) == WHOLE
+    assert wide.next_chunk(last + 1) is None
+    assert wide.address(Place(last, 15)) == "2001:db8::1f:ffff:ffff:ffff"
+    with pytest.raises(InvalidRange, match="make another subnet"):
+        layout("2001:db8::/64", "2001:db9::/64")
+
+
+def test_ipv6_keeps_its_first_and_last_address_back_too() -> None:
+    small = layout("fd00::/125", gateway="fd00::3")
+    assert everything(small) == ["fd00::1", "fd00::2", "fd00::4", "fd00::5", "fd00::6"]
+    assert str(small) == "fd00::/125"
+
+
+@pytest.mark.parametrize(
+    ("cidrs", "words"),
+    [
+        ((), "without a CIDR"),
+        (("10.0.0.5/24",), "write 10.0.0.0/24"),
+        (("10.0.0.0/31",), "use /30 or wider"),
+        (("fd00::/127",), "use /126 or wider"),
+        (("10.0.0.0/24", "10.0.0.128/25"), "overlap"),
+        (("10.0.0.0/24", "10.0.0.0/24"), "overlap"),
+        (("10.0.0.0/33",), "prefix length"),
+    ],
+)
+def test_cidrs_that_make_no_subnet_are_refused(cidrs: tuple[str, ...], words: str) -> None:
+    with pytest.raises(InvalidRange, match=words):
+        layout(*cidrs)
+
+
+def test_a_subnet_is_of_one_family() -> None:
+    with pytest.raises(MixedFamilies):
+        layout("10.0.0.0/24", "fd00::/64")
+
+
+def test_gateway_and_what_is_kept_back_are_of_the_subnet() -> None:
+    with pytest.raises(InvalidRange, match=r"10\.0\.1\.1 is not in subnet 10\.0\.0\.0/24"):
+        layout("10.0.0.0/24", gateway="10.0.1.1")
+    with pytest.raises(InvalidRange, match="fd00::1 is not in subnet"):
+        layout("10.0.0.0/24", keep=("fd00::1",))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**12), st.integers(20, 32)), max_size=8))
+def test_an_overlap_is_found_exactly_when_two_cidrs_share_an_address(given_: list[tuple[int, int]]) -> None:
+    networks = [
+        ip_network((int(IPv4Address("10.0.0.0")) + at, length), strict=False) for at, length in given_
+    ]
+    shared = any(
+        one.overlaps(other) for number, one in enumerate(networks) for other in networks[number + 1 :]
+    )
+    found = first_overlap([*map(str, networks), "fd00::/64"])
+    assert (found is not None) is shared
+    if found is not None:
+        one, other = map(ip_network, found)
+        assert one.overlaps(other)
