@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,7 +114,10 @@ def test_the_kubeconfig_it_writes_leads_to_it(tmp_path: Path) -> None:
     [
         (("--listen", "0.0.0.0:8001"), "could be reached by others"),
         (("--listen", "8001"), "no address to listen on"),
+        (("--listen", "[::1"), "no address to listen on"),
         (("--file", "/nowhere/state.db"), "cannot be opened"),
+        (("--file", ""), "names no file"),
+        (("--kubeconfig", ""), "names no file"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_status_2(
@@ -122,6 +126,19 @@ def test_what_cannot_be_is_one_line_and_exit_status_2(
     outcome = podtide("cluster", *options)
     assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert words in outcome.err
+
+
+def test_a_damaged_file_is_one_line_and_exit_status_2(podtide: Run, tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    with running("--file", str(file)) as server:
+        assert server.namespaces()
+        server.process.kill()
+        server.process.wait(PATIENCE_SECONDS)
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("DELETE FROM last")
+    outcome = podtide("cluster", "--file", str(file))
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert outcome.err.startswith(f"podtide: {file} is damaged: ")
 
 
 def test_a_port_in_use_is_one_line(podtide: Run) -> None:

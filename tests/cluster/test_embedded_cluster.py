@@ -102,6 +102,13 @@ async def test_a_write_without_a_manager_is_invalid() -> None:
         await cluster.create(lease("a"), manager="")
 
 
+async def test_a_list_limited_to_fewer_than_none_is_invalid() -> None:
+    cluster = EmbeddedCluster()
+    await cluster.create(lease("a"), manager="test")
+    with pytest.raises(Invalid, match="limited to -1"):
+        await cluster.list(Lease, limit=-1)
+
+
 async def test_every_namespace_exists_if_it_can_be_one() -> None:
     cluster = EmbeddedCluster()
     await cluster.create(Lease(metadata=ObjectMeta(name="a", namespace="never-made")), manager="test")

@@ -170,6 +170,60 @@ def test_a_file_of_a_newer_podtide_is_refused(file: Path) -> None:
         EmbeddedCluster(file)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM last",
+        "INSERT INTO last VALUES (99)",
+        "UPDATE last SET version = 'many'",
+        "UPDATE last SET version = 0",
+        "DROP TABLE last",
+        "DROP TABLE objects",
+        "UPDATE objects SET document = '{'",
+        "UPDATE objects SET document = CAST('{' AS BLOB)",
+        "UPDATE objects SET document = CAST('[]' AS BLOB)",
+        "UPDATE objects SET document = CAST('{}' AS BLOB)",
+        "UPDATE objects SET document = X'7B2261223A22FF227D'",
+        """UPDATE objects SET document = CAST('{"metadata":{"name":"a"}}' AS BLOB)""",
+        """UPDATE objects SET document = CAST('{"metadata":{"name":"a","uid":"u"},"spec":3}' AS BLOB)""",
+        "UPDATE objects SET version = 'first'",
+    ],
+)
+async def test_a_file_whose_rows_cannot_be_right_is_refused_in_one_line_and_let_go(
+    file: Path, damage: str
+) -> None:
+    cluster = EmbeddedCluster(file)
+    await cluster.create(lease("a"), manager="test")
+    cluster.close()
+    with sqlite3.connect(file) as database:
+        database.execute(damage)
+    database.close()
+    for _ in range(2):
+        with pytest.raises(
+            UnusableFile, match=r"cluster\.db is damaged: .*put a backup in its place"
+        ) as refusal:
+            EmbeddedCluster(file)
+        assert "\n" not in str(refusal.value)
+
+
+def overwrite_all_but_the_first_page(file: Path, filler: bytes) -> None:
+    content = file.read_bytes()
+    assert len(content) > 4096
+    file.write_bytes(content[:4096] + filler * (len(content) - 4096))
+
+
+@pytest.mark.parametrize("filler", [b"\0", b"\xff", b"x"])
+async def test_a_file_whose_pages_were_overwritten_is_refused_in_one_line(file: Path, filler: bytes) -> None:
+    cluster = EmbeddedCluster(file)
+    for number in range(20):
+        await cluster.create(lease(f"lease-{number}", annotations={"a": "x" * 1000}), manager="test")
+    cluster.close()
+    overwrite_all_but_the_first_page(file, filler)
+    with pytest.raises(UnusableFile, match=r"cluster\.db is damaged: ") as refusal:
+        EmbeddedCluster(file)
+    assert "\n" not in str(refusal.value)
+
+
 async def test_a_file_with_a_kind_the_cluster_does_not_have_is_refused(file: Path) -> None:
     cluster = EmbeddedCluster(file)
     await cluster.create(lease("a"), manager="test")

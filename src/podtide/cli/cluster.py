@@ -3,12 +3,26 @@
 import asyncio
 import signal
 from pathlib import Path
+from typing import Any
 
 import click
 
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, ListenAddress, parse_listen_address, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
+
+
+class NamedFile(click.Path):
+    """The path of a file. Empty, as an unset variable of a shell leaves it, it names none."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        if value == "":
+            self.fail("this names no file: give its path, or leave out the option", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 @click.command()
@@ -21,12 +35,12 @@ from podtide.cluster.served.kubeconfig import write_kubeconfig
 )
 @click.option(
     "--file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedFile(),
     help="Keep the objects in this file (made if missing), instead of in memory alone.",
 )
 @click.option(
     "--kubeconfig",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NamedFile(),
     help="Write a kubeconfig for this cluster there, for kubectl and for podtide's own programs.",
 )
 def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:

@@ -211,6 +211,8 @@ async def test_after_gone_a_list_gives_a_version_to_watch_from(open_cluster: Ope
         ("yesterday", "", ""),
         ("", "", ""),
         ("-1", "", ""),
+        ("٣", "", ""),
+        ("9" * 5000, "", ""),
         (None, "spec.requestedIPCount=1", ""),
         (None, "", "a in b"),
     ],

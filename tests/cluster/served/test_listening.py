@@ -44,7 +44,25 @@ def test_an_address_that_others_can_reach_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "8001", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536"]
+    "text",
+    [
+        "",
+        "8001",
+        "127.0.0.1",
+        ":80",
+        "127.0.0.1:",
+        "127.0.0.1:x",
+        "127.0.0.1:65536",
+        "127.0.0.1:" + "9" * 5000,
+        "[::1",
+        "[::1]",
+        "::1",
+        "::1:80",
+        "[::1:80",
+        "::1]:80",
+        "[]:80",
+        "[[::1]]:80",
+    ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidListenAddress, match="no address to listen on"):

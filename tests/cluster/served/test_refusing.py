@@ -29,10 +29,14 @@ STRATEGIC = "application/strategic-merge-patch+json"
         ("DELETE", CONFIGS, 405, "MethodNotAllowed"),
         ("POST", "/api/v1/pods", 405, "MethodNotAllowed"),
         ("GET", f"{CONFIGS}?limit=many", 400, "BadRequest"),
+        ("GET", f"{CONFIGS}?limit={'9' * 5000}", 400, "BadRequest"),
+        ("GET", f"{CONFIGS}?limit=-1", 400, "BadRequest"),
         ("GET", f"{CONFIGS}?continue=nonsense", 400, "BadRequest"),
+        ("GET", f"{CONFIGS}?continue=%C3%BC", 400, "BadRequest"),
         ("GET", f"{CONFIGS}?fieldSelector=spec.requestedIPCount%3D1", 400, "BadRequest"),
         ("GET", f"{CONFIGS}?labelSelector=a+b", 400, "BadRequest"),
         ("GET", f"{CONFIGS}?watch=true&resourceVersion=x", 400, "BadRequest"),
+        ("GET", f"{CONFIGS}?watch=true&resourceVersion={'9' * 5000}", 400, "BadRequest"),
         ("GET", f"{CONFIGS}?watch=true&resourceVersion=99", 410, "Expired"),
         ("GET", f"{CONFIGS}?resourceVersion=1&resourceVersionMatch=Exact", 400, "BadRequest"),
     ],
@@ -84,6 +88,32 @@ async def test_a_write_that_cannot_be_is_refused_and_changes_nothing(
         before = (await client.ask("POST", CONFIGS, config())).document
         answer = await client.ask(method, path, body, content_type)
         assert (answer.code, answer.document["kind"]) == (code, "Status"), answer.document
+        assert "\n" not in answer.document["message"]
+        assert (await client.ask("GET", CONFIGS)).document["items"] == [before]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (b'{"a": &a [*a]}', "alias"),
+        (b'{"a": &a [1, 1], "b": &b [*a, *a], "c": [*b, *b]}', "alias"),
+        (b'{"a": ' + b"[" * 101 + b"]" * 101 + b"}", "nested too deeply"),
+        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
+        (b'{"a": ' + b'{"b":' * 500 + b"1" + b"}" * 500 + b"}", "nested too deeply"),
+        (b'{"a": 2026-99-99}', "neither JSON nor YAML"),
+        (b'{"a": "\xff"}', "neither JSON nor YAML"),
+    ],
+    ids=["in itself", "again and again", "101 lists", "100,000 lists", "500 objects", "no day", "no text"],
+)
+async def test_a_body_that_cannot_be_written_out_is_a_bad_request(spec: bytes, words: str) -> None:
+    async with open_client() as client:
+        before = (await client.ask("POST", CONFIGS, config())).document
+        head = b'{"apiVersion": "acn.azure.com/v1alpha", "kind": "NodeNetworkConfig", "metadata": {"name": "node-a"}'
+        answer = await client.ask(
+            "PATCH", f"{CONFIG}?fieldManager=me", head + b', "spec": ' + spec + b"}", APPLY
+        )
+        assert (answer.code, answer.reason) == (400, "BadRequest")
+        assert words in answer.document["message"]
         assert "\n" not in answer.document["message"]
         assert (await client.ask("GET", CONFIGS)).document["items"] == [before]
 

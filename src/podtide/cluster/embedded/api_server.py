@@ -6,6 +6,7 @@ carried out as a whole before the next.
 """
 
 import asyncio
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,9 @@ from podtide.resources.base import Api, Resource
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
 from podtide.runtime.ids import new_uuid
+
+_VERSION = re.compile("[0-9]{1,19}")
+"""A version is a number of 64 bits."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -101,6 +105,8 @@ class ApiServer:
         """A page of the objects selected: all of them without a limit."""
         table = self._enter(kind, selection.namespace, all_namespaces=True)
         selector = _selector(kind, selection)
+        if limit < 0:
+            raise Invalid(f"a list cannot be limited to {limit}: give a number, or 0 for no limit")
         if more:
             position = from_token(more)
             self._refuse_future(position.version)
@@ -147,7 +153,8 @@ class ApiServer:
     def replace(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
         """The object with the document in its place."""
         namespace, name = _place(document)
-        table, rules = self._enter(kind, namespace), rules_of(kind)
+        table = self._enter(kind, namespace)
+        rules = rules_of(table.kind)
         writer = self._writer(kind.api, manager)
         if rules.habits.replace_creates and key_of(namespace, name) not in table.records:
             if uid := document["metadata"].get("uid"):
@@ -166,12 +173,15 @@ class ApiServer:
         writer = self._writer(kind.api, manager, subresource="status")
         old = self._existing(table, name, namespace)
         before = old.document()
-        return self._update(table, old, before, status_replaced(before, document, rules_of(kind), writer))
+        return self._update(
+            table, old, before, status_replaced(before, document, rules_of(table.kind), writer)
+        )
 
     def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> Record:
         """The object with all that the document states."""
         namespace, name = _place(document)
-        table, rules = self._enter(kind, namespace), rules_of(kind)
+        table = self._enter(kind, namespace)
+        rules = rules_of(table.kind)
         writer = self._writer(kind.api, manager)
         old = table.records.get(key_of(namespace, name))
         if old is None:
@@ -190,7 +200,8 @@ class ApiServer:
         grace_seconds: int | None = None,
     ) -> Record | None:
         """Remove the object (None), or mark it where something keeps it; `grace_seconds` is for pods on a node."""
-        table, rules = self._enter(kind, namespace), rules_of(kind)
+        table = self._enter(kind, namespace)
+        rules = rules_of(table.kind)
         old = self._existing(table, name, namespace)
         expected = {"uid": uid, "resourceVersion": resource_version}
         check_preconditions(old.document(), rules, {name: value for name, value in expected.items() if value})
@@ -241,6 +252,9 @@ class ApiServer:
             record.shared(table.kind)
         except InvalidInput as error:
             raise Invalid(str(error)) from error
+        rules = rules_of(table.kind)
+        if complaint := rules.demands.complaint(document):
+            raise Invalid(f"{rules.describe(document)}: {complaint}")
         return record
 
     def _commit(self, table: Table, old: Record | None, new: Record | None) -> None:
@@ -264,7 +278,7 @@ class ApiServer:
         return record
 
     def _known_version(self, resource_version: str) -> int:
-        if not resource_version.isdecimal():
+        if not _VERSION.fullmatch(resource_version):
             raise Invalid(f"{resource_version!r} is no resource version: use that of a list or of an event")
         version = int(resource_version)
         self._refuse_future(version)

@@ -1,7 +1,6 @@
 """Tokens for the rest of a list: the instant the list shows, and where its next page starts."""
 
 import base64
-import binascii
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +24,7 @@ def from_token(token: str) -> Position:
     """The position a token stands for."""
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
-    except (binascii.Error, msgspec.DecodeError, UnicodeError) as error:
+    except (ValueError, msgspec.DecodeError) as error:
         raise Invalid(
             f"{token!r} is not the token of a list: hand back `more` of the page before as it is"
         ) from error

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from podtide.cluster.port import ClusterError, Unavailable
 from podtide.core.errors import FixError, RetryError
 
@@ -31,11 +34,26 @@ _SCHEMA = (
 
 
 class UnusableFile(ClusterError, FixError):
-    """The file is no embedded cluster, or one of a newer podtide."""
+    """The file is no embedded cluster, one of a newer podtide, or damaged."""
 
 
 class FileInUse(ClusterError, RetryError):
     """Another process has the file open."""
+
+
+class DamagedFile(UnusableFile):
+    """The file is an embedded cluster's, and what is in it cannot be right."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path} is damaged: {what}; put a backup in its place, or name another file")
+
+
+class StoredObject(Struct, frozen=True, array_like=True):
+    """One object as the file has it."""
+
+    resource: str
+    version: int
+    document: bytes
 
 
 class ClusterFile:
@@ -78,18 +96,25 @@ class ClusterFile:
         return False
 
     def _number(self, query: str) -> int:
-        (number,) = self._database.execute(query).fetchone()
-        assert isinstance(number, int)
-        return number
+        match self._database.execute(query).fetchall():
+            case [(int(number),)]:
+                return number
+            case other:
+                raise DamagedFile(self.path, f"{query} gives {other}, not a number")
 
-    @property
     def version(self) -> int:
         """The last version given out."""
-        return self._number("SELECT version FROM last")
+        with _readable_errors(self.path):
+            return self._number("SELECT version FROM last")
 
-    def objects(self) -> list[tuple[str, int, bytes]]:
-        """Resource, version and document of every object."""
-        return self._database.execute("SELECT resource, version, document FROM objects").fetchall()
+    def objects(self) -> list[StoredObject]:
+        """Every object."""
+        with _readable_errors(self.path):
+            rows = self._database.execute("SELECT resource, version, document FROM objects").fetchall()
+        try:
+            return msgspec.convert(rows, list[StoredObject])
+        except msgspec.ValidationError as error:
+            raise DamagedFile(self.path, f"not every row is an object: {error}") from error
 
     def write(self, resource: str, key: str, version: int, document: bytes | None) -> None:
         """Put the object (None: remove it) and the version on the disk, both or neither; Unavailable when that fails."""
@@ -122,8 +147,14 @@ def _readable_errors(path: Path) -> Iterator[None]:
             raise FileInUse(
                 f"{path} is in use by another process: stop that one, or name another file"
             ) from error
+        if (
+            error.sqlite_errorcode == sqlite3.SQLITE_ERROR
+        ):  # the query is wrong for it: a table is missing, or a column
+            raise DamagedFile(path, str(error)) from error
         raise UnusableFile(
             f"{path} cannot be opened: {error}; name a file in a directory that can be written"
         ) from error
     except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
+            raise DamagedFile(path, str(error)) from error
         raise UnusableFile(f"{path} is no database of podtide: {error}; name another file") from error

@@ -10,13 +10,21 @@ from pathlib import Path
 import msgspec
 
 from podtide.cluster.embedded.collector import Dependents
-from podtide.cluster.embedded.persistence import FIRST_VERSION, ClusterFile, UnusableFile
+from podtide.cluster.embedded.persistence import (
+    FIRST_VERSION,
+    ClusterFile,
+    DamagedFile,
+    StoredObject,
+    UnusableFile,
+)
 from podtide.cluster.embedded.records import Document, Record, Transition, stamped
 from podtide.cluster.embedded.table import Table
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.embedded.writing import deleted, rules_of
 from podtide.cluster.port import NotFound, Unavailable
+from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
+from podtide.resources.codec import decode
 
 
 class Store:
@@ -24,7 +32,7 @@ class Store:
 
     def __init__(self, kinds: Iterable[type[Resource]], history_size: int, file: Path | None) -> None:
         self._file = ClusterFile(file) if file else None
-        self.version = self._file.version if self._file else FIRST_VERSION
+        self.version = FIRST_VERSION
         self.tables = {_resource(kind.api): Table(kind, history_size, self.version) for kind in kinds}
         self.dependents = Dependents()
         self._closed = False
@@ -92,16 +100,30 @@ class Store:
             self._file.close()
 
     def _load(self, file: ClusterFile) -> None:
-        for resource, version, encoded in file.objects():
-            if resource not in self.tables:
+        self.version = file.version()
+        self.forget_history()
+        for stored in file.objects():
+            if stored.resource not in self.tables:
                 raise UnusableFile(
-                    f"{file.path} holds {resource}, and this cluster has no such kind: use a newer podtide"
+                    f"{file.path} holds {stored.resource}, and this cluster has no such kind: use a newer podtide"
                 )
-            table = self.tables[resource]
-            document = msgspec.json.decode(encoded)
-            record = Record(document, encoded, version, table.read_fields(document))
+            table = self.tables[stored.resource]
+            record = self._restored(table, stored, file.path)
             table.load(record)
-            self.dependents.note(table, Transition(version, None, record))
+            self.dependents.note(table, Transition(record.version, None, record))
+
+    def _restored(self, table: Table, stored: StoredObject, path: Path) -> Record:
+        """The record of what a file holds, once that is known to be an object of the kind."""
+        try:
+            item = decode(table.kind, stored.document)
+        except (InvalidInput, ValueError) as error:
+            raise DamagedFile(path, str(error)) from error
+        if not item.metadata.name or not item.metadata.uid:
+            raise DamagedFile(path, f"a {table.kind.api.kind} in it has no name or no uid")
+        if stored.version > self.version:
+            raise DamagedFile(path, f"{table.kind.api.kind} {item.key} is newer than the file's last version")
+        document = msgspec.json.decode(stored.document)
+        return Record(document, stored.document, stored.version, table.read_fields(document))
 
 
 def _resource(api: Api) -> str:

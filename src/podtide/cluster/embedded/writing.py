@@ -8,9 +8,11 @@ from functools import cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from podtide.cluster.embedded.defaulting import NO_DEFAULTS, Defaults, defaults_in
 from podtide.cluster.embedded.field_shapes import FieldShape, field_shape_of
-from podtide.cluster.embedded.habits import Habits, habits_of
+from podtide.cluster.embedded.habits import Habits, habits_of, is_custom
 from podtide.cluster.embedded.managed_fields import (
     Entry,
     Owned,
@@ -22,8 +24,10 @@ from podtide.cluster.embedded.managed_fields import (
 )
 from podtide.cluster.embedded.naming import check_metadata
 from podtide.cluster.embedded.records import Document
+from podtide.cluster.embedded.validation import NO_DEMANDS, Demands, demands_in
 from podtide.cluster.port import Conflict, Invalid
 from podtide.resources.base import Api, Resource
+from podtide.resources.crds import crd
 from podtide.resources.timestamps import to_time
 
 _SERVERS_OWN = frozenset(
@@ -48,6 +52,8 @@ class Rules(Struct, frozen=True):
     api: Api
     habits: Habits
     shape: FieldShape
+    defaults: Defaults = NO_DEFAULTS
+    demands: Demands = NO_DEMANDS
 
     def describe(self, document: Document) -> str:
         """`Pod default/web`."""
@@ -58,7 +64,12 @@ class Rules(Struct, frozen=True):
 @cache
 def rules_of(kind: type[Resource]) -> Rules:
     """The rules for a kind."""
-    return Rules(kind.api, habits_of(kind.api), field_shape_of(kind))
+    rules = Rules(kind.api, habits_of(kind.api), field_shape_of(kind))
+    if not is_custom(kind.api):
+        return rules
+    (version,) = crd(kind)["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    return replace(rules, defaults=defaults_in(schema), demands=demands_in(schema))
 
 
 def describe(api: Api, namespace: str, name: str) -> str:
@@ -68,6 +79,7 @@ def describe(api: Api, namespace: str, name: str) -> str:
 
 def created(document: Document, rules: Rules, writer: Writer, uid: str) -> Document:
     """A new object."""
+    document = rules.defaults.fill(document)
     content = _content(document, rules)
     if rules.habits.keeps_first_status and "status" in document:
         content["status"] = document["status"]
@@ -77,7 +89,7 @@ def created(document: Document, rules: Rules, writer: Writer, uid: str) -> Docum
 def replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
     """The object with `document` in its place."""
     _check_replace(old, document, rules)
-    before, after = _content(old, rules), _content(document, rules)
+    before, after = _content(old, rules), _content(rules.defaults.fill(document), rules)
     entries = _restated_entries(document) or _entries(old)
     if before == after and entries == _entries(old):
         return old
@@ -87,7 +99,7 @@ def replaced(old: Document, document: Document, rules: Rules, writer: Writer) ->
 def status_replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
     """The object with the status of `document`."""
     _check_replace(old, document, rules)
-    before, after = _status(old), _status(document)
+    before, after = _status(old), _status(rules.defaults.fill(document))
     if before == after:
         return old
     entries = after_update(_entries(old), before, after, rules.shape, writer).entries
@@ -102,14 +114,15 @@ def first_applied(document: Document, rules: Rules, writer: Writer, uid: str) ->
             f"{rules.describe(document)} is gone, and the apply was meant for that one: read again"
         )
     owned = after_apply([], {}, _content(document, rules), rules.shape, writer, force=False)
-    return _born(document, owned, rules, writer, uid)
+    return _born(document, _filled(owned, rules), rules, writer, uid)
 
 
 def applied(old: Document, document: Document, rules: Rules, writer: Writer, *, force: bool) -> Document:
     """The object with all that `document` states."""
     check_preconditions(old, rules, document["metadata"])
     before, wish = _content(old, rules), _content(document, rules)
-    return _successor(old, after_apply(_entries(old), before, wish, rules.shape, writer, force=force), rules)
+    owned = after_apply(_entries(old), before, wish, rules.shape, writer, force=force)
+    return _successor(old, _filled(owned, rules), rules)
 
 
 def deleted(old: Document, rules: Rules, now: float, asked_grace: int | None = None) -> Document | None:
@@ -157,6 +170,11 @@ def _check_replace(old: Document, document: Document, rules: Rules) -> None:
         raise Invalid(
             f"{rules.describe(old)} can only be replaced by what carries its resource version: read it first"
         )
+
+
+def _filled(owned: Owned, rules: Rules) -> Owned:
+    """With the defaults of what was applied: nobody stated them, so nobody owns them."""
+    return replace(owned, content=rules.defaults.fill(owned.content))
 
 
 def _born(document: Document, owned: Owned, rules: Rules, writer: Writer, uid: str) -> Document:

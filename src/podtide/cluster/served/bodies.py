@@ -19,6 +19,8 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
 
 YAML = "application/yaml"
+_DEEPEST = 100
+"""Levels of nesting: more than any object has, and few enough to be walked by functions that call themselves."""
 _MAY_BE_EMPTY = ("name", "namespace", "generateName", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -67,17 +69,41 @@ def placed(target: Target, value: Any) -> Document:
 
 def parsed(body: bytes) -> Any:
     """What a body says, in JSON or in YAML."""
+    too_deep = BadRequest(f"the body is nested too deeply: {_DEEPEST} levels are read, and no more")
+    try:
+        value = _parsed(body)
+    except RecursionError:
+        raise too_deep from None
+    if _is_deeper(value, _DEEPEST):
+        raise too_deep
+    return value
+
+
+def _parsed(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         not_json = error
     import yaml  # noqa: PLC0415 - kubectl and our adapter send JSON, so it is rarely needed
 
     try:
-        value = yaml.safe_load(body)
-    except yaml.YAMLError:
+        # Few words can stand for a value without end, or for one that fills the memory.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, yaml.SafeLoader)):
+            raise BadRequest("the body has a YAML alias: write out what it stands for")
+        return msgspec.to_builtins(yaml.safe_load(body), str_keys=True)
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+    ):  # the latter for a day that is none, or a key that is no text
         raise BadRequest(f"the body is neither JSON nor YAML: {not_json}") from None
-    return msgspec.to_builtins(value, str_keys=True)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    within = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in within)
 
 
 def _without_nulls(value: Any) -> Any:

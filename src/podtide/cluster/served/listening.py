@@ -1,11 +1,13 @@
 """Where to listen: on this machine's own loopback address and nowhere else, because nobody is asked who they are."""
 
+import re
 from ipaddress import ip_address
 
 from msgspec import Struct
 
 from podtide.core.errors import FixError, InvalidInput
 
+_ADDRESS = re.compile(r"(\[(?P<bracketed>[^\[\]]+)\]|(?P<host>[^\[\]:]+)):(?P<port>[0-9]{1,5})")
 _LAST_PORT = 65535
 
 
@@ -29,17 +31,17 @@ class ListenAddress(Struct, frozen=True):
 
 def parse_listen_address(text: str) -> ListenAddress:
     """`127.0.0.1:8001`, `localhost:0` or `[::1]:8001`."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > _LAST_PORT:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > _LAST_PORT:
         raise InvalidListenAddress(
             f"{text!r} is no address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
         )
+    host = match["bracketed"] or match["host"]
     if not is_loopback(host):
         raise InvalidListenAddress(
             f"{text!r} could be reached by others, and there is no authentication: listen on 127.0.0.1"
         )
-    return ListenAddress("127.0.0.1" if host == "localhost" else host, int(port))
+    return ListenAddress("127.0.0.1" if host == "localhost" else host, int(match["port"]))
 
 
 def host_of(authority: str) -> str:

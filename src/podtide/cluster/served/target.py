@@ -1,5 +1,6 @@
 """What a request is about: a kind, and by its path a namespace and a name."""
 
+import re
 from typing import Self
 
 from aiohttp import web
@@ -10,6 +11,7 @@ from podtide.cluster.embedded import ApiServer, Selection
 from podtide.cluster.served.refusals import BadRequest
 from podtide.resources.base import Resource
 
+_NUMBER = re.compile("[0-9]{1,18}")
 _TRUE = frozenset(("true", "1"))
 
 
@@ -44,6 +46,6 @@ def flag(request: web.Request, name: str) -> bool:
 def number(request: web.Request, name: str) -> int:
     """A parameter that is a number, 0 when it is not given."""
     text = request.query.get(name, "") or "0"
-    if not text.isascii() or not text.isdecimal():
+    if not _NUMBER.fullmatch(text):
         raise BadRequest(f"{name}={text} is no number: give one, 0 or more")
     return int(text)
