@@ -360,7 +360,7 @@ def test_what_cannot_be_meant_is_said_in_one_line(
     "text", ["", "[]", "null", "5", '"text"', "{asdf}", b"\xff", "[" * 100_000, '{"a": "\ud800"}']
 )
 def test_what_is_no_json_object_is_undecodable(text: bytes | str) -> None:
-    with pytest.raises(Undecodable, match="network configuration is (not|empty)"):
+    with pytest.raises(Undecodable, match=r"network configuration is (not|empty)"):
         parse_config(text)
 
 

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from podtide.allocator.service.application import DEFAULT_REFRESH_SECONDS, Service, make_service
 from podtide.allocator.service.certificate import Certificate
-from podtide.allocator.service.listening import ListenAddress, parse_listen_address
 from podtide.allocator.service.sampling import keep_sampling
 from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
@@ -21,11 +20,14 @@ from podtide.cli.duration import DURATION
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.durations import format_duration
+from podtide.runtime.listening import ListenAddress, parse_listen_address
 from podtide.runtime.logging import LEVELS, Logger, capture_standard_logging, make_logger
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import load_settings
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+_OPEN = "without tokens nobody is asked who they are: give --tokens FILE, or listen on 127.0.0.1"
 
 
 class _Plan(Struct, frozen=True):
@@ -110,7 +112,7 @@ def allocator(  # noqa: PLR0913 - one argument per option
     settings = load_settings(os.environ, flags)
     plan = _Plan(
         database=database,
-        address=parse_listen_address(listen, with_tokens=tokens is not None),
+        address=parse_listen_address(listen, open_because=_OPEN if tokens is None else ""),
         rules=Rules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         ),

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.served import SERVED_KINDS, ListenAddress, parse_listen_address, serving
+from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
+from podtide.runtime.listening import ListenAddress, parse_listen_address
 
 
 class NamedFile(click.Path):
@@ -50,7 +51,8 @@ def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:
     namespaces, and runs nothing. There is no authentication: it is for demos, tests and laptops, and listens on the
     loopback address alone. Ctrl-C stops it.
     """
-    asyncio.run(_serve(parse_listen_address(listen), file, kubeconfig))
+    address = parse_listen_address(listen, open_because="there is no authentication: listen on 127.0.0.1")
+    asyncio.run(_serve(address, file, kubeconfig))
 
 
 async def _serve(address: ListenAddress, file: Path | None, kubeconfig: Path | None) -> None:

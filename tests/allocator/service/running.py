@@ -13,12 +13,12 @@ from podtide.allocator.client import HttpAllocator, Patience, Server
 from podtide.allocator.port import Allocator
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate
-from podtide.allocator.service.listening import ListenAddress
 from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, open_allocator
 from podtide.cluster.backoff import Backoff
 from podtide.runtime.clock import Clock, SystemClock
+from podtide.runtime.listening import ListenAddress
 from podtide.runtime.logging import Logger, make_logger
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)

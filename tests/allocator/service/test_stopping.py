@@ -11,20 +11,15 @@ import pytest
 
 from allocator.contract.harness import a_wish
 from allocator.service.program import running
-from allocator.service.running import LOOPBACK, a_client, a_log, ask, open_store, served
+from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.port import Container, SubnetSpec, Wish
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate, InvalidCertificate
-from podtide.allocator.service.listening import (
-    CannotListen,
-    InvalidListenAddress,
-    ListenAddress,
-    parse_listen_address,
-)
 from podtide.allocator.service.sampling import EVERY_SECONDS, keep_sampling
 from podtide.allocator.service.server import serving
 from podtide.allocator.store import DatabaseAllocator
 from podtide.runtime.clock import LoopClock, SystemClock
+from podtide.runtime.listening import CannotListen, ListenAddress
 
 
 class Slow(DatabaseAllocator):
@@ -65,35 +60,6 @@ async def test_a_port_that_is_taken_is_said_to_be_so() -> None:
             with pytest.raises(CannotListen, match=r"cannot listen on 127\.0\.0\.1"):
                 async with serving(service, address):
                     pass
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:80", ListenAddress("127.0.0.1", 80)),
-        ("localhost:0", ListenAddress("localhost", 0)),
-        ("[::1]:8080", ListenAddress("::1", 8080)),
-    ],
-)
-def test_without_tokens_it_listens_on_the_loopback_address(text: str, address: ListenAddress) -> None:
-    assert parse_listen_address(text, with_tokens=False) == address
-    assert str(LOOPBACK) == "127.0.0.1:0"
-    assert str(ListenAddress("::1", 80)) == "[::1]:80"
-
-
-@pytest.mark.parametrize("text", ["0.0.0.0:8080", "[::]:8080", "10.0.0.1:8080", "allocator.example:8080"])
-def test_without_tokens_it_listens_nowhere_else(text: str) -> None:
-    with pytest.raises(InvalidListenAddress, match="give --tokens FILE, or listen on"):
-        parse_listen_address(text, with_tokens=False)
-    assert str(parse_listen_address(text, with_tokens=True)) == text
-
-
-@pytest.mark.parametrize(
-    "text", ["", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536"]
-)
-def test_what_is_no_address_to_listen_on_is_refused(text: str) -> None:
-    with pytest.raises(InvalidListenAddress, match="is no address to listen on"):
-        parse_listen_address(text, with_tokens=True)
 
 
 def test_a_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

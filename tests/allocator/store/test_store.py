@@ -228,10 +228,10 @@ async def test_what_is_released_and_granted_in_one_transaction_is_counted_once(
         held = await allocator.put_container(wish("a", 5))
         less, other = await asyncio.gather(
             allocator.put_container(wish("a", 3, 2, release=tuple(named(held))[:2])),
-            allocator.put_container(wish("b", 40)),
+            allocator.put_container(wish("b", 45)),
         )
         given = [less.primary, *named(less).values(), other.primary, *named(other).values()]
-        assert len(given) == len(set(given)) == 45
+        assert len(given) == len(set(given)) == 50
 
 
 async def test_quarantine_that_ends_is_seen_without_a_write(database: DatabaseUnderTest) -> None:
@@ -281,6 +281,25 @@ async def test_a_claim_that_lapsed_is_listed_last_and_still_served(database: Dat
         await allocator.put_container(wish("a", 8, 2, release=tuple(named(held))[:4]))
         assert (await allocator.put_container(wish("w0", 1, waiting_pods=5))).owed == 0
         assert (await allocator.put_container(wish("w1", 1))).owed == 0
+
+
+async def test_a_claim_that_lapsed_holds_nobody_up_who_comes_at_the_same_moment(
+    database: DatabaseUnderTest,
+) -> None:
+    async with database.allocator() as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/28"))
+        held = await allocator.put_container(wish("a", 12))
+        with pytest.raises(SubnetFull):
+            await allocator.put_container(wish("late", 2))
+        await allocator.put_container(wish("a", 9, 2, release=tuple(named(held))[:3]))
+        database.clock.now += 601
+        served, late = await asyncio.gather(
+            allocator.put_container(wish("c", 2)),
+            allocator.put_container(wish("late", 2)),
+            return_exceptions=True,
+        )
+        assert isinstance(served, Container)
+        assert isinstance(late, SubnetFull)
 
 
 async def test_history_thins_out_and_keeps_the_peaks(database: DatabaseUnderTest) -> None:

@@ -15,8 +15,9 @@ from podtide.cluster.embedded import EmbeddedCluster, Limits
 from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
 from podtide.cluster.kubernetes.access import Endpoint
 from podtide.cluster.port import Cluster
-from podtide.cluster.served import SERVED_KINDS, ListenAddress, serving
+from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.runtime.clock import LoopClock, SystemClock
+from podtide.runtime.listening import ListenAddress
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
 ADAPTERS = [

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from podtide.cluster.embedded import ApiServer, EmbeddedCluster, Limits
-from podtide.cluster.served import SERVED_KINDS, ListenAddress, serving
+from podtide.cluster.served import SERVED_KINDS, serving
+from podtide.runtime.listening import ListenAddress
 
 PATIENCE_SECONDS = 20.0
 CONFIGS = "/apis/acn.azure.com/v1alpha/namespaces/kube-system/nodenetworkconfigs"

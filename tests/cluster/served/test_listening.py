@@ -9,64 +9,17 @@ from hypothesis import strategies as st
 
 from cluster.served.http_client import open_client
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.served import SERVED_KINDS, ListenAddress, parse_listen_address, serving
+from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import ForeignKubeconfig, write_kubeconfig
-from podtide.cluster.served.listening import CannotListen, InvalidListenAddress
 from podtide.cluster.served.protobuf import read_namespace
 from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.runtime.listening import CannotListen, ListenAddress
 
 CREATE_NAMESPACE = (
     b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace\x12\x1b\n\x13\n\x03foo\x12\x00\x1a\x00"
     b'"\x00*\x002\x008\x00B\x00\x12\x00\x1a\x02\n\x00\x1a\x00"\x00'
 )
 """What `kubectl create namespace foo` of 1.36 sends."""
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:8001", ListenAddress("127.0.0.1", 8001)),
-        ("127.0.0.2:0", ListenAddress("127.0.0.2", 0)),
-        ("localhost:1", ListenAddress("127.0.0.1", 1)),
-        ("[::1]:65535", ListenAddress("::1", 65535)),
-    ],
-)
-def test_a_loopback_address_and_a_port_are_where_to_listen(text: str, address: ListenAddress) -> None:
-    assert parse_listen_address(text) == address
-
-
-@pytest.mark.parametrize(
-    "text", ["0.0.0.0:80", "[::]:80", "10.0.0.1:80", "example.com:80", "localhost.evil:1"]
-)
-def test_an_address_that_others_can_reach_is_refused(text: str) -> None:
-    with pytest.raises(InvalidListenAddress, match=r"could be reached by others.*listen on 127\.0\.0\.1"):
-        parse_listen_address(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "8001",
-        "127.0.0.1",
-        ":80",
-        "127.0.0.1:",
-        "127.0.0.1:x",
-        "127.0.0.1:65536",
-        "127.0.0.1:" + "9" * 5000,
-        "[::1",
-        "[::1]",
-        "::1",
-        "::1:80",
-        "[::1:80",
-        "::1]:80",
-        "[]:80",
-        "[[::1]]:80",
-    ],
-)
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InvalidListenAddress, match="no address to listen on"):
-        parse_listen_address(text)
 
 
 @pytest.mark.real_time

@@ -9,7 +9,8 @@ import pytest
 
 from cluster.served.http_client import CONFIGS, PATIENCE_SECONDS, PODS, TABLE, config, open_client, pod
 from podtide.cluster.embedded import EmbeddedCluster, Limits
-from podtide.cluster.served import SERVED_KINDS, ListenAddress, serving
+from podtide.cluster.served import SERVED_KINDS, serving
+from podtide.runtime.listening import ListenAddress
 
 pytestmark = pytest.mark.real_time
 

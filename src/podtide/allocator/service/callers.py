@@ -13,10 +13,10 @@ from litestar.types import Guard
 
 from podtide.allocator.port import Allocator
 from podtide.allocator.service.authority import ClusterView
-from podtide.allocator.service.listening import host_of, is_loopback
 from podtide.allocator.service.refusals import AnyRequest, Unauthenticated
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.service.utilization_cache import UtilizationCache
+from podtide.runtime.listening import host_of, is_loopback
 
 Asked: TypeAlias = NamedDependency[SkipValidation[Allocator]]
 """The allocator as the caller may see it."""

@@ -13,7 +13,7 @@ import uvicorn
 
 from podtide.allocator.service.application import Service
 from podtide.allocator.service.certificate import Certificate
-from podtide.allocator.service.listening import CannotListen, ListenAddress
+from podtide.runtime.listening import CannotListen, ListenAddress
 
 _LAST_ANSWERS_SECONDS = 15
 _IDLE_SECONDS = 75

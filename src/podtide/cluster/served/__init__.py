@@ -4,7 +4,6 @@ It has no authentication and no TLS, and listens on the loopback address alone: 
 """
 
 from podtide.cluster.served.kinds import SERVED_KINDS
-from podtide.cluster.served.listening import ListenAddress, parse_listen_address
 from podtide.cluster.served.server import serving
 
-__all__ = ["SERVED_KINDS", "ListenAddress", "parse_listen_address", "serving"]
+__all__ = ["SERVED_KINDS", "serving"]

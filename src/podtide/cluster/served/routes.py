@@ -12,13 +12,13 @@ from podtide.cluster.embedded import ApiServer
 from podtide.cluster.served import deleting, reading, writing
 from podtide.cluster.served.answers import json_answer
 from podtide.cluster.served.discovery import discovery, root_of, version
-from podtide.cluster.served.listening import host_of, is_loopback
 from podtide.cluster.served.negotiation import JSON
 from podtide.cluster.served.openapi import openapi_documents
 from podtide.cluster.served.refusals import ForbiddenHost
 from podtide.cluster.served.statuses import details_of, failure, status_of
 from podtide.cluster.served.target import Target
 from podtide.core.errors import PodtideError
+from podtide.runtime.listening import host_of, is_loopback
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 TargetHandler = Callable[[Target, web.Request], Awaitable[web.StreamResponse]]

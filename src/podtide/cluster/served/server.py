@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from podtide.cluster.embedded import ApiServer
-from podtide.cluster.served.listening import CannotListen, ListenAddress
 from podtide.cluster.served.namespaces import make_standing_namespaces
 from podtide.cluster.served.routes import make_application
+from podtide.runtime.listening import CannotListen, ListenAddress
 
 _LAST_ANSWERS_SECONDS = 2.0
 

@@ -1,4 +1,4 @@
-"""Where to listen: on this machine's own loopback address and nowhere else, because nobody is asked who they are."""
+"""Where a service listens: an address and a port, on the loopback alone where nobody is asked who they are."""
 
 import re
 from ipaddress import ip_address
@@ -12,7 +12,7 @@ _LAST_PORT = 65535
 
 
 class InvalidListenAddress(InvalidInput):
-    """No address to listen on, or one that others could reach."""
+    """No address to listen on, or one that others could reach who must not."""
 
 
 class CannotListen(FixError):
@@ -20,7 +20,7 @@ class CannotListen(FixError):
 
 
 class ListenAddress(Struct, frozen=True):
-    """A loopback address and a port; port 0 stands for any that is free."""
+    """An address of this machine and a port; port 0 stands for any that is free."""
 
     host: str
     port: int
@@ -29,18 +29,19 @@ class ListenAddress(Struct, frozen=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_listen_address(text: str) -> ListenAddress:
-    """`127.0.0.1:8001`, `localhost:0` or `[::1]:8001`."""
+def parse_listen_address(text: str, *, open_because: str = "") -> ListenAddress:
+    """`127.0.0.1:8001`, `0.0.0.0:8080`, `localhost:0` or `[::1]:8001`.
+
+    A service that asks nobody who they are says so in `open_because`, and is refused every address but the loopback's.
+    """
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > _LAST_PORT:
         raise InvalidListenAddress(
             f"{text!r} is no address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
         )
     host = match["bracketed"] or match["host"]
-    if not is_loopback(host):
-        raise InvalidListenAddress(
-            f"{text!r} could be reached by others, and there is no authentication: listen on 127.0.0.1"
-        )
+    if open_because and not is_loopback(host):
+        raise InvalidListenAddress(f"{text!r} could be reached by others, and {open_because}")
     return ListenAddress("127.0.0.1" if host == "localhost" else host, int(match["port"]))
 
 
