@@ -9,6 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from podtide.allocator.limits import LONGEST_NAME, MOST_KEPT_BACK, MOST_WANTED, NAME
 from podtide.allocator.port import (
     AllocatorUnavailable,
     NoSuchContainer,
@@ -22,22 +23,17 @@ from podtide.allocator.port import (
 from podtide.core.errors import InvalidInput, PodtideError
 
 LARGEST_BODY_BYTES = 1_000_000
-MOST_ADDRESSES = 65_536
-"""A node may ask for so many, and name so many for release in one wish."""
-LONGEST_PAGE = 1_000
 END_OF_TIME_SECONDS = 253_402_300_799
 """The last second of the year 9999, which is the last that a timestamp can say."""
 
-LONGEST_NAME = 253
-NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?$(?!\n)"
+NAME_PATTERN = rf"^{NAME}$(?!\n)"
 """A `$` alone would let a newline through at the end."""
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 """Of a network, subnet, cluster, node, request or address."""
-NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 AddressText = Annotated[str, Meta(min_length=1, max_length=64)]
 """An address or a CIDR; whether it is one is the allocator's to say."""
-Count = Annotated[int, Meta(ge=0, le=MOST_ADDRESSES)]
+Count = Annotated[int, Meta(ge=0, le=MOST_WANTED)]
 Cidrs = Annotated[tuple[AddressText, ...], Meta(min_length=1, max_length=1_000)]
 
 
@@ -46,7 +42,7 @@ class SubnetBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     cidrs: Cidrs
     gateway: AddressText | None = None
-    keep_back: Annotated[tuple[AddressText, ...], Meta(max_length=10_000)] = ()
+    keep_back: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_KEPT_BACK)] = ()
     keep_back_first: Count = 0
 
 
@@ -65,7 +61,7 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     request_uid: Name
     generation: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     count: Count
-    release: Annotated[tuple[Name, ...], Meta(max_length=MOST_ADDRESSES)] = ()
+    release: Annotated[tuple[Name, ...], Meta(max_length=MOST_WANTED)] = ()
     waiting_pods: Count = 0
 
 

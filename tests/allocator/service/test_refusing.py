@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from allocator.contract.harness import a_wish
 from allocator.service.running import QUICK, a_client, ask, open_store, served
-from podtide.allocator import port, wire
+from podtide.allocator import port
 from podtide.allocator.port import AllocatorError, AllocatorUnavailable, Container, SubnetSpec, Wish
-from podtide.allocator.store import DatabaseAllocator, limits
+from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, kind_of
 from podtide.core.errors import InvalidInput
 
@@ -38,11 +38,6 @@ class Refusing(DatabaseAllocator):
 def test_every_error_of_the_port_has_a_status() -> None:
     assert set(STATUSES) == {*ERRORS, InvalidInput} - {AllocatorError}
     assert all(kind_of(kind("why")) is kind for kind in STATUSES)
-
-
-def test_the_wire_takes_what_the_allocator_takes() -> None:
-    assert (wire.LONGEST_NAME, wire.LONGEST_PAGE) == (limits.LONGEST_NAME, limits.LONGEST_PAGE)
-    assert limits.MOST_WANTED == wire.MOST_ADDRESSES
 
 
 def test_only_a_database_that_is_away_is_the_services_own_failure() -> None:

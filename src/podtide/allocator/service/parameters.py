@@ -4,7 +4,8 @@ from typing import Annotated, TypeAlias
 
 from litestar.params import PathParameter, QueryParameter
 
-from podtide.allocator.wire import END_OF_TIME_SECONDS, LONGEST_NAME, LONGEST_PAGE, NAME_PATTERN
+from podtide.allocator.limits import LONGEST_NAME, LONGEST_PAGE
+from podtide.allocator.wire import END_OF_TIME_SECONDS, NAME_PATTERN
 
 PathName: TypeAlias = Annotated[str, PathParameter(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 QueryName: TypeAlias = Annotated[str | None, QueryParameter(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podtide.allocator.wire import NAME_PATTERN, NAME_RULE
+from podtide.allocator.limits import NAME_RULE
+from podtide.allocator.wire import NAME_PATTERN
 from podtide.core.errors import InvalidInput
 from podtide.runtime.logging import Logger
 

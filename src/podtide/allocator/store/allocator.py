@@ -2,6 +2,7 @@
 
 from typing import Self
 
+from podtide.allocator.limits import check_names, check_page, check_spec, check_wish
 from podtide.allocator.port import (
     Container,
     ContainerPage,
@@ -15,7 +16,6 @@ from podtide.allocator.port import (
 from podtide.allocator.store import reading, subnets
 from podtide.allocator.store.audit import audit_database
 from podtide.allocator.store.database import Database
-from podtide.allocator.store.limits import check_names, check_page, check_spec, check_wish
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.serving import (
     DeleteContainer,

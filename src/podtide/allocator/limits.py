@@ -1,4 +1,7 @@
-"""What a call may name and how much it may ask for: refused here, in words, before a database sees it."""
+"""What a call may name and how much it may ask for: refused in words, before a database sees it.
+
+The service's schema states the same numbers (`wire`), so that a client can know them beforehand.
+"""
 
 import re
 
@@ -12,18 +15,16 @@ LONGEST_PAGE = 1_000
 MOST_KEPT_BACK = 10_000
 """Addresses a subnet may keep back one by one; `keep_back_first` is for more."""
 _LARGEST_GENERATION = 2**63 - 1
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+NAME = r"[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?"
+NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 
 
 def check_names(**names: str) -> None:
     """Refuse what is no name; each is given by what it is the name of."""
     for what, name in names.items():
-        if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        if len(name) > LONGEST_NAME or not re.fullmatch(NAME, name):
             shown = name if len(name) <= LONGEST_NAME else f"{name[:32]}… of {len(name)} characters"
-            raise InvalidInput(
-                f"{what} {shown!r} is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends, "
-                f"and at most {LONGEST_NAME} of them"
-            )
+            raise InvalidInput(f"{what} {shown!r} {NAME_RULE}, and at most {LONGEST_NAME} of them")
 
 
 def check_spec(spec: SubnetSpec) -> None:
