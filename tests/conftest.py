@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import logging
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -12,6 +14,17 @@ pytest_plugins = ["real_kubernetes", "allocator.postgres"]
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def standard_logging() -> Iterator[None]:
+    """Leave Python's own logging as it was: a program that a test runs in this process may take it over."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    logging.captureWarnings(capture=False)
+    root.setLevel(level)
+    root.handlers[:] = handlers
 
 
 @pytest.hookimpl(tryfirst=True)

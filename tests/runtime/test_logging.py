@@ -5,7 +5,6 @@ import logging
 import os
 import pty
 import warnings
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -22,17 +21,6 @@ class Lines(io.StringIO):
 
     def records(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.getvalue().splitlines()]
-
-
-@pytest.fixture
-def standard_logging() -> Iterator[None]:
-    """Leave Python's own logging as it was."""
-    root = logging.getLogger()
-    level, handlers = root.level, root.handlers[:]
-    yield
-    logging.captureWarnings(capture=False)
-    root.setLevel(level)
-    root.handlers[:] = handlers
 
 
 async def test_a_log_line_is_json_with_the_time_of_the_given_clock() -> None:
@@ -100,7 +88,16 @@ def test_a_terminal_gets_lines_for_people() -> None:
     assert not line.startswith("{")
 
 
-@pytest.mark.usefixtures("standard_logging")
+def test_a_log_that_cannot_be_written_does_not_break_the_library_that_logs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = Lines()
+    capture_standard_logging(make_logger(lines, SystemClock()))
+    lines.close()
+    logging.getLogger("asyncio").error("task %s was lost", "seven")
+    assert "I/O operation on closed file" in capsys.readouterr().err
+
+
 def test_what_libraries_say_is_logged_too() -> None:
     lines = Lines()
     capture_standard_logging(make_logger(lines, SystemClock()))

@@ -53,7 +53,12 @@ class _Forwarder(logging.Handler):
         self._logger = logger
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._logger.log(record.levelno, record.getMessage(), library=record.name, exc_info=record.exc_info)
+        try:
+            self._logger.log(
+                record.levelno, record.getMessage(), library=record.name, exc_info=record.exc_info
+            )
+        except Exception:  # noqa: BLE001 - a line that cannot be written must not break the library that logs it
+            self.handleError(record)
 
 
 def _add_time(clock: Clock) -> Processor:
