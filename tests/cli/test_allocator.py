@@ -21,6 +21,7 @@ DATABASE = ("--database", "sqlite:///:memory:")
             "cannot be used (No such file or directory)",
         ),
         ((*DATABASE, "--tokens", "/none"), "cannot be read (No such file or directory)"),
+        ((*DATABASE, "--tokens", ""), "this names no file: give its path, or leave out the option"),
         ((*DATABASE, "--cooldown", "soon"), "--cooldown=soon is refused"),
         ((*DATABASE, "--quarantine", "1s"), "give less than quarantine, which is 1s"),
         ((*DATABASE, "--refresh", "soon"), "'soon' is no duration"),

@@ -3,27 +3,14 @@
 import asyncio
 import signal
 from pathlib import Path
-from typing import Any
 
 import click
 
+from podtide.cli.named_file import NamedFile
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.runtime.listening import ListenAddress, parse_listen_address
-
-
-class NamedFile(click.Path):
-    """The path of a file. Empty, as an unset variable of a shell leaves it, it names none."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
-        if value == "":
-            self.fail("this names no file: give its path, or leave out the option", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 @click.command()
