@@ -108,6 +108,8 @@ async def bad_network(host: str, port: int) -> AsyncIterator[BadNetwork]:
         client = asyncio.create_task(network.take(reader, writer))
         clients.add(client)
         client.add_done_callback(clients.discard)
+        # A task that is cancelled before its first step never reaches its own clean-up.
+        client.add_done_callback(lambda _: writer.transport.abort())
 
     server = await asyncio.start_server(connected, host, 0)
     network.port = server.sockets[0].getsockname()[1]

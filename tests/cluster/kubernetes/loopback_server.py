@@ -106,6 +106,8 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(loopback.take_connection(reader, writer))
+        # A task that is cancelled before its first step never reaches its own clean-up.
+        task.add_done_callback(lambda _: writer.transport.abort())
         tasks.add(task)
 
     server = await asyncio.start_server(connected, LOOPBACK, 0, ssl=tls)
@@ -115,9 +117,12 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         yield loopback
     finally:
         server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while tasks:  # a handshake that ends meanwhile adds one
+            ending = tasks.copy()
+            for task in ending:
+                task.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
+            tasks -= ending
 
 
 def client(
