@@ -19,11 +19,16 @@ Family = Literal[4, 6]
 
 
 class Owner(Struct, frozen=True):
-    """Who holds an address: a sandbox's interface. `pod` tells whose sandbox it is, and takes no part in identity."""
+    """Who holds an address: a sandbox's interface. The rest tells whose it is, and takes no part in identity."""
 
     sandbox: str
     interface: str
     pod: str = ""
+    """The pod's uid, where the runtime tells it."""
+    namespace: str = ""
+    name: str = ""
+    network: str = ""
+    """The network's name in the CNI configuration: garbage is collected network by network."""
 
 
 class Container(Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""The request controller: nodes' requests become allocations, and every subnet's batch follows its utilization."""
