@@ -1,6 +1,7 @@
 import asyncio
 import io
 import json
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from cluster.faulty_cluster import CloseWatch, Faults, FaultyCluster, Script
+from cluster.faulty_cluster import CloseWatch, Faults, FaultyCluster, Script, Step
 from podtide.cluster.embedded import EmbeddedCluster, Limits
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import ClusterError, Forbidden, Gone, Invalid, NotFound, Throttled, Unavailable
@@ -359,6 +360,116 @@ async def test_cancelling_it_closes_its_watch() -> None:
         await asyncio.sleep(1)
         assert bench.cluster.open_watches == 1
     assert bench.cluster.open_watches == 0
+
+
+async def test_before_the_first_list_it_has_been_silent_for_ever() -> None:
+    bench = Bench(Script(list=[Unavailable("down")]))
+    running = asyncio.create_task(bench.informer.run())
+    await asyncio.sleep(0.5)
+    assert bench.informer.silent_seconds() == math.inf
+    await bench.informer.synced.wait()
+    assert bench.informer.silent_seconds() == 0
+    running.cancel()
+
+
+async def test_a_server_with_nothing_to_tell_is_not_silent() -> None:
+    bench = Bench()
+    async with bench.running():
+        for _ in range(100):
+            await asyncio.sleep(36)
+            assert bench.informer.silent_seconds() == 0
+
+
+async def test_silence_counts_from_the_last_thing_heard_not_from_when_the_watch_was_found_broken() -> None:
+    """Else a node that noticed late would hand out addresses that others may already have."""
+    down: list[Step] = [Unavailable("down")] * 100
+    bench = Bench(Script(event=[None, Unavailable("reset")], watch=[None, *down]))
+    async with bench.running():
+        await asyncio.sleep(10)
+        await bench.create("heard")
+        await asyncio.sleep(99)
+        assert bench.informer.silent_seconds() == 0
+        await bench.create("missed")
+        await asyncio.sleep(1)
+        assert bench.informer.silent_seconds() == 100
+        await asyncio.sleep(200)
+        assert bench.informer.silent_seconds() == 300
+
+
+async def test_a_quiet_watch_that_lasted_proves_contact_until_a_while_before_it_broke() -> None:
+    bench = Bench(Script(event=[Unavailable("reset")], watch=[None, *[Unavailable("down")] * 100]))
+    async with bench.running():
+        await asyncio.sleep(3600)
+        await bench.create("missed")
+        await asyncio.sleep(10)
+        assert bench.informer.silent_seconds() == 130
+
+
+async def test_a_server_that_takes_every_watch_and_never_answers_is_silent() -> None:
+    """A load balancer that has lost its servers does that; watches then end after the adapter's patience."""
+    bench = Bench(Faltering(until=1000.0))
+    async with bench.running():
+        await asyncio.sleep(10)
+        bench.server.close_watches()
+        await asyncio.sleep(900)
+        assert bench.cluster.calls["watch"] > 10
+        assert bench.informer.silent_seconds() == 900
+        await asyncio.sleep(300)
+        assert bench.informer.silent_seconds() == 0
+
+
+async def test_an_event_ends_the_silence_of_a_resumed_watch() -> None:
+    bench = Bench()
+    async with bench.running():
+        await asyncio.sleep(10)
+        bench.server.close_watches()
+        await asyncio.sleep(100)
+        assert bench.informer.silent_seconds() == 100
+        await bench.create("a")
+        await asyncio.sleep(1)
+        assert bench.informer.silent_seconds() == 0
+
+
+async def test_a_resumed_watch_that_lasts_is_alive_though_it_brings_nothing() -> None:
+    bench = Bench()
+    async with bench.running():
+        await asyncio.sleep(10)
+        bench.server.close_watches()
+        await asyncio.sleep(119)
+        assert bench.informer.silent_seconds() == 119
+        await asyncio.sleep(1)
+        assert bench.informer.silent_seconds() == 0
+
+
+async def test_a_list_ends_the_silence() -> None:
+    bench = Bench(Script(watch=[None, *[Unavailable("down")] * 5, Gone("too old")]))
+    async with bench.running():
+        await asyncio.sleep(10)
+        bench.server.close_watches()
+        await asyncio.sleep(1)
+        assert bench.informer.silent_seconds() == 1
+        while bench.informer.relists == 0:
+            assert bench.informer.silent_seconds() > 0
+            await asyncio.sleep(1)
+        await asyncio.sleep(30)
+        assert bench.informer.silent_seconds() == 0
+
+
+class Faltering:
+    """After the first watch, and until `until`, watches are taken and nothing comes of them for 30 seconds."""
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+        self._watches = 0
+
+    async def before(self, call: str) -> None:
+        self._watches += call == "watch"
+        if self._watches > 1 and asyncio.get_running_loop().time() < self._until:
+            await asyncio.sleep(30)
+            raise Unavailable("no answer")
+
+    async def after(self, _call: str) -> None:
+        return
 
 
 class RandomFaults:

@@ -1,20 +1,32 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.pacing import Pace, Verdict, pace
+from podtide.core.pacing import Pace, Verdict, Waiting, pace
 
 PATIENCE = Pace()
 NOTHING = Verdict(write=False, look_at=None, waiting=None)
 
 
+def paced(
+    waiting: Waiting | None,
+    target: int,
+    requested: int,
+    now: float,
+    *,
+    demand: int = 8,
+    exhausted: bool = False,
+) -> Verdict:
+    return pace(waiting, target, requested, now, PATIENCE, demand=demand, exhausted=exhausted)
+
+
 def test_what_agrees_is_left_alone() -> None:
-    assert pace(None, 16, 16, 0.0, PATIENCE) == NOTHING
+    assert paced(None, 16, 16, 0.0) == NOTHING
 
 
 def test_growth_is_written_after_the_moment_of_gathering() -> None:
-    first = pace(None, 32, 16, 10.0, PATIENCE)
+    first = paced(None, 32, 16, 10.0)
     assert (first.write, first.look_at) == (False, 10.1)
-    due = pace(first.waiting, 32, 16, 10.1, PATIENCE)
+    due = paced(first.waiting, 32, 16, 10.1)
     assert due == Verdict(write=True, look_at=None, waiting=None)
 
 
@@ -22,7 +34,7 @@ def test_a_burst_that_goes_on_is_written_after_half_a_second_at_most() -> None:
     waiting, writes = None, []
     for tick in range(12):
         now = 10 + tick * 0.05
-        verdict = pace(waiting, 32 + tick, 16, now, PATIENCE)
+        verdict = paced(waiting, 32 + tick, 16, now)
         waiting = verdict.waiting
         if verdict.write:
             writes.append(now)
@@ -30,42 +42,52 @@ def test_a_burst_that_goes_on_is_written_after_half_a_second_at_most() -> None:
     assert writes == [10.5]
 
 
+def test_pods_that_keep_coming_are_gathered_also_while_they_fit_the_same_batch() -> None:
+    waiting, writes = None, []
+    for pod in range(8):
+        now = 10 + pod * 0.05
+        verdict = paced(waiting, 32, 16, now, demand=9 + pod)
+        waiting, writes = verdict.waiting, [*writes, verdict.write]
+    assert not any(writes)
+    assert verdict.look_at == now + PATIENCE.gather_seconds
+
+
 def test_shrinking_waits_until_the_target_has_stood_for_the_delay() -> None:
-    first = pace(None, 32, 48, 0.0, PATIENCE)
+    first = paced(None, 32, 48, 0.0)
     assert (first.write, first.look_at) == (False, 30.0)
-    assert not pace(first.waiting, 32, 48, 29.9, PATIENCE).write
-    assert pace(first.waiting, 32, 48, 30.0, PATIENCE).write
+    assert not paced(first.waiting, 32, 48, 29.9).write
+    assert paced(first.waiting, 32, 48, 30.0).write
 
 
 def test_a_dip_at_the_end_of_the_delay_has_to_stand_itself() -> None:
-    first = pace(None, 32, 48, 0.0, PATIENCE)
-    dip = pace(first.waiting, 16, 48, 29.95, PATIENCE)
+    first = paced(None, 32, 48, 0.0)
+    dip = paced(first.waiting, 16, 48, 29.95)
     assert (dip.write, dip.look_at) == (False, 59.95)
-    back = pace(dip.waiting, 32, 48, 31.0, PATIENCE)
+    back = paced(dip.waiting, 32, 48, 31.0)
     assert (back.write, back.look_at) == (False, 59.95), "rising back does not start it once more"
 
 
 def test_a_pod_that_comes_back_at_the_batch_boundary_starts_the_wait_anew() -> None:
-    first = pace(None, 32, 48, 0.0, PATIENCE)
-    back = pace(first.waiting, 48, 48, 29.0, PATIENCE)
+    first = paced(None, 32, 48, 0.0)
+    back = paced(first.waiting, 48, 48, 29.0)
     assert back == NOTHING
-    assert pace(back.waiting, 32, 48, 29.5, PATIENCE).look_at == 59.5
+    assert paced(back.waiting, 32, 48, 29.5).look_at == 59.5
 
 
 def test_an_exhausted_subnet_does_not_wait() -> None:
-    first = pace(None, 32, 48, 0.0, PATIENCE, exhausted=True)
+    first = paced(None, 32, 48, 0.0, exhausted=True)
     assert first.look_at == 0.1
-    assert pace(first.waiting, 32, 48, 0.1, PATIENCE, exhausted=True).write
+    assert paced(first.waiting, 32, 48, 0.1, exhausted=True).write
 
 
 def test_exhaustion_ends_a_wait_that_had_begun() -> None:
-    first = pace(None, 32, 48, 0.0, PATIENCE)
-    assert pace(first.waiting, 26, 48, 5.0, PATIENCE, exhausted=True).write
+    first = paced(None, 32, 48, 0.0)
+    assert paced(first.waiting, 26, 48, 5.0, exhausted=True).write
 
 
 def test_turning_from_shrinking_to_growing_gathers_anew() -> None:
-    shrinking = pace(None, 32, 48, 0.0, PATIENCE)
-    growing = pace(shrinking.waiting, 64, 48, 12.0, PATIENCE)
+    shrinking = paced(None, 32, 48, 0.0)
+    growing = paced(shrinking.waiting, 64, 48, 12.0)
     assert (growing.write, growing.look_at) == (False, 12.1)
 
 
@@ -80,13 +102,13 @@ def test_a_target_that_stands_is_written_once_and_then_nothing_is(
     now, requested, waiting = 0.0, 0, None
     for pause, target in history:
         now += pause
-        verdict = pace(waiting, target * 16, requested, now, PATIENCE, exhausted=exhausted)
+        verdict = paced(waiting, target * 16, requested, now, exhausted=exhausted)
         waiting = verdict.waiting
         if verdict.write:
             requested = target * 16
     final, writes = history[-1][1] * 16, 0
     while requested != final:
-        verdict = pace(waiting, final, requested, now, PATIENCE, exhausted=exhausted)
+        verdict = paced(waiting, final, requested, now, exhausted=exhausted)
         waiting = verdict.waiting
         if verdict.write:
             requested, writes = final, writes + 1
@@ -95,4 +117,4 @@ def test_a_target_that_stands_is_written_once_and_then_nothing_is(
             assert verdict.look_at > now
             now = verdict.look_at
     assert writes <= 1
-    assert pace(waiting, final, requested, now + 1000, PATIENCE) == NOTHING
+    assert paced(waiting, final, requested, now + 1000) == NOTHING

@@ -1,9 +1,6 @@
-"""The node's pool: the table, who is served with what, and a machine that does everything in any order."""
+"""The node's pool: the table, who is served with what, and what becomes of a container's addresses."""
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from podtide.core.address_states import TRANSITIONS, BrokenPool, Event, State
 from podtide.core.pool import Address, Applied, Container, Counts, Family, Owner, Pool
@@ -14,9 +11,9 @@ def container(*numbers: int, version: int = 1, family: Family = 4, name: str = "
     return Container(name, version, family, {f"{name}-{n}": f"{prefix}{n}" for n in numbers})
 
 
-def pool_with(*numbers: int, now: float = 0.0, cooldown_seconds: float = 30.0) -> Pool:
+def pool_with(*numbers: int, cooldown_seconds: float = 30.0) -> Pool:
     pool = Pool(cooldown_seconds)
-    pool.programmed(pool.apply(container(*numbers), now).granted, now)
+    pool.programmed(pool.apply(container(*numbers), 0.0).granted, 0.0)
     return pool
 
 
@@ -206,8 +203,10 @@ def test_a_pod_gets_one_address_of_each_family_or_none() -> None:
 
 
 def test_two_containers_of_one_family_serve_the_address_free_longest() -> None:
-    pool = pool_with(1, now=5.0)
-    pool.programmed(pool.apply(container(7, name="old"), 1.0).granted, 1.0)
+    pool = Pool()
+    first = pool.apply(container(1), 0.0).granted
+    pool.programmed(pool.apply(container(7, name="other"), 0.0).granted, 1.0)
+    pool.programmed(first, 2.0)
     assert ips(pool.assign(pod(1), 6.0)) == ["10.0.0.7"]
     assert ips(pool.assign(pod(2), 6.0)) == ["10.0.0.1"]
 
@@ -254,127 +253,202 @@ def test_a_rebuild_adopts_both_families_for_one_owner() -> None:
     assert ips(pool.assign(pod(1), 1.0)) == ["10.0.0.1", "fd00::1"]
 
 
-class PoolMachine(RuleBasedStateMachine):
-    """Everything that can befall a pool, in any order, against a plain model of who has what."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pool = Pool(cooldown_seconds=3.0)
-        self.now = 0.0
-        self.version = 0
-        self.minted = 0
-        self.granted: dict[str, str] = {}  # what the allocator says this node holds
-        self.history: list[Container] = []
-        self.pods: dict[tuple[str, str], str] = {}
-        self.named: set[str] = set()
-
-    def told(self, addresses: dict[str, str]) -> Container:
-        self.version += 1
-        told = Container("nc", self.version, 4, dict(addresses))
-        self.history.append(told)
-        return told
-
-    @initialize()
-    def start(self) -> None:
-        self.pool.apply(self.told({}), self.now)
-
-    @rule(passed=st.floats(0, 10))
-    def time_passes(self, passed: float) -> None:
-        self.now += passed
-
-    @rule(count=st.integers(1, 5), programmed=st.booleans())
-    def grant(self, count: int, programmed: bool) -> None:
-        new = {}
-        for _ in range(count):
-            self.minted += 1
-            new[f"name-{self.minted}"] = f"10.0.{self.minted // 256}.{self.minted % 256}"
-        self.granted |= new
-        applied = self.pool.apply(self.told(self.granted), self.now)
-        assert set(applied.granted) == set(new)
-        assert applied.alarms == ()
-        if programmed:
-            self.pool.programmed(new, self.now)
-
-    @rule()
-    def program_all(self) -> None:
-        self.pool.programmed(self.granted, self.now)
-
-    @rule(number=st.integers(1, 8))
-    def add(self, number: int) -> None:
-        before = self.pool.counts("nc").available
-        key = (f"sandbox-{number}", "eth0")
-        given = self.pool.assign(pod(number), self.now)
-        if key in self.pods:
-            assert ips(given) == [self.pods[key]]
-        elif given is None:
-            assert before == 0
-        else:
-            self.pods[key] = ips(given)[0]
-            assert given[0].name not in self.named
-
-    @rule(number=st.integers(1, 8))
-    def delete(self, number: int) -> None:
-        key = (f"sandbox-{number}", "eth0")
-        freed = self.pool.free(*key, self.now)
-        assert [address.ip for address in freed] == ([self.pods.pop(key)] if key in self.pods else [])
-
-    @rule(count=st.integers(0, 4))
-    def name(self, count: int) -> None:
-        counts = self.pool.counts("nc")
-        named = self.pool.name_for_release("nc", count, self.now)
-        assert len(named) == min(count, counts.pending_programming + counts.available)
-        self.named |= set(named)
-
-    @rule()
-    def allocator_releases_what_was_named(self) -> None:
-        kept = {name: ip for name, ip in self.granted.items() if name not in self.named}
-        expected = set(self.granted) - set(kept)
-        applied = self.pool.apply(self.told(kept), self.now)
-        assert set(applied.gone) == expected
-        assert applied.alarms == ()
-        self.granted = kept
-
-    @rule(data=st.data())
-    def an_older_version_arrives_late(self, data: st.DataObject) -> None:
-        older = data.draw(st.sampled_from(self.history))
-        if older.version < self.version:
-            assert self.pool.apply(older, self.now) == Applied()
-
-    @precondition(lambda self: self.granted)
-    @rule(data=st.data())
-    def the_allocator_loses_one(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(sorted(self.granted)))
-        self.granted.pop(name)
-        applied = self.pool.apply(self.told(self.granted), self.now)
-        assert bool(applied.alarms) == (name not in self.named)
-
-    @invariant()
-    def counts_add_up(self) -> None:
-        counts = self.pool.counts("nc")
-        addresses = list(self.pool.addresses())
-        by_state = {state: sum(address.state is state for address in addresses) for state in State}
-        assert counts == Counts(
-            pending_programming=by_state[State.PENDING_PROGRAMMING],
-            available=by_state[State.AVAILABLE],
-            assigned=by_state[State.ASSIGNED],
-            pending_release=by_state[State.PENDING_RELEASE],
-            quarantined=by_state[State.QUARANTINED],
-            orphaned=by_state[State.ORPHANED],
-        )
-        assert counts.held == len(self.granted)
-        assert counts.held + counts.orphaned == len(addresses) == sum(by_state.values())
-
-    @invariant()
-    def no_address_has_two_pods_and_every_pod_keeps_its_own(self) -> None:
-        assert {key: ips(addresses)[0] for key, addresses in self.pool.owners().items()} == self.pods
-        assert len(set(self.pods.values())) == len(self.pods)
-        counts = self.pool.counts("nc")
-        assert counts.assigned + counts.orphaned == len(self.pods)
-
-    @invariant()
-    def what_was_named_stays_named_until_it_is_gone(self) -> None:
-        assert set(self.pool.named("nc")) == self.named & set(self.granted)
+def test_choosing_changes_nothing_and_taking_gives_what_was_chosen() -> None:
+    pool = pool_with(1, 2)
+    before = pool.snapshot()
+    assert ips(pool.choose(0.0)) == ["10.0.0.1"]
+    assert pool.choose_releases("nc", 5) == ("nc-1", "nc-2")
+    assert pool.choose_releases("nc", 1) == ("nc-1",)
+    assert pool.snapshot() == before
+    assert ips(pool.take(pod(1), ["10.0.0.2"], 0.0)) == ["10.0.0.2"]
+    assert ips(pool.held_by("sandbox-1", "eth0")) == ["10.0.0.2"]
+    assert pool.held_by("sandbox-2", "eth0") == ()
+    pool.name("nc", ["nc-1"], 0.0)
+    assert pool.choose(0.0) is None
+    assert pool.named("nc") == ("nc-1",)
 
 
-PoolMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
-TestPoolMachine = PoolMachine.TestCase
+def test_taking_or_naming_what_was_not_free_stops_the_pool() -> None:
+    pool = pool_with(1, 2)
+    pool.assign(pod(1), 0.0)
+    with pytest.raises(BrokenPool, match=r"^address 10\.0\.0\.1 \(nc-1\) is Assigned and cannot be taken: "):
+        pool.take(pod(2), ["10.0.0.1"], 0.0)
+    with pytest.raises(
+        BrokenPool, match=r"^sandbox sandbox-1 \(eth0\) holds 10\.0\.0\.1 as nc-1 .* cannot take more: "
+    ):
+        pool.take(pod(1), ["10.0.0.2"], 0.0)
+    with pytest.raises(BrokenPool, match=r"^10\.0\.0\.9 is not in the pool: "):
+        pool.take(pod(2), ["10.0.0.9"], 0.0)
+    with pytest.raises(BrokenPool, match=r"^nc-9 is not in the pool: "):
+        pool.name("nc", ["nc-9"], 0.0)
+    with pytest.raises(BrokenPool, match=r"^other is not in the pool: "):
+        pool.name("other", ["nc-2"], 0.0)
+
+
+def test_a_wanted_address_is_given_if_it_is_free_and_else_none_is() -> None:
+    pool = pool_with(1, 2, 3)
+    assert ips(pool.assign(pod(1), 0.0, ["10.0.0.2"])) == ["10.0.0.2"]
+    assert ips(pool.assign(pod(1), 0.0, ["10.0.0.3"])) == ["10.0.0.2"], "the same sandbox keeps what it has"
+    assert pool.assign(pod(2), 0.0, ["10.0.0.2"]) is None
+    assert pool.assign(pod(2), 0.0, ["10.0.0.9"]) is None
+    assert pool.assign(pod(2), 0.0, ["10.0.0.1", "10.0.0.3"]) is None, "one of a family is all a pod gets"
+    pool.name("nc", ["nc-3"], 0.0)
+    assert pool.assign(pod(2), 0.0, ["10.0.0.3"]) is None
+    assert pool.counts("nc") == Counts(available=1, assigned=1, pending_release=1)
+
+
+def test_a_wanted_address_of_one_family_goes_with_any_of_the_other() -> None:
+    pool = pool_with(1, 2)
+    pool.programmed(pool.apply(container(1, 2, family=6, name="six"), 0.0).granted, 0.0)
+    assert ips(pool.assign(pod(1), 0.0, ["fd00::2"])) == ["10.0.0.1", "fd00::2"]
+    assert ips(pool.assign(pod(2), 0.0, ["fd00::1", "10.0.0.2"])) == ["10.0.0.2", "fd00::1"]
+
+
+def test_the_same_version_again_is_no_news_unless_something_is_missing() -> None:
+    pool = Pool()
+    assert pool.is_news(container(1, 2))
+    pool.apply(container(1, 2), 0.0)
+    assert not pool.is_news(container(1, 2))
+    assert not pool.is_news(container(version=0))
+    assert pool.is_news(container(1, 2, version=2))
+    pool.programmed(["nc-1"], 0.0)
+    pool.assign(pod(1), 0.0)
+    pool.apply(container(2, version=2), 0.0)
+    assert not pool.is_news(container(2, version=2)), "the orphan is no part of it"
+
+
+def test_an_address_that_was_in_the_way_is_taken_when_the_same_version_comes_again() -> None:
+    pool = pool_with(1)
+    pool.assign(pod(1), 0.0)
+    pool.withdraw("nc", 0.0)
+    successor = Container("other", 1, 4, {"other-1": "10.0.0.1"})
+    assert pool.apply(successor, 1.0).granted == ()
+    pool.free("sandbox-1", "eth0", 2.0)
+    assert pool.is_news(successor)
+    assert pool.apply(successor, 3.0).granted == ("other-1",)
+
+
+def test_a_withdrawn_container_leaves_pods_what_they_have_and_is_forgotten_with_the_last_of_them() -> None:
+    pool = pool_with(1, 2, 3)
+    pool.name_for_release("nc", 1, 0.0)
+    pool.assign(pod(2), 0.0)
+    applied = pool.withdraw("nc", 1.0)
+    assert applied == Applied(
+        gone=("nc-1", "nc-3"),
+        alarms=(
+            "container nc is withdrawn and with it 10.0.0.2 as nc-2 (Assigned), which this node did not name for release",
+            "container nc is withdrawn and with it 10.0.0.3 as nc-3 (Available), which this node did not name for release",
+        ),
+    )
+    assert not pool.is_granted("nc")
+    assert pool.counts("nc") == Counts(orphaned=1)
+    assert pool.withdraw("nc", 2.0) == Applied()
+    assert pool.assign(pod(9), 2.0) is None
+    assert ips(pool.assign(pod(2), 2.0)) == ["10.0.0.2"]
+    pool.free("sandbox-2", "eth0", 3.0)
+    assert pool.containers() == ()
+    assert list(pool.addresses()) == []
+
+
+def test_a_container_of_which_nobody_has_anything_is_forgotten_when_it_is_withdrawn() -> None:
+    pool = pool_with(1)
+    assert pool.is_granted("nc")
+    assert pool.withdraw("nc", 0.0).gone == ("nc-1",)
+    assert pool.containers() == ()
+    assert pool.withdraw("nc", 0.0) == Applied()
+    assert pool.apply(container(1), 1.0).granted == ("nc-1",), "its version is forgotten too"
+
+
+def test_the_family_of_a_withdrawn_container_is_no_longer_given() -> None:
+    pool = pool_with(1, 2, 3)
+    pool.programmed(pool.apply(container(1, 2, family=6, name="six"), 0.0).granted, 0.0)
+    assert ips(pool.assign(pod(1), 0.0)) == ["10.0.0.1", "fd00::1"]
+    pool.withdraw("six", 1.0)
+    assert pool.containers() == ("nc", "six")
+    assert ips(pool.assign(pod(2), 2.0)) == ["10.0.0.2"]
+    assert pool.apply(container(2, family=6, name="six", version=2), 3.0).granted == ("six-2",)
+    assert pool.assign(pod(3), 3.0) is None, "granted again, it is waited for"
+
+
+def test_a_container_granted_without_addresses_yet_is_waited_for() -> None:
+    pool = pool_with(1)
+    pool.apply(container(family=6, name="six"), 0.0)
+    assert pool.assign(pod(1), 0.0) is None, "a pod that starts with one family never gets the other"
+
+
+def test_what_comes_while_records_are_lost_is_unproven_and_what_is_known_stays() -> None:
+    pool = Pool()
+    pool.recover(container(1, 2, 3, version=2), named=["nc-3"], now=0.0)
+    pool.adopt("10.0.0.1", pod(1), 0.0)
+    assert pool.recover(container(1, 2, 3, version=1), named=(), now=1.0) == Applied(), "older"
+    assert pool.recover(container(1, 2, 4, version=3), named=["nc-3"], now=1.0) == Applied(
+        granted=("nc-4",), gone=("nc-3",)
+    )
+    assert pool.counts("nc") == Counts(assigned=1, quarantined=2)
+
+
+def test_what_a_pod_has_is_not_given_up_because_records_say_it_was_named() -> None:
+    pool = pool_with(1)
+    pool.assign(pod(1), 0.0)
+    pool.apply(container(version=2), 1.0)
+    assert pool.recover(container(1, version=3), named=["nc-1"], now=2.0).granted == ("nc-1",)
+    assert pool.counts("nc") == Counts(assigned=1)
+
+
+def test_a_restored_pool_keeps_the_order_and_lets_used_addresses_cool_down_anew() -> None:
+    pool = pool_with(1, 2, 3, 4)
+    for number in (1, 2):
+        pool.assign(pod(number), 1000.0)
+    for number in (2, 1):
+        pool.free(f"sandbox-{number}", "eth0", 2000.0)
+    pool.programmed(pool.apply(container(1, 2, 3, 4, 5, version=2), 3000.0).granted, 3000.0)
+    restored = Pool()
+    restored.restore(pool.snapshot(), 5.0)
+    assert restored.snapshot() == pool.snapshot()
+    assert restored.choose_releases("nc", 9) == ("nc-3", "nc-4", "nc-2", "nc-1", "nc-5")
+    assert [ips(restored.assign(pod(n), 34.0)) for n in (3, 4, 5)] == [
+        ["10.0.0.3"],
+        ["10.0.0.4"],
+        ["10.0.0.5"],
+    ]
+    assert [ips(restored.assign(pod(n), 34.0)) for n in (6, 7)] == [["10.0.0.2"], ["10.0.0.1"]]
+
+
+def test_an_address_restored_after_use_has_cooled_down_after_the_cool_down() -> None:
+    pool = pool_with(1)
+    pool.assign(pod(1), 0.0)
+    pool.free("sandbox-1", "eth0", 1.0)
+    restored = Pool()
+    restored.restore(pool.snapshot(), 500.0)
+    restored.programmed(restored.apply(container(1, 2, version=2), 500.0).granted, 500.0)
+    assert ips(restored.choose(529.0)) == ["10.0.0.2"]
+    assert ips(restored.choose(530.0)) == ["10.0.0.1"]
+
+
+def test_a_restored_pool_knows_its_owners_in_full_and_their_addresses_in_order() -> None:
+    pool = Pool()
+    pool.recover(container(1, family=6, name="six"), (), 0.0)
+    pool.recover(container(1), (), 0.0)
+    owner = Owner("sandbox-1", "eth0", "uid-1", "default", "web-0", "podtide")
+    pool.adopt("fd00::1", owner, 0.0)
+    pool.adopt("10.0.0.1", owner, 0.0)
+    pool.apply(container(version=2, family=6, name="six"), 1.0)
+    restored = Pool()
+    restored.restore(pool.snapshot(), 2.0)
+    assert ips(restored.held_by("sandbox-1", "eth0")) == ["fd00::1", "10.0.0.1"]
+    assert [address.owner for address in restored.addresses()] == [owner, owner]
+    found = restored.find("fd00::1")
+    assert found is not None
+    assert found.state is State.ORPHANED
+    assert restored.find("10.0.0.9") is None
+
+
+def test_a_restored_pool_waits_for_orphans_of_a_withdrawn_container() -> None:
+    pool = pool_with(1)
+    pool.assign(pod(1), 0.0)
+    pool.withdraw("nc", 1.0)
+    restored = Pool()
+    restored.restore(pool.snapshot(), 2.0)
+    assert restored.snapshot() == pool.snapshot()
+    restored.free("sandbox-1", "eth0", 3.0)
+    assert restored.containers() == ()

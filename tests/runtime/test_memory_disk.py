@@ -1,4 +1,6 @@
-"""What only the disk in memory can show: losing power."""
+"""What only the disk in memory can show: losing power, and programs that are killed."""
+
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -46,11 +48,21 @@ def test_what_survived_a_crash_survives_the_next() -> None:
     assert disk.read("journal") == survived
 
 
-def test_who_lived_before_the_crash_has_neither_log_nor_lock_after_it() -> None:
+def test_what_a_killed_program_appended_is_kept_synced_or_not() -> None:
+    disk = MemoryDisk()
+    disk.open_log("journal", 0).append(b"12345")
+    disk.kill()
+    assert disk.read("journal") == b"12345"
+
+
+@pytest.mark.parametrize("end", [MemoryDisk.kill, lambda disk: disk.crash(seeded_randomness(1))])
+def test_who_lived_before_a_sudden_end_has_neither_log_nor_lock_after_it(
+    end: Callable[[MemoryDisk], None],
+) -> None:
     disk = MemoryDisk()
     log = disk.open_log("journal", 0)
     lock = disk.lock("agent.lock")
-    disk.crash(seeded_randomness(1))
+    end(disk)
     successor = disk.lock("agent.lock")
     lock.release()
     with pytest.raises(DiskFailed, match="open it again"):

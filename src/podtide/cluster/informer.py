@@ -19,6 +19,7 @@ from typing import Generic, NoReturn
 from msgspec import Struct
 
 from podtide.cluster.backoff import Backoff, FailureStreak
+from podtide.cluster.contact import Contact
 from podtide.cluster.object_cache import Handler, ObjectCache
 from podtide.cluster.port import Change, Cluster, ClusterError, Gone, Invalid, Page, R, WatchEvent
 from podtide.resources.base import Key
@@ -65,6 +66,7 @@ class Informer(Generic[R]):
         self._log = log.bind(kind=kind.api.kind)
         self._cache = ObjectCache[R](self._log)
         self._failures = FailureStreak(Backoff(), clock, randomness, calm_seconds=_CALM_SECONDS)
+        self._contact = Contact(clock)
         self._complaint = ""
         self._resume_from = ""
         """The version that the copy shows; empty when the next step is to list."""
@@ -73,6 +75,10 @@ class Informer(Generic[R]):
     def handler_failures(self) -> int:
         """How often a handler raised."""
         return self._cache.handler_failures
+
+    def silent_seconds(self) -> float:
+        """0 while in contact with the server, else how long ago that was (see `contact`); infinity before the first list."""
+        return self._contact.silent_seconds()
 
     def get(self, key: Key) -> R | None:
         """The object as last heard of, or None."""
@@ -129,6 +135,7 @@ class Informer(Generic[R]):
         except Gone:
             # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
             items, version = await self._read_pages(_ALL_IN_ONE)
+        self._contact.heard()
         self._cache.replace_all(items)
         self._resume_from = version
         self._complaint = ""
@@ -157,10 +164,16 @@ class Informer(Generic[R]):
             fields=scope.fields,
             labels=scope.labels,
         )
-        async with aclosing(events):
-            async for event in events:
-                self._take(event)
-                self._complaint = ""
+        self._contact.watching()
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self._contact.heard()
+                    self._take(event)
+                    self._complaint = ""
+            self._contact.heard()  # the server ended it in good order
+        finally:
+            self._contact.broken()
 
     def _take(self, event: WatchEvent[R]) -> None:
         if event.item is not None:

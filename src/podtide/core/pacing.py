@@ -1,6 +1,7 @@
 """When a changed target is written: growth at once, shrinking after a while.
 
-Changes are gathered for a moment, so that a burst of pods is one write and not one per pod. A smaller target must
+Changes of demand are gathered for a moment, so that a burst of pods is one write and not one per pod: as long as pods
+keep coming more are to be expected, also while the batch hides it from the target. A smaller target must
 stand for `shrink_delay` first: at a batch boundary one pod coming and going moves a whole batch. Where the subnet is
 exhausted others wait for what this node can spare, and it does not dally. A target that falls further has to stand
 anew, so that a dip at the end of the delay does not give a whole batch away.
@@ -23,9 +24,11 @@ class Waiting(Struct, frozen=True):
     """A target that differs from what is requested, and since when."""
 
     target: int
+    demand: int
     growing: bool
     since: float
     changed_at: float
+    """When it last moved, or the demand behind it."""
     fell_at: float
     """When it last became lower than before."""
 
@@ -48,17 +51,21 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
     now: float,
     patience: Pace,
     *,
+    demand: int,
     exhausted: bool = False,
 ) -> Verdict:
-    """Whether a target is due. Pass the verdict's `waiting` back in next time; a write starts anew with None."""
+    """Whether a target is due that follows from this demand.
+
+    Pass the verdict's `waiting` back in next time; a write starts anew with None.
+    """
     if target == requested:
         return _NOTHING_TO_DO
     growing = target > requested
     if waiting is None or waiting.growing != growing:
-        waiting = Waiting(target=target, growing=growing, since=now, changed_at=now, fell_at=now)
-    elif waiting.target != target:
+        waiting = Waiting(target, demand, growing, since=now, changed_at=now, fell_at=now)
+    elif (waiting.target, waiting.demand) != (target, demand):
         fell_at = now if target < waiting.target else waiting.fell_at
-        waiting = structs.replace(waiting, target=target, changed_at=now, fell_at=fell_at)
+        waiting = structs.replace(waiting, target=target, demand=demand, changed_at=now, fell_at=fell_at)
     due = min(
         waiting.changed_at + patience.gather_seconds,
         waiting.since + patience.gather_at_most_seconds,

@@ -1,34 +1,30 @@
 """A node's pool of addresses: who holds which, which is free, which goes back.
 
 What an address may do next is the table of `address_states`; this is the book-keeping around it. Addresses stand on
-shelves by state, in the order they came, so the one that has been free longest is a shelf's head: assigning and
-freeing look at nothing else, however large the pool.
+shelves by state (`holding`), in the order they came, so assigning and freeing look at a shelf's head and nothing else.
 
 Names, not addresses, identify a grant: they are minted once, so a late event about an old grant touches nothing.
+
+What to hand out or give back is chosen in one step and carried out in another (`choose` and `take`, `choose_releases`
+and `name`), so that a program can write the choice down in between. `assign` and `name_for_release` are both at once.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import TypeVar
 
 from msgspec import Struct
 
+from podtide.core.address import Address, Counts, Family, Owner
 from podtide.core.address_states import TRANSITIONS, BrokenPool, Event, State
+from podtide.core.holding import Holding
+from podtide.core.pool_snapshot import KeptOwner, Snapshot
 
-Family = Literal[4, 6]
+__all__ = ["Address", "Applied", "Container", "Counts", "Family", "Owner", "Pool"]
 
+T = TypeVar("T")
 
-class Owner(Struct, frozen=True):
-    """Who holds an address: a sandbox's interface. The rest tells whose it is, and takes no part in identity."""
-
-    sandbox: str
-    interface: str
-    pod: str = ""
-    """The pod's uid, where the runtime tells it."""
-    namespace: str = ""
-    name: str = ""
-    network: str = ""
-    """The network's name in the CNI configuration: garbage is collected network by network."""
+_CONTRADICTION = "the pool's records contradict themselves; restart the agent and report this"
 
 
 class Container(Struct, frozen=True):
@@ -40,100 +36,12 @@ class Container(Struct, frozen=True):
     addresses: Mapping[str, str]
 
 
-class Address(Struct):
-    """One address in the pool. `since` is when it entered its state."""
-
-    name: str
-    ip: str
-    container: str
-    state: State | None = None
-    since: float = 0.0
-    used: bool = False
-    owner: Owner | None = None
-
-    def __str__(self) -> str:
-        return f"{self.ip} as {self.name} ({self.state})"
-
-
-class Counts(Struct, frozen=True):
-    """How many addresses are in each state."""
-
-    pending_programming: int = 0
-    available: int = 0
-    assigned: int = 0
-    pending_release: int = 0
-    quarantined: int = 0
-    orphaned: int = 0
-
-    @property
-    def held(self) -> int:
-        """What the container grants: all but the orphans, which it no longer does."""
-        return (
-            self.pending_programming
-            + self.available
-            + self.assigned
-            + self.pending_release
-            + self.quarantined
-        )
-
-
 class Applied(Struct, frozen=True):
     """What a container's new version changed, by name. Alarms are sentences for people."""
 
     granted: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     alarms: tuple[str, ...] = ()
-
-
-class _Holding:
-    """One container's addresses, each in the shelf of its state.
-
-    A shelf is ordered by when its addresses came to it, so the head of a shelf is the one that has been there longest.
-    Free addresses stand on two: those a pod had before (`rested`, which may have to cool down) and those not yet used.
-    """
-
-    def __init__(self, container_id: str, family: Family) -> None:
-        self.id = container_id
-        self.family = family
-        self.version = -1
-        self.addresses: dict[str, Address] = {}
-        self.shelves: dict[State, OrderedDict[str, Address]] = {state: OrderedDict() for state in State}
-        self.rested: OrderedDict[str, Address] = OrderedDict()
-
-    def shelf(self, address: Address, state: State) -> OrderedDict[str, Address]:
-        if state is State.AVAILABLE and address.used:
-            return self.rested
-        return self.shelves[state]
-
-    def heads(self) -> list[Address]:
-        """The free addresses that could go next: the one unused for longest, and the one rested for longest."""
-        shelves = (self.shelves[State.AVAILABLE], self.rested)
-        return [head for shelf in shelves if (head := _head(shelf)) is not None]
-
-    def longest_idle(self) -> Address | None:
-        """The address to give back next: not yet programmed first, then the one free longest."""
-        if (pending := _head(self.shelves[State.PENDING_PROGRAMMING])) is not None:
-            return pending
-        return min(self.heads(), key=lambda head: head.since, default=None)
-
-    def counts(self) -> Counts:
-        shelves = self.shelves
-        return Counts(
-            pending_programming=len(shelves[State.PENDING_PROGRAMMING]),
-            available=len(shelves[State.AVAILABLE]) + len(self.rested),
-            assigned=len(shelves[State.ASSIGNED]),
-            pending_release=len(shelves[State.PENDING_RELEASE]),
-            quarantined=len(shelves[State.QUARANTINED]),
-            orphaned=len(shelves[State.ORPHANED]),
-        )
-
-
-def _is_orphan_of(holding: _Holding, address: Address) -> bool:
-    return address.state is State.ORPHANED and address.container == holding.id
-
-
-def _head(shelf: OrderedDict[str, Address]) -> Address | None:
-    return next(iter(shelf.values()), None)
 
 
 class Pool:
@@ -144,56 +52,82 @@ class Pool:
 
     def __init__(self, cooldown_seconds: float = 30.0) -> None:
         self._cooldown_seconds = cooldown_seconds
-        self._holdings: dict[str, _Holding] = {}
-        self._families: dict[Family, list[_Holding]] = {}
+        self._turn = 0
+        self._holdings: dict[str, Holding] = {}
+        self._families: dict[Family, list[Holding]] = {4: [], 6: []}
+        """The holdings that are granted: none that is withdrawn."""
         self._by_ip: dict[str, Address] = {}
         self._by_owner: dict[tuple[str, str], tuple[Address, ...]] = {}
 
     # What the cluster says
+
+    def is_news(self, container: Container) -> bool:
+        """Whether there is anything in it to apply. An older version is no news, nor is the same again."""
+        holding = self._holdings.get(container.id)
+        if holding is None or container.version > holding.version:
+            return True
+        if container.version < holding.version:
+            return False
+        orphans = holding.shelves[State.ORPHANED]
+        return holding.withdrawn or holding.addresses.keys() - orphans.keys() != container.addresses.keys()
 
     def apply(self, container: Container, now: float) -> Applied:
         """Take in a container's addresses: additions, and the departure of what was named for release.
 
         An older version is ignored. The same again changes nothing.
         """
-        holding = self._holding(container.id, container.family)
-        if container.version < holding.version:
-            return Applied()
-        holding.version = container.version
-        alarms: list[str] = []
-        gone = self._withdraw_absent(holding, container, alarms, now)
-        granted = self._grant(holding, container.addresses, Event.GRANTED, alarms, now)
-        return Applied(granted=tuple(granted), gone=tuple(gone), alarms=tuple(alarms))
+        return self._take_in(container, frozenset(), Event.GRANTED, now)
 
     def recover(self, container: Container, named: Iterable[str], now: float) -> Applied:
-        """Take in a container when the node's own records are lost: nothing is known to be free.
+        """Take in a container when the node's own records are lost: nothing new in it is known to be free.
 
         What the node had `named` for release stays named; all else is quarantined until `adopt` or `prove_free`.
         """
-        holding = self._holding(container.id, container.family)
-        holding.version = container.version
+        return self._take_in(container, frozenset(named), Event.RECOVERED, now)
+
+    def withdraw(self, container_id: str, now: float) -> Applied:
+        """The container is no longer granted at all: as if a newer version had come without any address.
+
+        What pods have of it stays theirs. Once that is freed too, the container is forgotten, and its version.
+        """
+        if not self.is_granted(container_id):
+            return Applied()
+        holding = self._holdings[container_id]
+        holding.withdrawn = True
+        self._families[holding.family].remove(holding)
         alarms: list[str] = []
-        named = set(named)
+        gone = self._withdraw_absent(holding, (), "is withdrawn and with it", alarms, now)
+        self._forget_if_gone(holding)
+        return Applied(gone=tuple(gone), alarms=tuple(alarms))
+
+    def _take_in(self, container: Container, named: frozenset[str], event: Event, now: float) -> Applied:
+        if not self.is_news(container):
+            return Applied()
+        holding = self._granted(container)
+        alarms: list[str] = []
+        said = f"version {container.version} lacks"
+        gone = self._withdraw_absent(holding, container.addresses, said, alarms, now)
         given_up = {name: ip for name, ip in container.addresses.items() if name in named}
-        unproven = {name: ip for name, ip in container.addresses.items() if name not in named}
+        others = {name: ip for name, ip in container.addresses.items() if name not in named}
         releasing = self._grant(holding, given_up, Event.GRANTED, alarms, now)
         for name in releasing:
-            self._move(holding.addresses[name], Event.NAMED, now)
-        quarantined = self._grant(holding, unproven, Event.RECOVERED, alarms, now)
-        return Applied(granted=(*releasing, *quarantined), alarms=tuple(alarms))
+            address = holding.addresses[name]
+            if address.state is State.PENDING_PROGRAMMING:  # else it was an orphan, and is its pod's again
+                self._move(address, Event.NAMED, now)
+        granted = self._grant(holding, others, event, alarms, now)
+        return Applied(granted=(*releasing, *granted), gone=tuple(gone), alarms=tuple(alarms))
 
     def _withdraw_absent(
-        self, holding: _Holding, container: Container, alarms: list[str], now: float
+        self, holding: Holding, granted: Collection[str], said: str, alarms: list[str], now: float
     ) -> list[str]:
-        absent = [address for name, address in holding.addresses.items() if name not in container.addresses]
+        absent = [address for name, address in holding.addresses.items() if name not in granted]
         gone = []
         for address in absent:
             if address.state is State.ORPHANED:
                 continue
             if address.state is not State.PENDING_RELEASE:
                 alarms.append(
-                    f"container {container.id} version {container.version} lacks {address}, "
-                    "which this node did not name for release"
+                    f"container {holding.id} {said} {address}, which this node did not name for release"
                 )
             self._move(address, Event.WITHDRAWN, now)
             if address.state is None:
@@ -201,7 +135,7 @@ class Pool:
         return gone
 
     def _grant(
-        self, holding: _Holding, addresses: Mapping[str, str], event: Event, alarms: list[str], now: float
+        self, holding: Holding, addresses: Mapping[str, str], event: Event, alarms: list[str], now: float
     ) -> list[str]:
         granted = []
         for name, ip in addresses.items():
@@ -232,7 +166,7 @@ class Pool:
         if address is None or address.state is not State.QUARANTINED:
             return False
         self._move(address, Event.TAKEN, now)
-        self._own(owner, (*self._by_owner.get((owner.sandbox, owner.interface), ()), address))
+        self._own(owner, (*self.held_by(owner.sandbox, owner.interface), address))
         return True
 
     def prove_free(self, now: float) -> int:
@@ -249,26 +183,47 @@ class Pool:
 
     # What pods need
 
-    def assign(self, owner: Owner, now: float) -> tuple[Address, ...] | None:
-        """One address of each family the pool has, or None when one has no free address (then none is taken).
+    def assign(self, owner: Owner, now: float, wanted: Iterable[str] = ()) -> tuple[Address, ...] | None:
+        """Choose, and take what was chosen.
 
         The same owner gets the same addresses: also one whose sandbox was found with an address of one family only.
         """
-        key = (owner.sandbox, owner.interface)
-        if (held := self._by_owner.get(key)) is not None:
+        if held := self.held_by(owner.sandbox, owner.interface):
             return held
-        chosen = []
-        for holdings in self._families.values():
-            address = self._longest_free(holdings, now)
-            if address is None:
+        chosen = self.choose(now, wanted)
+        if chosen is not None:
+            self._hand_over(owner, chosen, now)
+        return chosen
+
+    def choose(self, now: float, wanted: Iterable[str] = ()) -> tuple[Address, ...] | None:
+        """One address of each family the node is granted, or None when one has no free address.
+
+        The very addresses that are `wanted`, at most one of each family, or None when one of them is not free.
+        """
+        picked: dict[Family, Address] = {}
+        for ip in wanted:
+            address = self._by_ip.get(ip)
+            if address is None or address.state is not State.AVAILABLE:
                 return None
-            chosen.append(address)
-        if not chosen:
-            return None
-        for address in chosen:
-            self._move(address, Event.TAKEN, now)
-        addresses = tuple(chosen)
-        self._own(owner, addresses)
+            if picked.setdefault(self._holdings[address.container].family, address) is not address:
+                return None
+        chosen = []
+        for family, holdings in self._families.items():
+            if holdings:
+                free = picked.get(family) or self._longest_free(holdings, now)
+                if free is None:
+                    return None
+                chosen.append(free)
+        return tuple(chosen) or None
+
+    def take(self, owner: Owner, ips: Iterable[str], now: float) -> tuple[Address, ...]:
+        """Give an owner that has none the addresses that were chosen."""
+        addresses = tuple(_known(self._by_ip, ip) for ip in ips)
+        if held := self.held_by(owner.sandbox, owner.interface):
+            raise BrokenPool(
+                f"sandbox {owner.sandbox} ({owner.interface}) holds {held[0]} and cannot take more: {_CONTRADICTION}"
+            )
+        self._hand_over(owner, addresses, now)
         return addresses
 
     def free(self, sandbox: str, interface: str, now: float) -> tuple[Address, ...]:
@@ -278,18 +233,36 @@ class Pool:
             address.owner = None
             address.used = True
             self._move(address, Event.FREED, now)
+            if address.state is None:
+                self._forget_if_gone(self._holdings[address.container])
         return addresses
 
     def name_for_release(self, container_id: str, count: int, now: float) -> tuple[str, ...]:
-        """Choose up to `count` addresses to give back, for good."""
-        holding = self._holdings[container_id]
-        named: list[str] = []
-        while len(named) < count and (address := holding.longest_idle()) is not None:
-            self._move(address, Event.NAMED, now)
-            named.append(address.name)
-        return tuple(named)
+        """Choose up to `count` addresses to give back, and name them, for good."""
+        names = self.choose_releases(container_id, count)
+        self.name(container_id, names, now)
+        return names
+
+    def choose_releases(self, container_id: str, count: int) -> tuple[str, ...]:
+        """The names of up to `count` addresses to give back: not yet programmed first, then those idle longest."""
+        idle = self._holdings[container_id].idle()
+        return tuple(address.name for address in islice(idle, count))
+
+    def name(self, container_id: str, names: Iterable[str], now: float) -> None:
+        """Give these up, for good."""
+        holding = _known(self._holdings, container_id)
+        for name in names:
+            self._move(_known(holding.addresses, name), Event.NAMED, now)
 
     # What is so
+
+    def held_by(self, sandbox: str, interface: str) -> tuple[Address, ...]:
+        """What the sandbox's interface has."""
+        return self._by_owner.get((sandbox, interface), ())
+
+    def find(self, ip: str) -> Address | None:
+        """The address in the pool, if it is there. To read, not to change."""
+        return self._by_ip.get(ip)
 
     def counts(self, container_id: str) -> Counts:
         """How many of a container's addresses are in each state."""
@@ -304,8 +277,13 @@ class Pool:
         return self._holdings[container_id].version
 
     def containers(self) -> tuple[str, ...]:
-        """The containers the pool knows, in the order they came."""
+        """The containers of which the pool has anything, in the order they came; also withdrawn ones with orphans."""
         return tuple(self._holdings)
+
+    def is_granted(self, container_id: str) -> bool:
+        """Whether the container is known and not withdrawn."""
+        holding = self._holdings.get(container_id)
+        return holding is not None and not holding.withdrawn
 
     def owners(self) -> dict[tuple[str, str], tuple[Address, ...]]:
         """Who holds what, by sandbox and interface."""
@@ -316,28 +294,63 @@ class Pool:
         for holding in self._holdings.values():
             yield from holding.addresses.values()
 
+    # What outlives a program
+
+    def snapshot(self) -> Snapshot:
+        """The pool as plain values."""
+        return Snapshot(
+            turn=self._turn,
+            containers=tuple(holding.kept() for holding in self._holdings.values()),
+            owners=tuple(_kept_owner(addresses) for addresses in self._by_owner.values()),
+        )
+
+    def restore(self, snapshot: Snapshot, now: float) -> None:
+        """Make this new pool the one the snapshot was taken of; its addresses count as having come `now`."""
+        self._turn = snapshot.turn
+        for kept in snapshot.containers:
+            holding = self._holdings[kept.id] = Holding.restored(kept, now)
+            self._by_ip.update((address.ip, address) for address in holding.addresses.values())
+            if not holding.withdrawn:
+                self._families[holding.family].append(holding)
+        for held in snapshot.owners:
+            self._own(held.owner, tuple(_known(self._by_ip, ip) for ip in held.ips))
+
     # How it is kept
 
-    def _holding(self, container_id: str, family: Family) -> _Holding:
-        holding = self._holdings.get(container_id)
+    def _granted(self, container: Container) -> Holding:
+        """The container's holding, made if there is none, at the container's version."""
+        holding = self._holdings.get(container.id)
         if holding is None:
-            holding = self._holdings[container_id] = _Holding(container_id, family)
-            self._families.setdefault(family, []).append(holding)
+            holding = self._holdings[container.id] = Holding(container.id, container.family)
+            self._families[container.family].append(holding)
+        elif holding.withdrawn:
+            holding.withdrawn = False
+            self._families[holding.family].append(holding)
+        holding.version = container.version
         return holding
 
-    def _longest_free(self, holdings: list[_Holding], now: float) -> Address | None:
+    def _forget_if_gone(self, holding: Holding) -> None:
+        if holding.withdrawn and not holding.addresses:
+            del self._holdings[holding.id]
+
+    def _longest_free(self, holdings: list[Holding], now: float) -> Address | None:
         """The address to hand out next: the one free longest, those that cool down after all others."""
         heads = [head for holding in holdings for head in holding.heads()]
         if len(heads) <= 1:
             return heads[0] if heads else None
         cool_since = now - self._cooldown_seconds
-        return min(heads, key=lambda head: (head.used and head.since > cool_since, head.since))
+        return min(heads, key=lambda head: (head.used and head.since > cool_since, head.turn))
 
     def _named(self, names: Iterable[str]) -> Iterable[Address]:
         for name in names:
             for holding in self._holdings.values():
                 if (address := holding.addresses.get(name)) is not None:
                     yield address
+
+    def _hand_over(self, owner: Owner, addresses: tuple[Address, ...], now: float) -> None:
+        for address in addresses:
+            self._move(address, Event.TAKEN, now)
+        self._own(owner, addresses)
 
     def _own(self, owner: Owner, addresses: tuple[Address, ...]) -> None:
         self._by_owner[owner.sandbox, owner.interface] = addresses
@@ -358,16 +371,33 @@ class Pool:
             new = TRANSITIONS[old][event]
         except KeyError:
             raise BrokenPool(
-                f"address {address.ip} ({address.name}) is {old or 'absent'} and cannot be {event}: "
-                "the pool's records contradict themselves; restart the agent and report this"
+                f"address {address.ip} ({address.name}) is {old or 'absent'} and cannot be {event}: {_CONTRADICTION}"
             ) from None
         holding = self._holdings[address.container]
         if old is None:
             holding.addresses[address.name] = self._by_ip[address.ip] = address
         else:
             del holding.shelf(address, old)[address.name]
-        address.state, address.since = new, now
+        self._turn += 1
+        address.state, address.since, address.turn = new, now, self._turn
         if new is None:
             del holding.addresses[address.name], self._by_ip[address.ip]
         else:
             holding.shelf(address, new)[address.name] = address
+
+
+def _is_orphan_of(holding: Holding, address: Address) -> bool:
+    return address.state is State.ORPHANED and address.container == holding.id
+
+
+def _kept_owner(addresses: tuple[Address, ...]) -> KeptOwner:
+    owner = addresses[0].owner
+    assert owner is not None, "who holds addresses is written on each of them"
+    return KeptOwner(owner, tuple(address.ip for address in addresses))
+
+
+def _known(things: Mapping[str, T], key: str) -> T:
+    try:
+        return things[key]
+    except KeyError:
+        raise BrokenPool(f"{key} is not in the pool: {_CONTRADICTION}") from None

@@ -1,8 +1,9 @@
 """A Disk in memory that can lose power: for simulations, and to prove what a journal survives.
 
-`crash` keeps what was synced and, of what was only appended, a beginning of random length, cut anywhere. Whoever had
-a log open or held a lock before the crash has them no longer: a program that goes on after its own crash gets an
-error instead of writing into its successor's files.
+`crash` keeps what was synced and, of what was only appended, a beginning of random length, cut anywhere. `kill` keeps
+everything: what a program appended is the kernel's, and only the program is no more. Whoever had a log open or held a
+lock before either has them no longer: a program that goes on after its own end gets an error instead of writing into
+its successor's files.
 """
 
 from random import Random
@@ -25,7 +26,8 @@ class MemoryDisk:
 
     def __init__(self) -> None:
         self.full = False
-        self.crashes = 0
+        self.life = 0
+        """How often the programs that use it have come to a sudden end."""
         self.locked: set[str] = set()
         self._files: dict[str, _File] = {}
 
@@ -57,10 +59,14 @@ class MemoryDisk:
         file.synced_bytes = good_bytes
         return _MemoryLog(self, name, file)
 
+    def kill(self) -> None:
+        """The programs that use it end at this instant; the machine goes on."""
+        self.life += 1
+        self.locked.clear()
+
     def crash(self, randomness: Random) -> None:
         """Lose power, and come back."""
-        self.crashes += 1
-        self.locked.clear()
+        self.kill()
         for file in self._files.values():
             survives = randomness.randint(file.synced_bytes, len(file.content))
             del file.content[survives:]
@@ -79,7 +85,7 @@ class _MemoryLog:
         self._disk = disk
         self._name = name
         self._file = file
-        self._life = disk.crashes
+        self._life = disk.life
         self._closed = False
 
     def append(self, content: bytes) -> None:
@@ -95,7 +101,7 @@ class _MemoryLog:
         self._closed = True
 
     def _check_usable(self) -> None:
-        if self._closed or self._life != self._disk.crashes:
+        if self._closed or self._life != self._disk.life:
             raise DiskFailed(
                 f"cannot write to {self._name}: this log was closed or has failed; open it again"
             )
@@ -107,11 +113,11 @@ class _MemoryLock:
     def __init__(self, disk: MemoryDisk, name: str) -> None:
         self._disk = disk
         self._name = name
-        self._life = disk.crashes
+        self._life = disk.life
         disk.locked.add(name)
 
     def release(self) -> None:
-        if self._life == self._disk.crashes:
+        if self._life == self._disk.life:
             self._disk.locked.discard(self._name)
 
     def __enter__(self) -> Self:

@@ -1,0 +1,50 @@
+"""Since when nothing proves that the server is there.
+
+Only what it said proves that, not that a watch is open: one whose peer is gone can look well for more than a minute. So
+when a watch breaks, the silence counts from the last thing it brought, and one that is resumed proves nothing before it
+brings something. But a server with nothing to tell need not say so, and adapters do notice a dead watch in the end: one
+that has lasted longer than that was alive until then.
+"""
+
+import math
+
+from podtide.runtime.clock import Clock
+
+_NOTICED_SECONDS = 120.0
+"""Adapters end a dead watch within this (over HTTP: 30 s for it to begin, 75 s of silence)."""
+
+
+class Contact:
+    """What is known of one connection, from what befalls it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heard_at = -math.inf
+        self._watching_since = math.inf
+        self._holds = False
+
+    def heard(self) -> None:
+        """The server said something."""
+        self._heard_at = self._clock.monotonic()
+        self._holds = True
+
+    def watching(self) -> None:
+        """A watch begins."""
+        self._watching_since = self._clock.monotonic()
+
+    def broken(self) -> None:
+        """The watch is over."""
+        if self._has_lasted:
+            self._heard_at = max(self._heard_at, self._clock.monotonic() - _NOTICED_SECONDS)
+        self._watching_since = math.inf
+        self._holds = False
+
+    def silent_seconds(self) -> float:
+        """0 while there is contact, else how long ago it is proven; infinity when it never was."""
+        if self._holds or self._has_lasted:
+            return 0.0
+        return self._clock.monotonic() - self._heard_at
+
+    @property
+    def _has_lasted(self) -> bool:
+        return self._clock.monotonic() - self._watching_since >= _NOTICED_SECONDS

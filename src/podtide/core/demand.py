@@ -1,0 +1,187 @@
+"""How many pods of a node need an address (U), kept up to date one pod and one sandbox at a time.
+
+    U = sandboxes that hold an address + pods scheduled here that hold none
+
+A sandbox counts until it gives its address back, whatever has become of its pod: the address is not free before.
+A pod without a sandbox counts while it is to have one: not on the host's network, not ended, and not being deleted,
+because a kubelet starts nothing for a pod that is to go. A sandbox that asks for an address and has to wait counts as
+well where its pod does not: the pod may not have been heard of yet, or an earlier sandbox of it was never given back.
+
+Who belongs to whom: a sandbox names its pod by uid; for a static pod that uid is the hash of its configuration, which
+the pod's mirror in the API carries beside a uid of its own. A sandbox that came without a uid belongs to the pod of
+its name. No event makes anything be counted again: each looks at one pod and the sandboxes of that pod.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from podtide.core.address import Owner
+
+
+class PodOnNode(Struct, frozen=True):
+    """What of a pod decides whether it needs an address here. Two that are equal need no second look."""
+
+    uid: str
+    namespace: str
+    name: str
+    config_hash: str = ""
+    """For the mirror of a static pod: the uid by which its sandboxes know it."""
+    needs_address: bool = True
+    ended: bool = False
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """By what its sandboxes may refer to it. No two pods share one."""
+        name = reference_by_name(self.namespace, self.name)
+        return (self.uid, self.config_hash, name) if self.config_hash else (self.uid, name)
+
+
+def reference_by_name(namespace: str, name: str) -> str:
+    """How a pod is referred to by those who do not know its uid. No uid has a slash in it."""
+    return f"{namespace}/{name}"
+
+
+def reference_of(owner: Owner) -> str:
+    """What a sandbox says about whose it is; "" when it says nothing."""
+    if owner.pod or not owner.name:
+        return owner.pod
+    return reference_by_name(owner.namespace, owner.name)
+
+
+class Demand:
+    """The node's pods, the sandboxes that hold addresses, and those that wait for one."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        """Pods that are to have an address and hold none, and sandboxes that ask for one beyond those."""
+        self._pods: dict[str, PodOnNode] = {}
+        self._pod_by_reference: dict[str, PodOnNode] = {}
+        self._owners: dict[tuple[str, str], Owner] = {}
+        self._owners_by_reference: dict[str, dict[tuple[str, str], Owner]] = {}
+        self._asking: Counter[str] = Counter()
+        self._newest_sandbox: dict[str, str] = {}
+
+    # What happens
+
+    def pod_seen(self, pod: PodOnNode) -> bool:
+        """The pod is now like this. False when nothing about it matters that did not before."""
+        known = self._pods.get(pod.uid)
+        if known == pod:
+            return False
+        for reference in pod.references:
+            if (namesake := self._pod_by_reference.get(reference)) is not None:
+                self.pod_gone(namesake.uid)
+        before = self._needed(pod.references)
+        self._pods[pod.uid] = pod
+        for reference in pod.references:
+            self._pod_by_reference[reference] = pod
+        self.waiting += self._needed(pod.references) - before
+        return True
+
+    def pod_gone(self, uid: str) -> bool:
+        """The pod is no more. Its sandboxes hold their addresses until they give them back."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return False
+        before = self._needed(pod.references)
+        del self._pods[uid]
+        for reference in pod.references:
+            del self._pod_by_reference[reference]
+        self.waiting += self._needed(pod.references) - before
+        return True
+
+    def asked(self, owner: Owner) -> None:
+        """The sandbox has to wait for an address. `gave_up` must follow, also when it got one."""
+        self._count_asking(owner, 1)
+        self._newest_sandbox[reference_of(owner)] = owner.sandbox
+
+    def gave_up(self, owner: Owner) -> None:
+        """The sandbox waits no longer."""
+        self._count_asking(owner, -1)
+        self._forget_newest(reference_of(owner))
+
+    def taken(self, owner: Owner) -> None:
+        """The sandbox has an address now. The same again changes nothing."""
+        key = (owner.sandbox, owner.interface)
+        if key in self._owners:
+            return
+        reference = reference_of(owner)
+        before = self._needed((reference,))
+        self._owners[key] = owner
+        self._owners_by_reference.setdefault(reference, {})[key] = owner
+        self._newest_sandbox[reference] = owner.sandbox
+        self.waiting += self._needed((reference,)) - before
+
+    def freed(self, sandbox: str, interface: str) -> Owner | None:
+        """The sandbox gave its address back. Answers who it was."""
+        key = (sandbox, interface)
+        owner = self._owners.get(key)
+        if owner is None:
+            return None
+        reference = reference_of(owner)
+        before = self._needed((reference,))
+        del self._owners[key]
+        of_this_pod = self._owners_by_reference[reference]
+        del of_this_pod[key]
+        if not of_this_pod:
+            del self._owners_by_reference[reference]
+        self._forget_newest(reference)
+        self.waiting += self._needed((reference,)) - before
+        return owner
+
+    # What is so
+
+    @property
+    def total(self) -> int:
+        """U."""
+        return len(self._owners) + self.waiting
+
+    def owner(self, sandbox: str, interface: str) -> Owner | None:
+        """The sandbox's interface as it made itself known, if it holds an address."""
+        return self._owners.get((sandbox, interface))
+
+    def owners(self) -> tuple[Owner, ...]:
+        """All who hold an address, longest first."""
+        return tuple(self._owners.values())
+
+    def owners_of(self, reference: str) -> tuple[Owner, ...]:
+        """Who holds an address under this reference, longest first."""
+        return tuple(self._owners_by_reference.get(reference, {}).values())
+
+    def newest_sandbox(self, reference: str) -> str | None:
+        """The sandbox that was the last to take or ask for an address under this reference, if any is known of."""
+        return self._newest_sandbox.get(reference)
+
+    def pod(self, reference: str) -> PodOnNode | None:
+        """The pod that is referred to so, if it is on the node."""
+        return self._pod_by_reference.get(reference)
+
+    def holds_address(self, pod: PodOnNode) -> bool:
+        """Whether a sandbox of the pod holds an address."""
+        return any(reference in self._owners_by_reference for reference in pod.references)
+
+    # How it is counted
+
+    def _count_asking(self, owner: Owner, change: int) -> None:
+        reference = reference_of(owner)
+        before = self._needed((reference,))
+        self._asking[reference] += change
+        if not self._asking[reference]:
+            del self._asking[reference]
+        self.waiting += self._needed((reference,)) - before
+
+    def _needed(self, references: Iterable[str]) -> int:
+        """How many addresses are missing by those who go by these references: of one pod, or of nobody known."""
+        asking = 0
+        for reference in references:
+            if (pod := self._pod_by_reference.get(reference)) is not None:
+                asking = sum(self._asking[each] for each in pod.references)
+                return max(asking, pod.needs_address and not self.holds_address(pod))
+            asking += self._asking[reference]
+        return asking
+
+    def _forget_newest(self, reference: str) -> None:
+        if reference not in self._owners_by_reference and not self._asking[reference]:
+            self._newest_sandbox.pop(reference, None)
