@@ -8,15 +8,35 @@ globally, so that two simulated programs in one process write to two places, eac
 
 import json
 import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
 
 import msgspec
-import structlog
-from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock
+
+
+@contextmanager
+def _hidden(module: str) -> Iterator[None]:
+    """Let imports in here not find this module, unless somebody has imported it before."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # type: ignore[assignment]  # Python's own way to say that there is none
+    try:
+        yield
+    finally:
+        del sys.modules[module]
+
+
+# structlog imports rich where it finds it, for tracebacks that nobody here asks for: 4 MB in every agent.
+with _hidden("rich"):
+    import structlog
+    from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 Logger = FilteringBoundLogger
 """What parts of a program are handed. `log.info("granted", node="a", addresses=16)`."""

@@ -1,0 +1,146 @@
+"""From the node's NodeNetworkConfig into its pool.
+
+The object must be the present Node's: one that was left by an earlier node of the same name lists addresses which soon
+are somebody else's. So before an object is gone by, the Node is read once, and its uid must be the owner's. Then:
+
+    another Node than in the records   its containers are withdrawn: pods keep what they have, the rest is withheld
+    the same Node, another object      it was deleted by hand and made again: the pool goes on
+    no records                         what the container holds is quarantined (see `recovery`)
+    a container that is missing        withdrawn, once the controller says that all is done
+
+While there is no object to go by, nothing new is handed out, and pods keep what they have.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import NoReturn
+
+from podtide.agent.bell import Bell
+from podtide.agent.holdings import Holdings
+from podtide.agent.kept_pool import Identity
+from podtide.agent.node_config import (
+    Network,
+    config_key,
+    is_settled,
+    networks_of,
+    node_uid_of,
+    refusal_of,
+)
+from podtide.cluster.backoff import Backoff, FailureStreak
+from podtide.cluster.informer import Informer
+from podtide.cluster.port import Cluster, ClusterError, NotFound
+from podtide.core.errors import RetryError
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+
+class ConfigFollower:
+    """What the node's NodeNetworkConfig says, as far as it may be gone by. `changed` is called when that changed."""
+
+    def __init__(  # noqa: PLR0913 - what to follow into what, who is told, and what it runs in
+        self,
+        cluster: Cluster,
+        node: str,
+        informer: Informer[NodeNetworkConfig],
+        holdings: Holdings,
+        *,
+        changed: Callable[[], None],
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self.refusal = f"NodeNetworkConfig {config_key(node)} has not been read yet"
+        """Why nothing can be gone by now, in words; "" when something can."""
+        self.config: NodeNetworkConfig | None = None
+        """The object last gone by."""
+        self.networks: dict[str, Network] = {}
+        """Its network containers, by id."""
+        self._cluster = cluster
+        self._node = node
+        self._informer = informer
+        self._holdings = holdings
+        self._changed = changed
+        self._clock = clock
+        self._failures = FailureStreak(Backoff(), clock, randomness)
+        self._log = log
+        self._bell = Bell(clock)
+        self._confirmed: Identity | None = None
+        informer.add_handler(lambda _old, _new: self._bell.ring())
+
+    async def run(self) -> NoReturn:
+        """Take in the object whenever it changes, until cancelled."""
+        await self._informer.synced.wait()
+        retry_at = None
+        while True:
+            try:
+                await self._follow()
+                retry_at = None
+            except (RetryError, ClusterError) as error:
+                self._refuse(str(error))
+                retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
+            self._changed()
+            await self._bell.wait(retry_at)
+
+    async def _follow(self) -> None:
+        config = self._informer.get(config_key(self._node))
+        refusal = refusal_of(config, self._node)
+        if config is not None and not refusal:
+            identity = Identity(node_uid=node_uid_of(config), config_uid=config.metadata.uid)
+            if identity != self._confirmed:
+                await self._confirm(identity)
+            if self._informer.get(config_key(self._node)) is not config:
+                return  # it changed while the Node was read, and the bell was rung for that
+            self._take_in(config, identity)
+        self._refuse(refusal)
+
+    def _refuse(self, why: str) -> None:
+        """Say it once, however long it lasts."""
+        if why and why != self.refusal:
+            self._log.warning("nothing new is handed out", reason=why)
+        self.refusal = why
+
+    async def _confirm(self, identity: Identity) -> None:
+        """Raises unless the object is the present Node's."""
+        try:
+            present = (await self._cluster.get(Node, self._node)).metadata.uid
+        except NotFound:
+            present = "none"
+        if present != identity.node_uid:
+            raise _OfAnotherNode(
+                f"NodeNetworkConfig {config_key(self._node)} is that of a Node with uid {identity.node_uid}, and the "
+                f"present one's is {present}: the request controller will replace it; see that it runs"
+            )
+        self._confirmed = identity
+
+    def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
+        known = self._holdings.identity
+        if known is not None and known.node_uid != identity.node_uid:
+            for container_id in self._holdings.pool.containers():
+                self._holdings.withdraw(container_id)
+        self._holdings.bind(identity)
+        networks = {network.container.id: network for network in networks_of(config)}
+        for network in networks.values():
+            self._apply(network, config)
+        if is_settled(config):
+            for container_id in self._holdings.pool.containers():
+                if container_id not in networks:
+                    self._holdings.withdraw(container_id)
+        self.config = config
+        self.networks = networks
+
+    def _apply(self, network: Network, config: NodeNetworkConfig) -> None:
+        container = network.container
+        if self._holdings.lost and container.id not in self._holdings.pool.containers():
+            self._holdings.recover(container, config.spec.ips_not_in_use)
+        else:
+            # What comes after the first sight was granted to this program, which has given it to nobody.
+            self._holdings.apply(container)
+        known = self.networks.get(container.id)
+        if network.unusable and (known is None or known.unusable != network.unusable):
+            self._log.error("unusable addresses", addresses=network.unusable)
+
+
+class _OfAnotherNode(RetryError):
+    """The object was left by an earlier Node of this name."""

@@ -1,0 +1,208 @@
+"""The node's addresses and who needs them, kept in step: the pool, the demand for it, and who seems to hold for nobody.
+
+Whatever changes one of them goes through here, and listeners are told: they ring a bell or serve who waits. The pool
+writes its journal first, so what cannot be written down does not happen. Once an invariant is broken (StopError)
+nothing more is done to the pool: `failed` ends the program, and every later call is refused with the same words.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from podtide.agent.kept_pool import Identity, KeptPool
+from podtide.core.address_states import State
+from podtide.core.demand import Demand, PodOnNode, reference_of
+from podtide.core.errors import StopError
+from podtide.core.leaks import Suspects
+from podtide.core.pool import Address, Applied, Container, Owner, Pool
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+Listener = Callable[[], None]
+
+
+class Holdings:
+    """What the node holds. `pool`, `demand` and `suspects` are to read; to change them there are the methods."""
+
+    def __init__(self, kept: KeptPool, *, clock: Clock, log: Logger) -> None:
+        self.demand = Demand()
+        self.suspects = Suspects(self.demand)
+        self.alarms = 0
+        """How often the cluster took or gave what it must not."""
+        self.failure: StopError | None = None
+        self.failed = asyncio.Event()
+        self.on_change: list[Listener] = []
+        """Told when somebody took or gave back an address, or needs one, or no longer does."""
+        self.on_supply: list[Listener] = []
+        """Told when there may be more free addresses than before."""
+        self._kept = kept
+        self._clock = clock
+        self._log = log
+        self._restore()
+
+    def _restore(self) -> None:
+        """Take in who held what when the program last ran; the order tells which of a pod's sandboxes is newer."""
+        held = sorted(self.pool.owners().values(), key=lambda addresses: addresses[0].turn)
+        for owner in (addresses[0].owner for addresses in held):
+            assert owner is not None, "who holds addresses is written on each of them"
+            self.demand.taken(owner)
+        now = self._clock.monotonic()
+        for owner in self.demand.owners():
+            self.suspects.reconsider((reference_of(owner),), now)
+
+    # What is so
+
+    @property
+    def pool(self) -> Pool:
+        """The pool, to read."""
+        return self._kept.pool
+
+    @property
+    def identity(self) -> Identity | None:
+        """Whose addresses these are; None when nothing is known of that."""
+        return self._kept.identity
+
+    @property
+    def lost(self) -> str:
+        """Why the records of this node cannot be believed; "" when they can."""
+        return self._kept.lost
+
+    def held_by(self, owner: Owner) -> tuple[Address, ...]:
+        """What the sandbox's interface has."""
+        return self.pool.held_by(owner.sandbox, owner.interface)
+
+    def counts(self) -> dict[State, int]:
+        """How many addresses of all containers are in each state."""
+        totals = dict.fromkeys(State, 0)
+        for container in self.pool.containers():
+            counts = self.pool.counts(container)
+            totals[State.PENDING_PROGRAMMING] += counts.pending_programming
+            totals[State.AVAILABLE] += counts.available
+            totals[State.ASSIGNED] += counts.assigned
+            totals[State.PENDING_RELEASE] += counts.pending_release
+            totals[State.QUARANTINED] += counts.quarantined
+            totals[State.ORPHANED] += counts.orphaned
+        return totals
+
+    # What pods do
+
+    def pod_seen(self, pod: PodOnNode) -> None:
+        """A pod of this node is now like this."""
+        if self.demand.pod_seen(pod):
+            self.suspects.reconsider(pod.references, self._clock.monotonic())
+            self._tell(self.on_change)
+
+    def pod_gone(self, pod: PodOnNode) -> None:
+        """A pod of this node is no more."""
+        if self.demand.pod_gone(pod.uid):
+            self.suspects.reconsider(pod.references, self._clock.monotonic())
+            self._tell(self.on_change)
+
+    def asked(self, owner: Owner) -> None:
+        """A sandbox has to wait for an address. `gave_up` must follow."""
+        self.demand.asked(owner)
+        self._reconsider(owner)
+
+    def gave_up(self, owner: Owner) -> None:
+        """A sandbox waits no longer, whether it got an address or not."""
+        self.demand.gave_up(owner)
+        self._reconsider(owner)
+
+    def assign(self, owner: Owner, wanted: tuple[str, ...] = ()) -> tuple[Address, ...] | None:
+        """One free address per family for the owner, or None when there is none."""
+        with self._stopping_at_contradictions():
+            addresses = self._kept.assign(owner, wanted)
+        if addresses is not None:
+            self._took(owner)
+        return addresses
+
+    def free(self, sandbox: str, interface: str) -> tuple[Address, ...]:
+        """The sandbox's interface is gone. Answers what it had."""
+        with self._stopping_at_contradictions():
+            addresses = self._kept.free(sandbox, interface)
+        owner = self.demand.freed(sandbox, interface)
+        if owner is not None:
+            self.suspects.forget(sandbox, interface)
+            self._reconsider(owner)
+            self._tell(self.on_supply)
+        return addresses
+
+    def adopt(self, ip: str, owner: Owner) -> None:
+        """A pod shows that it has an address of which nobody knew who has it."""
+        with self._stopping_at_contradictions():
+            adopted = self._kept.adopt(ip, owner)
+        if adopted:
+            self._took(owner)
+
+    def prove_free(self) -> int:
+        """Nobody has what is still in quarantine. Answers how many that were."""
+        with self._stopping_at_contradictions():
+            proven = self._kept.prove_free()
+        self._tell(self.on_change)
+        self._tell(self.on_supply)
+        return proven
+
+    # What the cluster does
+
+    def bind(self, identity: Identity) -> None:
+        """These are the addresses of this Node."""
+        with self._stopping_at_contradictions():
+            self._kept.bind(identity)
+
+    def apply(self, container: Container) -> None:
+        """A container is now like this; its addresses can be used at once."""
+        with self._stopping_at_contradictions():
+            applied = self._kept.apply(container)
+            if self.pool.counts(container.id).pending_programming:
+                # Asked of the pool, not of what was just granted: the program may have died before this step.
+                self._kept.programmed(container.addresses)
+        self._sound(applied)
+        self._tell(self.on_supply)
+
+    def recover(self, container: Container, named: Iterable[str]) -> None:
+        """A container of which the records are lost: nothing in it is known to be free."""
+        with self._stopping_at_contradictions():
+            applied = self._kept.recover(container, named)
+        self._sound(applied)
+
+    def withdraw(self, container_id: str) -> None:
+        """A container is no longer the node's. What pods have of it stays theirs."""
+        with self._stopping_at_contradictions():
+            applied = self._kept.withdraw(container_id)
+        self._sound(applied)
+
+    def name_for_release(self, container_id: str, count: int) -> tuple[str, ...]:
+        """Give up that many of a container's free addresses, for good."""
+        with self._stopping_at_contradictions():
+            return self._kept.name_for_release(container_id, count)
+
+    # How it is kept
+
+    def _took(self, owner: Owner) -> None:
+        self.demand.taken(owner)
+        self._reconsider(owner)
+
+    def _reconsider(self, owner: Owner) -> None:
+        """Something changed about one of a pod's sandboxes."""
+        self.suspects.reconsider((reference_of(owner),), self._clock.monotonic())
+        self._tell(self.on_change)
+
+    def _sound(self, applied: Applied) -> None:
+        for alarm in applied.alarms:
+            self.alarms += 1
+            self._log.error("the cluster contradicts the pool", alarm=alarm)
+
+    def _tell(self, listeners: list[Listener]) -> None:
+        for listener in listeners:
+            listener()
+
+    @contextmanager
+    def _stopping_at_contradictions(self) -> Iterator[None]:
+        if self.failure is not None:
+            raise self.failure
+        try:
+            yield
+        except StopError as error:
+            self.failure = error
+            self.failed.set()
+            raise

@@ -1,0 +1,140 @@
+"""What a NodeNetworkConfig tells the agent: whose it is, what the node holds, and how its pool is to be sized.
+
+Pure reading. Other programs write these objects too, so what cannot be used is passed over in words, and nothing here
+raises.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from podtide.core.errors import InvalidInput
+from podtide.core.pool import Container, Family
+from podtide.core.ranges import parse_address
+from podtide.core.scaler import NodeScaler
+from podtide.resources.base import Key
+from podtide.resources.conditions import ConditionStatus
+from podtide.resources.marks import SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.node_network_config import (
+    ConfigStatus,
+    ContainerStatus,
+    NetworkContainer,
+    NodeNetworkConfig,
+)
+
+
+class Network(Struct, frozen=True, kw_only=True):
+    """A network container of the node, with what a pod must be told along with an address of it."""
+
+    container: Container
+    subnet: str
+    cidr: str
+    gateway: str
+    primary: str
+    unusable: tuple[str, ...] = ()
+    """Sentences about addresses of it that cannot be used."""
+
+
+def config_key(node: str) -> Key:
+    """Where the node's NodeNetworkConfig is."""
+    return Key(SYSTEM_NAMESPACE, node)
+
+
+def node_uid_of(config: NodeNetworkConfig) -> str:
+    """The uid of the Node that the object belongs to; "" when it belongs to none."""
+    owners = config.metadata.owner_references
+    return next((owner.uid for owner in owners if owner.controller and owner.kind == "Node"), "")
+
+
+def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
+    """Why the object is nothing to go by, in words; "" when it is."""
+    name = f"NodeNetworkConfig {config_key(node)}"
+    if config is None:
+        return f"{name} is not there: the request controller makes it; see that it runs"
+    if config.metadata.deletion_timestamp:
+        return f"{name} is being deleted: nothing new is handed out until there is another"
+    if not node_uid_of(config):
+        return f"{name} has no Node as its controller: it is not known whose addresses it lists; delete it"
+    return ""
+
+
+def is_settled(config: NodeNetworkConfig) -> bool:
+    """Whether the request controller has done all it was asked for. Until then, what its status lacks says nothing."""
+    return config.status.status is ConfigStatus.UPDATED
+
+
+def networks_of(config: NodeNetworkConfig) -> tuple[Network, ...]:
+    """The node's network containers."""
+    return tuple(_network(container) for container in config.status.network_containers if container.id)
+
+
+def _network(container: NetworkContainer) -> Network:
+    primary = container.primary_ip or container.primary_ipv6
+    cidr = container.subnet_address_space or container.subnet_address_space_v6
+    family = _family(primary or cidr)
+    addresses: dict[str, str] = {}
+    unusable = []
+    for granted in container.ip_assignments:
+        ip = _normal(granted.ip)
+        if not granted.name or not ip or _family(ip) != family:
+            unusable.append(
+                f"network container {container.id} lists {granted.ip!r} as {granted.name!r}, "
+                f"which is no IPv{family} address with a name: it is not used"
+            )
+        else:
+            addresses[granted.name] = ip
+    return Network(
+        container=Container(container.id, container.version, family, addresses),
+        subnet=container.subnet_name,
+        cidr=cidr,
+        gateway=container.default_gateway or container.default_gateway_v6,
+        primary=primary,
+        unusable=tuple(unusable),
+    )
+
+
+def _family(address: str) -> Family:
+    return 6 if ":" in address else 4
+
+
+def _normal(ip: str) -> str:
+    """The address as pods' statuses spell it; "" when it is none."""
+    try:
+        return str(parse_address(ip))
+    except InvalidInput:
+        return ""
+
+
+def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
+    """The subnets that the node's addresses come from, each once."""
+    return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))
+
+
+def node_scaler_of(config: NodeNetworkConfig) -> NodeScaler:
+    """The node's own parameters. A scaler without a batch was never written, so its zeros mean nothing."""
+    scaler = config.status.scaler
+    written = scaler.batch_size > 0
+    return NodeScaler(
+        batch=scaler.batch_size if written else None,
+        request_percent=scaler.request_threshold_percent if written else None,
+        max_ips=scaler.max_ip_count or None,
+    )
+
+
+def is_owed(config: NodeNetworkConfig) -> bool:
+    """Whether the request controller said that the subnet could not give all that was asked for."""
+    return any(
+        container.status is ContainerStatus.SUBNET_FULL for container in config.status.network_containers
+    )
+
+
+def waiting_pods_said(config: NodeNetworkConfig) -> int:
+    """How many waiting pods the object tells of."""
+    said = config.metadata.annotations.get(WAITING_PODS_ANNOTATION, "")
+    return int(said) if said.isascii() and said.isdigit() else 0
+
+
+def complaints(config: NodeNetworkConfig) -> str:
+    """What the request controller found wanting, in its own words."""
+    conditions = config.status.conditions
+    return "; ".join(each.message for each in conditions if each.status is not ConditionStatus.TRUE)

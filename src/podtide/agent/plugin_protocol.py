@@ -1,0 +1,63 @@
+"""A call and its answer as plugin and agent write them down for each other (plugin/PROTOCOL.md).
+
+Notes that the plugin leaves are written the same way, and whoever plays the plugin, such as a simulated kubelet,
+writes and reads by the same functions.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from podtide.cni.errors import InvalidEnvironment, Undecodable
+
+MOST_REQUEST_BYTES = 2 << 20
+"""Twice the configuration that the plugin passes on at most: the rest is for the environment."""
+
+_END = b"\0"
+
+
+class Answer(Struct, frozen=True):
+    """What the plugin is to do: print the output, and exit."""
+
+    exit_status: int
+    output: bytes = b""
+
+
+def encode_call(environment: Mapping[str, str], stdin: bytes) -> bytes:
+    """The call as a request's body."""
+    variables = (f"{name}={value}".encode() + _END for name, value in environment.items())
+    return b"".join(variables) + _END + stdin
+
+
+def decode_call(body: bytes) -> tuple[dict[str, str], bytes]:
+    """The environment and the configuration in a request's body."""
+    if body.startswith(_END):
+        return {}, body[1:]
+    written, end, stdin = body.partition(_END + _END)
+    if not end:
+        raise Undecodable("the request ends within its environment: call the agent by the podtide plugin")
+    return dict(map(_variable, written.split(_END))), stdin
+
+
+def _variable(written: bytes) -> tuple[str, str]:
+    try:
+        name, equals, value = written.decode().partition("=")
+    except UnicodeDecodeError:
+        raise InvalidEnvironment(f"the environment has {written!r}, which is no text in UTF-8") from None
+    if not equals or not name:
+        raise InvalidEnvironment(f"the environment has {written!r}; each variable is NAME=value")
+    return name, value
+
+
+def encode_answer(answer: Answer) -> bytes:
+    """The answer as a response's body."""
+    return f"{answer.exit_status} {len(answer.output)}\n".encode() + answer.output
+
+
+def decode_answer(body: bytes) -> Answer | None:
+    """The answer in a response's body; None when it ends early, as it does if the agent died over it."""
+    first, newline, output = body.partition(b"\n")
+    exit_status, _, length = first.partition(b" ")
+    if not (newline and exit_status.isdigit() and length.isdigit()) or len(output) != int(length):
+        return None
+    return Answer(int(exit_status), output)

@@ -1,0 +1,212 @@
+"""The node agent: what it watches, what it keeps, and the loops that carry it.
+
+    pods ────────────→ demand ─┐
+    ClusterSubnet(State) ──────┼→ requester → NodeNetworkConfig spec
+    NodeNetworkConfig ─→ pool ─┘
+                          ↑ ADD, DEL (`addresses`)
+
+Each loop looks at how things are and makes one move; none depends on being stopped in good order.
+"""
+
+import asyncio
+from random import Random
+from typing import NoReturn, TypeVar
+
+from podtide.agent.address_service import AddressService
+from podtide.agent.config_follower import ConfigFollower
+from podtide.agent.holdings import Holdings
+from podtide.agent.kept_pool import KeptPool
+from podtide.agent.knowledge import Knowledge
+from podtide.agent.leaks import LeakCollector
+from podtide.agent.node_config import config_key, subnets_of
+from podtide.agent.observing import Observer
+from podtide.agent.pods import pod_on_node
+from podtide.agent.policy import ExactPolicy, RequestPolicy
+from podtide.agent.port import Addresses
+from podtide.agent.recovery import Recovery
+from podtide.agent.requester import Requester
+from podtide.agent.subnet_view import SubnetView
+from podtide.agent.subnets import Subnets
+from podtide.agent.target import TargetMaker
+from podtide.cluster.informer import Informer, Scope
+from podtide.cluster.port import Cluster
+from podtide.core.pacing import Pace
+from podtide.resources.base import Resource
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.pod import Pod
+from podtide.runtime.clock import Clock
+from podtide.runtime.disk import Disk
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+
+R = TypeVar("R", bound=Resource)
+
+_EXACT = ExactPolicy()
+
+
+class NodeAgent:
+    """The agent of one node. Made, it has the disk's lock and knows what it knew; `run` connects it to the cluster."""
+
+    def __init__(  # noqa: PLR0913 - whose agent, on what, by which rules, and what it runs in
+        self,
+        cluster: Cluster,
+        node_name: str,
+        disk: Disk,
+        *,
+        settings: Settings,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+        policy: RequestPolicy = _EXACT,
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._randomness = randomness
+        self._log = log = log.bind(node=node_name)
+        self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
+        self._holdings = Holdings(self._kept, clock=clock, log=log)
+        self._pods = self._informer(Pod, Scope(fields=f"spec.nodeName={node_name}"))
+        key = config_key(node_name)
+        self._configs = self._informer(
+            NodeNetworkConfig, Scope(namespace=key.namespace, fields=f"metadata.name={key.name}")
+        )
+        self._follower = ConfigFollower(
+            cluster,
+            node_name,
+            self._configs,
+            self._holdings,
+            changed=self._config_changed,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+        )
+        self._subnets = Subnets(self._view, clock=clock)
+        self._knowledge = Knowledge(
+            node_name,
+            self._pods,
+            self._configs,
+            self._follower,
+            self._subnets,
+            contact_timeout_seconds=settings.contact_timeout_seconds,
+        )
+        self._recovery = Recovery(self._holdings, self._pods, clock=clock, log=log)
+        targets = TargetMaker(self._follower, self._holdings, self._subnets, policy)
+        self.requester = Requester(
+            cluster,
+            self._follower,
+            self._holdings,
+            self._knowledge,
+            targets,
+            patience=Pace(
+                settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds
+            ),
+            clock=clock,
+            randomness=randomness,
+            log=log,
+        )
+        self._leaks = LeakCollector(
+            cluster,
+            node_name,
+            self._holdings,
+            grace_seconds=settings.leak_grace_seconds,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+        )
+        observer = Observer(
+            node_name,
+            knowledge=self._knowledge,
+            follower=self._follower,
+            subnets=self._subnets,
+            holdings=self._holdings,
+            targets=targets,
+            requester=self.requester,
+            leaks=self._leaks,
+        )
+        self._service = AddressService(
+            self._holdings,
+            self._follower,
+            self._knowledge,
+            self._recovery,
+            observer,
+            add_wait_seconds=settings.add_wait_seconds,
+            clock=clock,
+        )
+        self._pods.add_handler(self._pod_changed)
+
+    @property
+    def addresses(self) -> Addresses:
+        """What the agent's API may ask."""
+        return self._service
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once pods, NodeNetworkConfig and subnet have all been seen."""
+        return self._knowledge.synced
+
+    async def run(self) -> NoReturn:
+        """Keep the pool until cancelled, or until an invariant is broken (StopError)."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for loop in (
+                    self._pods.run(),
+                    self._configs.run(),
+                    self._follower.run(),
+                    self._subnets.run(),
+                    self._recovery.run(),
+                    self.requester.run(),
+                    self._leaks.run(),
+                    self._look_when_pods_are_known(),
+                ):
+                    group.create_task(loop)
+                await self._holdings.failed.wait()
+                assert self._holdings.failure is not None
+                raise self._holdings.failure
+        except BaseExceptionGroup as errors:
+            # A group of one or two equal reasons to stop would only hide them.
+            raise _first(errors) from None
+
+    def close(self) -> None:
+        """Let another agent have the disk."""
+        self._kept.close()
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None:
+            self._holdings.pod_seen(pod_on_node(new))
+        elif old is not None:
+            self._holdings.pod_gone(pod_on_node(old))
+
+    def _config_changed(self) -> None:
+        self._subnets.follow(subnets_of(self._follower.networks.values()))
+        self._recovery.look()
+        self._look()
+
+    async def _look_when_pods_are_known(self) -> None:
+        await self._pods.synced.wait()
+        self._look()
+
+    def _look(self) -> None:
+        """Something was seen on which it depends what is asked for, and what may be handed out."""
+        self._knowledge.look()
+        self.requester.look()
+        self._service.serve()
+
+    def _view(self, subnet: str) -> SubnetView:
+        return SubnetView(
+            subnet,
+            self._cluster,
+            changed=self._look,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+        )
+
+    def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
+        return Informer(
+            self._cluster, kind, scope, clock=self._clock, randomness=self._randomness, log=self._log
+        )
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,110 @@
+"""A pool whose records are lost: finding out which of its addresses pods have.
+
+Everything that was found is in quarantine, for any of it may be a pod's. A pod's status shows what it has, and that is
+adopted for the pod: under an invented sandbox, because nothing in the cluster tells the real one. When no pod of the
+node can have anything unseen, the rest is free. A pod is accounted for when
+
+    it shows its addresses, or is gone or has ended, or
+    it has asked for an address since: then it has no sandbox that lives, and whatever an earlier one had is free.
+
+Without the second, a pod that waits for an address would wait for itself.
+"""
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from podtide.agent.bell import Bell
+from podtide.agent.holdings import Holdings
+from podtide.agent.pods import pod_on_node, shown_addresses
+from podtide.cluster.informer import Informer
+from podtide.core.address_states import State
+from podtide.core.demand import PodOnNode, reference_of
+from podtide.core.errors import RetryError
+from podtide.core.pool import Owner
+from podtide.resources.pod import Pod
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+_RETRY_SECONDS = 5.0
+_INTERFACE = "eth0"
+
+
+def stand_in_for(pod: PodOnNode) -> Owner:
+    """Who holds an adopted address: a sandbox that no runtime ever makes, of the pod that shows the address."""
+    return Owner(
+        sandbox=f"pod-{pod.uid}",
+        interface=_INTERFACE,
+        pod=pod.config_hash or pod.uid,
+        namespace=pod.namespace,
+        name=pod.name,
+    )
+
+
+def is_stand_in(owner: Owner) -> bool:
+    """Whether it was invented for a pod whose sandbox is not known."""
+    return owner.sandbox.startswith("pod-")
+
+
+class Recovery:
+    """Adopts and proves, as long as there is anything to prove."""
+
+    def __init__(self, holdings: Holdings, pods: Informer[Pod], *, clock: Clock, log: Logger) -> None:
+        self._holdings = holdings
+        self._pods = pods
+        self._clock = clock
+        self._log = log
+        self._bell = Bell(clock)
+        self._asked: set[str] = set()
+        pods.add_handler(lambda _old, _new: self.look())
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the records are lost and not all is proven."""
+        return bool(self._holdings.lost)
+
+    def look(self) -> None:
+        """Something changed that may prove something."""
+        if self.is_under_way:
+            self._bell.ring()
+
+    def asked(self, owner: Owner) -> None:
+        """A pod asks for an address."""
+        if self.is_under_way:
+            self._asked.add(reference_of(owner))
+            self._bell.ring()
+
+    async def run(self) -> NoReturn:
+        """Adopt what pods show, and free the rest when all have; then there is nothing left to do."""
+        await self._pods.synced.wait()
+        while True:
+            retry_at = None
+            try:
+                if self.is_under_way and self._holdings.pool.containers():
+                    self._prove()
+            except RetryError as error:
+                self._log.warning("cannot go on rebuilding the pool; will try again", error=str(error))
+                retry_at = self._clock.monotonic() + _RETRY_SECONDS
+            await self._bell.wait(retry_at)
+
+    def _prove(self) -> None:
+        unseen = tuple(self._adopt_shown(self._pods.items()))
+        quarantined = self._holdings.counts()[State.QUARANTINED]
+        if quarantined and unseen:
+            self._log.debug("waiting for pods to show their addresses", quarantined=quarantined, pods=unseen)
+            return
+        proven = self._holdings.prove_free()
+        self._asked.clear()
+        self._log.info("the pool is rebuilt", proven_free=proven)
+
+    def _adopt_shown(self, pods: Iterable[Pod]) -> Iterable[str]:
+        """Take in what pods show; answers which may have something unseen."""
+        for pod in pods:
+            there = pod_on_node(pod)
+            if there.ended or pod.spec.host_network:
+                continue
+            shown = shown_addresses(pod)
+            for ip in shown:
+                self._holdings.adopt(ip, stand_in_for(there))
+            has_asked = not self._asked.isdisjoint(there.references)
+            if not (shown or has_asked or self._holdings.demand.holds_address(there)):
+                yield str(pod.key)

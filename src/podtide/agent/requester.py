@@ -1,0 +1,208 @@
+"""Writes what the node asks for: one server-side apply per change of target, and none without a change.
+
+The wish follows from what is so, never from what was written last: how many pods need an address, which parameters
+are in force, what the pool holds. So whatever happens to the object (an edit by hand, a lost answer, a restart) the
+next look compares and mends it in one write. What makes a write due:
+
+    the target differs from the request       when `core.pacing` says so
+    more is held than was asked for           the surplus is named for release
+    `ipsNotInUse` is not what is given up     as sets: names that are gone are taken out
+    a node that is owed has another number    nodes with more of them are served first
+    of waiting pods than it said
+
+The last three are gathered for a moment, too. Addresses are named in the journal before the cluster is told.
+"""
+
+from random import Random
+from typing import NoReturn
+
+from podtide.agent.bell import Bell
+from podtide.agent.config_follower import ConfigFollower
+from podtide.agent.holdings import Holdings
+from podtide.agent.knowledge import Knowledge
+from podtide.agent.node_config import is_owed, waiting_pods_said
+from podtide.agent.target import Target, TargetMaker
+from podtide.cluster.backoff import Backoff, FailureStreak
+from podtide.cluster.port import Cluster, ClusterError
+from podtide.core.errors import RetryError
+from podtide.core.pacing import Pace, Waiting, pace
+from podtide.core.scaling import to_release
+from podtide.resources.base import ObjectMeta
+from podtide.resources.marks import WAITING_PODS_ANNOTATION
+from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+MANAGER = "podtide-agent"
+"""The field manager: what it applies is the agent's, and of all else in the object nothing is."""
+
+_NOBODYS_NAME = "podtide-none"
+"""Names that another manager stated too (an Azure CNS that ran here before) do not go when we leave them out. Stating
+another list makes it ours alone, so that it goes the next time; releasing a name that nobody has changes nothing."""
+
+_RETRIES = Backoff(floor_seconds=0.2, cap_seconds=30.0)
+
+
+class Requester:
+    """The one writer of the node's request. As long as anything is unknown, it writes nothing."""
+
+    def __init__(  # noqa: PLR0913 - from what, by which rules, and what it runs in
+        self,
+        cluster: Cluster,
+        follower: ConfigFollower,
+        holdings: Holdings,
+        knowledge: Knowledge,
+        targets: TargetMaker,
+        *,
+        patience: Pace,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self.writes = 0
+        self.decisions = 0
+        """How often a target was worked out: what changes nothing must not cause that."""
+        self.target: Target | None = None
+        """The last one worked out."""
+        self._cluster = cluster
+        self._follower = follower
+        self._holdings = holdings
+        self._targets = targets
+        self._knowledge = knowledge
+        self._patience = patience
+        self._clock = clock
+        self._failures = FailureStreak(_RETRIES, clock, randomness)
+        self._log = log
+        self._bell = Bell(clock)
+        self._answer: NodeNetworkConfig | None = None
+        """The object as our last write left it."""
+        self._changing: Waiting | None = None
+        self._untidy_since: float | None = None
+        self._retry_at = 0.0
+        holdings.on_change.append(self.look)
+
+    def look(self) -> None:
+        """Something changed that the request may depend on."""
+        self._bell.ring()
+
+    @property
+    def config(self) -> NodeNetworkConfig | None:
+        """The object as last heard of: from the informer, or in the answer to our own write if that is newer."""
+        seen, answer = self._follower.config, self._answer
+        if seen is None or answer is None or answer.metadata.uid != seen.metadata.uid:
+            return seen
+        return answer if answer.metadata.generation > seen.metadata.generation else seen
+
+    async def run(self) -> NoReturn:
+        """Write whenever it is due, until cancelled."""
+        now = self._clock.monotonic()
+        while True:
+            config, look_at = self.config, None
+            if config is not None and self._knowledge.is_complete:
+                look_at = await self._step(config, now)
+            now = await self._bell.wait(look_at)
+
+    async def _step(self, config: NodeNetworkConfig, now: float) -> float | None:
+        """Decide, and write if it is due. Answers when to look again at the latest."""
+        if now < self._retry_at:
+            return self._retry_at
+        requested = config.spec.requested_ip_count
+        target = self.target = self._targets.target(config)
+        self.decisions += 1
+        verdict = pace(
+            self._changing,
+            target.request,
+            requested,
+            now,
+            self._patience,
+            demand=self._holdings.demand.total,
+            exhausted=target.is_urgent,
+        )
+        if verdict.write:
+            return await self._try_to_write(config, target.request, keep=target.request)
+        self._changing = verdict.waiting
+        # What a larger target will need is no surplus, and what a smaller one will not need is none yet.
+        keep = max(target.request, requested)
+        tidy_at = self._tidy_at(config, keep, now)
+        if tidy_at is not None and now >= tidy_at:
+            return await self._try_to_write(config, requested, keep=keep)
+        return min((at for at in (verdict.look_at, tidy_at) if at is not None), default=None)
+
+    def _tidy_at(self, config: NodeNetworkConfig, keep: int, now: float) -> float | None:
+        """When the rest of the object is to be put in order; None when it is."""
+        if not self._has_surplus(keep) and self._says_what_is_so(config):
+            self._untidy_since = None
+            return None
+        if self._untidy_since is None:
+            self._untidy_since = now
+        return self._untidy_since + self._patience.gather_seconds
+
+    def _has_surplus(self, keep: int) -> bool:
+        return any(
+            to_release(counts.held, counts.pending_release, keep)
+            and counts.available + counts.pending_programming
+            for counts in map(self._holdings.pool.counts, self._follower.networks)
+        )
+
+    def _says_what_is_so(self, config: NodeNetworkConfig) -> bool:
+        if set(config.spec.ips_not_in_use) != set(self._named()):
+            return False
+        return self._said_waiting(config) == self._holdings.demand.waiting or not is_owed(config)
+
+    def _said_waiting(self, config: NodeNetworkConfig) -> int:
+        """How many waiting pods we told of. A write of that alone makes no new generation, so it is remembered."""
+        answer = self._answer
+        is_the_same = answer is not None and answer.metadata.uid == config.metadata.uid
+        return waiting_pods_said(answer if answer and is_the_same else config)
+
+    def _named(self) -> list[str]:
+        pool = self._holdings.pool
+        return sorted(name for container_id in pool.containers() for name in pool.named(container_id))
+
+    async def _try_to_write(self, config: NodeNetworkConfig, request: int, *, keep: int) -> float | None:
+        """Write; after a failure, answer when to try again. Whether a failed write took effect, the informer tells."""
+        try:
+            await self._write(config, request, keep)
+        except (ClusterError, RetryError) as error:
+            self._retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
+            self._log.warning("cannot write the request; will try again", error=str(error))
+            return self._retry_at
+        self._changing = self._untidy_since = None
+        self._bell.ring()  # things may have changed while it was written
+        return None
+
+    async def _write(self, config: NodeNetworkConfig, request: int, keep: int) -> None:
+        for container_id in self._follower.networks:
+            counts = self._holdings.pool.counts(container_id)
+            if surplus := to_release(counts.held, counts.pending_release, keep):
+                self._holdings.name_for_release(container_id, surplus)
+        names, waiting = self._named(), self._holdings.demand.waiting
+        await self._apply(_wish(config, request, names, waiting))
+        if not names and self._answer is not None and self._answer.spec.ips_not_in_use:
+            await self._apply(_wish(config, request, [_NOBODYS_NAME], waiting))
+        self._log.info(
+            "request written",
+            decision=str(self.target.decided) if self.target else "",
+            before=config.spec.requested_ip_count,
+            request=request,
+            giving_back=len(names),
+            waiting_pods=waiting,
+        )
+
+    async def _apply(self, wish: NodeNetworkConfig) -> None:
+        self.writes += 1
+        self._answer = await self._cluster.apply(wish, manager=MANAGER, force=True)
+
+
+def _wish(config: NodeNetworkConfig, request: int, names: list[str], waiting: int) -> NodeNetworkConfig:
+    """All that the agent states in the object. With its uid: one that was deleted is not made again."""
+    metadata = config.metadata
+    return NodeNetworkConfig(
+        metadata=ObjectMeta(
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            annotations={WAITING_PODS_ANNOTATION: str(waiting)} if waiting else {},
+        ),
+        spec=NodeNetworkConfigSpec(requested_ip_count=request, ips_not_in_use=names),
+    )

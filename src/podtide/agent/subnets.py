@@ -1,0 +1,72 @@
+"""The subnets that the node's addresses come from: one, or two where pods have an address of each family.
+
+A node asks for one number of addresses in all of its network containers, so one set of parameters must be in force.
+With two subnets it is the more frugal one: every pod gets its addresses by either, and the scarcer subnet decides.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from podtide.agent.bell import Bell
+from podtide.agent.subnet_view import SubnetView
+from podtide.core.scaler import NodeScaler, Scaler, effective_scaler
+from podtide.core.scaling import decide_request
+from podtide.runtime.clock import Clock
+
+
+class Subnets:
+    """Follows as many subnets as the node has addresses of. `view` makes the view of one."""
+
+    def __init__(self, view: Callable[[str], SubnetView], *, clock: Clock) -> None:
+        self._make_view = view
+        self._views: dict[str, SubnetView] = {}
+        self._bell = Bell(clock)
+
+    def follow(self, names: Iterable[str]) -> None:
+        """These are the node's subnets now."""
+        wanted = tuple(names)
+        if wanted != tuple(self._views):
+            self._views = {name: self._views.get(name) or self._make_view(name) for name in wanted}
+            self._bell.ring()
+
+    @property
+    def names(self) -> str:
+        """The subnets, for people."""
+        return ", ".join(self._views)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all of them have been seen."""
+        return all(view.is_known for view in self._views.values())
+
+    @property
+    def are_exhausted(self) -> bool:
+        """Whether one of them runs low."""
+        return any(view.is_exhausted for view in self._views.values())
+
+    @property
+    def are_starved(self) -> bool:
+        """Whether in one of them a node waits while nothing is left."""
+        return any(view.is_starved for view in self._views.values())
+
+    def scaler(self, node: NodeScaler, demand: int) -> Scaler:
+        """What is in force for a node whose own parameters are these and whose demand is this.
+
+        A network container need not name its subnet: then the node's own parameters are all there is.
+        """
+        scalers = [view.scaler(node) for view in self._views.values()] or [effective_scaler(node, None)]
+        return min(scalers, key=lambda scaler: decide_request(demand, scaler).request)
+
+    async def run(self) -> NoReturn:
+        """Keep all views up to date until cancelled."""
+        running: dict[SubnetView, asyncio.Task[NoReturn]] = {}
+        async with asyncio.TaskGroup() as group:
+            while True:
+                views = self._views.values()
+                for view in [view for view in running if view not in views]:
+                    running.pop(view).cancel()
+                for view in views:
+                    if view not in running:
+                        running[view] = group.create_task(view.run())
+                await self._bell.wait()

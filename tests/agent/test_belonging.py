@@ -1,0 +1,229 @@
+"""Whose NodeNetworkConfig it is, and what the agent makes of one that is not its Node's."""
+
+import asyncio
+
+import pytest
+from msgspec import structs
+
+from agent.node_bench import MANAGER, NODE, Bench, container, owner
+from cluster.faulty_cluster import Script
+from podtide.agent.port import NotReady
+from podtide.core.address_states import State
+from podtide.resources.base import ObjectMeta
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import (
+    ConfigStatus,
+    IPAssignment,
+    NodeNetworkConfig,
+)
+from podtide.runtime.disk import Locked
+from podtide.runtime.settings import Settings
+
+QUICK = Settings(add_wait_seconds=1.0)
+
+
+async def delete_config(bench: Bench) -> NodeNetworkConfig:
+    config = await bench.config()
+    await bench.server.delete(NodeNetworkConfig, NODE, SYSTEM_NAMESPACE)
+    return config
+
+
+async def recreate_node(bench: Bench) -> Node:
+    """Another machine, or the same anew, under the old name."""
+    await bench.server.delete(Node, NODE)
+    await bench.settle(1)
+    return await bench.server.create(Node(metadata=ObjectMeta(name=NODE)), manager=MANAGER)
+
+
+async def test_a_config_deleted_by_hand_and_made_again_keeps_the_pool() -> None:
+    bench = Bench(settings=QUICK)
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        held = await bench.add("sandbox")
+        await bench.settle()
+        before = {address.name for address in agent.addresses.all_addresses()}
+        old = await delete_config(bench)
+        await bench.settle(1)
+        with pytest.raises(NotReady, match="is not there"):
+            await bench.add("meanwhile")
+        agent.addresses.require_ready()
+        assert await bench.add("sandbox") == held, "who has an address is told it again"
+        node = await bench.server.get(Node, NODE)
+        await bench.make_config(node, fill_in=False)
+        await bench.fill_in(old.status.network_containers)
+        await bench.settle()
+        assert {address.name for address in agent.addresses.all_addresses()} == before
+        assert (await bench.config()).spec.requested_ip_count == 15
+        assert await bench.add("afterwards") != held
+        assert agent.addresses.state().alarms == 0
+
+
+@pytest.mark.parametrize("status", [None, ConfigStatus.UPDATING, ConfigStatus.ERROR])
+async def test_a_config_that_is_not_settled_withdraws_nothing(status: ConfigStatus | None) -> None:
+    bench = Bench(settings=QUICK)
+    await bench.join()
+    async with bench.running() as agent:
+        await bench.settle()
+        await bench.grant()
+        await bench.add("sandbox")
+        await delete_config(bench)
+        config = await bench.make_config(await bench.server.get(Node, NODE), fill_in=False)
+        unsettled = structs.replace(config.status, status=status)
+        await bench.server.replace_status(structs.replace(config, status=unsettled), manager=MANAGER)
+        await bench.settle()
+        assert len(list(agent.addresses.all_addresses())) == 15
+        assert agent.addresses.state().alarms == 0
+
+
+async def test_a_recreated_node_starts_clean_and_its_pods_keep_what_they_have() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        held = await bench.add("old-sandbox")
+        await bench.settle()
+        old = {address.ip for address in agent.addresses.all_addresses()}
+        node = await recreate_node(bench)
+        await bench.make_config(node)
+        await bench.settle()
+        states = {address.ip: address.state for address in agent.addresses.all_addresses()}
+        assert states[held[0]] is State.ORPHANED
+        new = await bench.add("new-sandbox")
+        assert not old & set(new)
+        assert await bench.add("old-sandbox") == held
+        assert bench.delete("old-sandbox") == held
+        assert held[0] not in {address.ip for address in agent.addresses.all_addresses()}
+
+
+async def test_an_agent_restarted_after_its_node_was_recreated_hands_out_nothing_of_the_old() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller():
+        async with bench.running() as agent:
+            held = await bench.add("old-sandbox")
+            await bench.settle()
+            old = {address.ip for address in agent.addresses.all_addresses()}
+        node = await recreate_node(bench)
+        await bench.make_config(node)
+        async with bench.running() as agent:
+            assert not old & set(await bench.add("new-sandbox"))
+            assert await bench.add("old-sandbox") == held
+
+
+@pytest.mark.parametrize("recreated", [True, False])
+async def test_a_config_left_by_an_earlier_node_is_not_gone_by(recreated: bool) -> None:
+    faults = Script()
+    bench = Bench(settings=QUICK, faults=faults)
+    config = await bench.join()
+    grants = [IPAssignment(name=f"old-{number}", ip=f"10.0.7.{number}") for number in range(9)]
+    [old] = config.status.network_containers
+    await bench.fill_in([structs.replace(old, ip_assignments=grants, version=5)])
+    async with bench.running(sync=False) as agent:
+        # The object was read, and while the Node is read, its successor registers.
+        faults.steps["get"] = [0.5]
+        await asyncio.sleep(0.1)
+        await bench.server.delete(Node, NODE)
+        if recreated:
+            await bench.server.create(Node(metadata=ObjectMeta(name=NODE)), manager=MANAGER)
+        with pytest.raises(NotReady):
+            await bench.add("sandbox")
+        [line] = bench.log("nothing new is handed out")[:1]
+        assert "is that of a Node with uid" in line["reason"]
+        assert bench.cluster.applied == []
+        assert list(agent.addresses.all_addresses()) == []
+        with pytest.raises(NotReady):
+            agent.addresses.require_ready()
+
+
+async def test_a_config_that_is_being_deleted_hands_out_nothing_new() -> None:
+    bench = Bench(settings=QUICK)
+    config = await bench.join()
+    metadata = structs.replace(config.metadata, finalizers=["podtide.io/network-container"])
+    await bench.server.replace(structs.replace(config, metadata=metadata), manager=MANAGER)
+    async with bench.controller(), bench.running():
+        held = await bench.add("before")
+        await delete_config(bench)
+        await bench.settle(1)
+        with pytest.raises(NotReady, match="is being deleted"):
+            await bench.add("after")
+        assert await bench.add("before") == held
+        writes = len(bench.cluster.applied)
+        await bench.schedule_many(30)
+        await bench.settle()
+        assert len(bench.cluster.applied) == writes
+
+
+async def test_a_config_that_belongs_to_no_node_is_not_gone_by() -> None:
+    bench = Bench(settings=QUICK)
+    await bench.server.create(Node(metadata=ObjectMeta(name=NODE)), manager=MANAGER)
+    metadata = ObjectMeta(name=NODE, namespace=SYSTEM_NAMESPACE)
+    await bench.server.create(NodeNetworkConfig(metadata=metadata), manager=MANAGER)
+    await bench.fill_in([container("nobodys")])
+    async with bench.running(sync=False):
+        with pytest.raises(NotReady, match="has no Node as its controller"):
+            await bench.add("sandbox")
+        assert bench.cluster.applied == []
+
+
+async def test_a_container_that_is_gone_from_the_status_is_withdrawn_with_an_alarm() -> None:
+    bench = Bench(settings=QUICK)
+    await bench.join(container("one"), container("two"))
+    async with bench.controller(), bench.running() as agent:
+        held = {await bench.add(f"sandbox-{number}") for number in range(10)}
+        await bench.settle()
+        config = await bench.config()
+        await bench.fill_in(config.status.network_containers[:1])
+        await bench.settle()
+        state = agent.addresses.state()
+        assert state.alarms > 0
+        assert bench.log("the cluster contradicts the pool")
+        again = {await bench.add(f"sandbox-{number}") for number in range(10)}
+        assert again == held, "what pods have is theirs"
+        fresh = await bench.add("another")
+        assert agent.addresses.check(owner("another"))[0].container == "one"
+        assert fresh not in held
+
+
+async def test_an_older_version_of_a_container_is_ignored() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        await bench.schedule_many(36)
+        await bench.settle()
+        config = await bench.config()
+        assert len(list(agent.addresses.all_addresses())) == 47
+        [current] = config.status.network_containers
+        stale = structs.replace(
+            current, ip_assignments=current.ip_assignments[:3], version=current.version - 1
+        )
+        await bench.fill_in([stale])
+        await bench.settle()
+        assert len(list(agent.addresses.all_addresses())) == 47
+        assert agent.addresses.state().alarms == 0
+
+
+async def test_addresses_that_are_none_are_left_out_and_said_once() -> None:
+    bench = Bench()
+    config = await bench.join()
+    [there] = config.status.network_containers
+    odd = [
+        IPAssignment(name="good", ip="10.0.0.9"),
+        IPAssignment(name="", ip="10.0.0.10"),
+        IPAssignment(name="text", ip="not an address"),
+        IPAssignment(name="six", ip="fd00::1"),
+    ]
+    await bench.fill_in([structs.replace(there, ip_assignments=odd, version=1)])
+    async with bench.running() as agent:
+        await bench.settle()
+        assert [address.name for address in agent.addresses.all_addresses()] == ["good"]
+        [line] = bench.log("unusable addresses")
+        assert len(line["addresses"]) == 3
+
+
+async def test_a_second_agent_on_the_same_disk_is_refused() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.running():
+        with pytest.raises(Locked):
+            async with bench.running():
+                pass
