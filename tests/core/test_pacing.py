@@ -43,13 +43,11 @@ def test_a_burst_that_goes_on_is_written_after_half_a_second_at_most() -> None:
 
 
 def test_pods_that_keep_coming_are_gathered_also_while_they_fit_the_same_batch() -> None:
-    waiting, writes = None, []
-    for pod in range(8):
-        now = 10 + pod * 0.05
-        verdict = paced(waiting, 32, 16, now, demand=9 + pod)
-        waiting, writes = verdict.waiting, [*writes, verdict.write]
-    assert not any(writes)
-    assert verdict.look_at == now + PATIENCE.gather_seconds
+    first = paced(None, 32, 16, 10.0, demand=9)
+    second = paced(first.waiting, 32, 16, 10.09, demand=10)
+    assert (second.write, second.look_at) == (False, 10.09 + PATIENCE.gather_seconds)
+    third = paced(second.waiting, 32, 16, 10.18, demand=10)
+    assert (third.write, third.look_at) == (False, second.look_at)
 
 
 def test_shrinking_waits_until_the_target_has_stood_for_the_delay() -> None:

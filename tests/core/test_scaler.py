@@ -94,6 +94,13 @@ def test_thresholds_in_percent_are_one_batch_apart() -> None:
         release_percent(50, 149)
 
 
+def test_a_node_that_is_told_to_keep_nothing_does_so_also_when_its_subnet_is_exhausted() -> None:
+    starved = NodeScaler(batch=1, request_percent=0)
+    assert effective_scaler(starved, None, exhausted=True) == Scaler(1, Fraction(0))
+    for frugal in (NodeScaler(batch=2, request_percent=0), NodeScaler(batch=1, request_percent=1)):
+        assert effective_scaler(frugal, None, exhausted=True) == Scaler(1, Fraction(1))
+
+
 def test_what_is_kept_when_exhausted_and_when_starved() -> None:
     assert (1, Fraction(1), Fraction(0)) == (EXHAUSTED_BATCH, EXHAUSTED_BUFFER, STARVED_BUFFER)
 

@@ -57,6 +57,10 @@ STARVED_BUFFER = Fraction(0)
 """When somebody waits for an address and none is left, a node keeps not even that one."""
 
 
+_STARVED_NODE = (EXHAUSTED_BATCH, 0)
+"""Batch and request percentage that nodes of a starved subnet are told."""
+
+
 class NodeScaler(Struct, frozen=True):
     """What a NodeNetworkConfig's `status.scaler` says. None is a field that is not there."""
 
@@ -76,12 +80,13 @@ def effective_scaler(node: NodeScaler, subnet: SubnetScaler | None, *, exhausted
     """The parameters in force on a node: the ClusterSubnet's, else exhaustion's, else the node's own.
 
     `exhausted` is what a ClusterSubnetState says; it counts only where there is no ClusterSubnet, whose batch and
-    buffer have exhaustion in them already.
+    buffer have exhaustion in them already. A ClusterSubnetState has no word for starved: there the node's own scaler
+    says it, and that goes before exhaustion, or the last addresses would stay with nodes that do not need them.
     """
     max_ips = node.max_ips if node.max_ips is not None and node.max_ips >= 1 else DEFAULT_MAX_IPS
     if subnet is not None:
         batch, min_free = subnet.batch, subnet.buffer
-    elif exhausted:
+    elif exhausted and (node.batch, node.request_percent) != _STARVED_NODE:
         batch, min_free = EXHAUSTED_BATCH, EXHAUSTED_BUFFER
     else:
         batch = DEFAULT_BATCH if node.batch is None else node.batch

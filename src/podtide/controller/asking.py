@@ -1,0 +1,94 @@
+"""One wish per place to the allocator, and what came of each: a container, or a refusal that is kept as a value.
+
+With two subnets one may refuse and the other grant: both answers go into one status.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from podtide.allocator.limits import MOST_WANTED
+from podtide.allocator.port import AllocatorError, Container, NoSuchContainer, SubnetFull, Wish
+from podtide.controller.guard import GuardedAllocator
+from podtide.controller.options import ControllerOptions
+from podtide.controller.placing import Place
+from podtide.core.errors import InvalidInput
+from podtide.resources.marks import WAITING_PODS_ANNOTATION
+from podtide.resources.node_network_config import NodeNetworkConfig
+
+Refusal = AllocatorError | InvalidInput
+
+
+class Answer(Struct, frozen=True):
+    """What the allocator said of one place: exactly one of container and refusal is there."""
+
+    place: Place
+    container: Container | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def owed(self) -> int:
+        """Addresses that will come when there are some; a newcomer without a primary waits for that one at least."""
+        if self.container is not None:
+            return self.container.owed
+        return 1 if isinstance(self.refusal, SubnetFull) else 0
+
+
+def waiting_pods(config: NodeNetworkConfig) -> int:
+    """How many pods wait, as the agent annotated; what is no count is none, for it only decides who is first."""
+    written = config.metadata.annotations.get(WAITING_PODS_ANNOTATION, "")
+    return min(int(written), MOST_WANTED) if written.isascii() and written.isdigit() else 0
+
+
+def wanted_count(config: NodeNetworkConfig, most: int) -> int:
+    """How many addresses the node is to have: what it asks for, within what a node may ask for."""
+    return min(max(config.spec.requested_ip_count, 0), most)
+
+
+def make_wish(config: NodeNetworkConfig, place: Place, options: ControllerOptions, most: int) -> Wish:
+    """All that the node wants in one place. Names for release of another place's container mean nothing there."""
+    return Wish(
+        id=place.container,
+        network=options.network,
+        subnet=place.subnet,
+        cluster=options.cluster,
+        node=config.metadata.name,
+        request_uid=config.metadata.uid,
+        generation=config.metadata.generation,
+        count=wanted_count(config, most),
+        release=tuple(config.spec.ips_not_in_use),
+        waiting_pods=waiting_pods(config),
+    )
+
+
+async def ask(
+    allocator: GuardedAllocator,
+    config: NodeNetworkConfig,
+    places: Sequence[Place],
+    options: ControllerOptions,
+    most: int,
+) -> tuple[Answer, ...]:
+    """State the node's wish at each of its places."""
+    answers = []
+    for place in places:
+        try:
+            answers.append(await _put(allocator, make_wish(config, place, options, most), place))
+        except (AllocatorError, InvalidInput) as refusal:
+            answers.append(Answer(place, refusal=refusal))
+    return tuple(answers)
+
+
+async def _put(allocator: GuardedAllocator, wish: Wish, place: Place) -> Answer:
+    try:
+        return Answer(place, await allocator.put_container(wish))
+    except InvalidInput:
+        # A NodeNetworkConfig that was made again does not show where the node's container is: it may be elsewhere.
+        try:
+            held = await allocator.get_container(wish.id, cluster=wish.cluster)
+        except NoSuchContainer:
+            held = None
+        if held is None or held.subnet == wish.subnet:
+            raise
+        there = structs.replace(wish, network=held.network, subnet=held.subnet)
+        container = await allocator.put_container(there)
+        return Answer(structs.replace(place, subnet=held.subnet), container)

@@ -1,0 +1,123 @@
+"""Nothing is written by a leader whose term is over, and what is done is counted.
+
+A process that got no processor for a while does not know that it was replaced: the first thing it does when it wakes
+up may be the write it was about to make. So every write asks the term first, with nothing between question and call.
+Reading is free.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from podtide.allocator.port import (
+    Allocator,
+    Container,
+    ContainerPage,
+    Debt,
+    Subnet,
+    Wish,
+)
+from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
+
+Check = Callable[[], None]
+"""Raises when this process may not act."""
+
+MANAGER = "podtide-controller"
+"""The field manager of everything the controller writes."""
+
+
+def unguarded() -> None:
+    """For a controller that is known to be the only one."""
+
+
+class GuardedWrites:
+    """Writes to the cluster, each after the check.
+
+    The controller writes what it decided from a copy. Where the copy was behind, the object being there already or
+    no longer is the same news as a stale version: Conflict, so that it is looked at again soon.
+    """
+
+    def __init__(self, cluster: Cluster, check: Check, counts: Counter[str]) -> None:
+        self._cluster = cluster
+        self._check = check
+        self._counts = counts
+
+    async def create(self, item: R) -> R:
+        """Make the object; Conflict when it is there."""
+        self._check()
+        try:
+            made = await self._cluster.create(item, manager=MANAGER)
+        except AlreadyExists as error:
+            raise Conflict(str(error)) from error
+        self._counts[item.api.kind] += 1
+        return made
+
+    async def replace(self, item: R) -> R:
+        """Put this in place of the version it was made from; Conflict when that is not there any more."""
+        self._check()
+        try:
+            written = await self._cluster.replace(item, manager=MANAGER)
+        except NotFound as error:
+            raise Conflict(str(error)) from error
+        self._counts[item.api.kind] += 1
+        return written
+
+    async def replace_status(self, item: R) -> R:
+        """Like `replace`, of the status alone."""
+        self._check()
+        try:
+            written = await self._cluster.replace_status(item, manager=MANAGER)
+        except NotFound as error:
+            raise Conflict(str(error)) from error
+        self._counts[f"{item.api.kind}/status"] += 1
+        return written
+
+    async def delete(self, item: R) -> None:
+        """Ask that this very object go; one that is not there has gone already."""
+        self._check()
+        place = item.metadata
+        try:
+            await self._cluster.delete(type(item), place.name, place.namespace, uid=place.uid)
+        except NotFound:
+            return
+        self._counts[item.api.kind] += 1
+
+
+class GuardedAllocator:
+    """What the controller asks of the allocator; what changes anything there, after the check."""
+
+    def __init__(self, allocator: Allocator, check: Check, counts: Counter[str]) -> None:
+        self._allocator = allocator
+        self._check = check
+        self._counts = counts
+
+    async def put_container(self, wish: Wish) -> Container:
+        """See `Allocator`."""
+        self._check()
+        self._counts["put_container"] += 1
+        return await self._allocator.put_container(wish)
+
+    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+        """See `Allocator`."""
+        self._check()
+        self._counts["delete_container"] += 1
+        await self._allocator.delete_container(container_id, cluster=cluster)
+
+    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+        """See `Allocator`."""
+        self._counts["get_container"] += 1
+        return await self._allocator.get_container(container_id, cluster=cluster)
+
+    async def list_containers(self, *, cluster: str, more: str) -> ContainerPage:
+        """See `Allocator`."""
+        self._counts["list_containers"] += 1
+        return await self._allocator.list_containers(cluster=cluster, more=more)
+
+    async def get_subnet(self, network: str, name: str) -> Subnet:
+        """See `Allocator`."""
+        self._counts["get_subnet"] += 1
+        return await self._allocator.get_subnet(network, name)
+
+    async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
+        """See `Allocator`."""
+        self._counts["owed"] += 1
+        return await self._allocator.owed(network, name)

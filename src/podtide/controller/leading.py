@@ -1,0 +1,162 @@
+"""All that a controller does while it leads: copies of what it reads, two queues, and who works them off.
+
+    Nodes, NodeNetworkConfigs           → queue of nodes   → Nodes.reconcile
+    ClusterSubnets, ClusterSubnetStates → queue of subnets → SubnetLooks.look, which is also a poll
+    short grants, addresses given back  → queue of subnets
+    whose turn it is                    → queue of nodes
+
+Copies are made anew for every term: a replica that does not lead has no use for them, and what it knew of an earlier
+term is not true any more.
+"""
+
+import asyncio
+from random import Random
+from typing import Any, NoReturn
+
+from podtide.allocator.port import Allocator
+from podtide.cluster.informer import Informer, Scope
+from podtide.cluster.port import Cluster, R
+from podtide.cluster.work_queue import WorkQueue
+from podtide.cluster.workers import Workers
+from podtide.controller.container_view import own_addresses
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.events import EventRecorder
+from podtide.controller.guard import Check, GuardedAllocator, GuardedWrites
+from podtide.controller.looking import SubnetLooks
+from podtide.controller.nodes import Nodes
+from podtide.controller.options import ControllerOptions
+from podtide.controller.requests import Requests
+from podtide.controller.subnet_objects import SubnetObjects
+from podtide.controller.subnets import Subnets
+from podtide.controller.surroundings import Surroundings
+from podtide.controller.sweeping import Sweep
+from podtide.resources.base import Resource
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.marks import SUBNET_LABEL, SUBNET_V6_LABEL, SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+
+_NODE_WORKERS = 16
+_SUBNET_WORKERS = 4
+
+
+class Leading:
+    """One term's work. Made anew for each."""
+
+    def __init__(  # noqa: PLR0913 - what it acts on, by which leave, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        allocator: Allocator,
+        options: ControllerOptions,
+        check: Check,
+        *,
+        counts: ControllerCounts,
+        settings: Settings,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self._options = options
+        self._counts = counts
+        self._clock = clock
+        self._randomness = randomness
+        self._log = log
+        self._node_queue, self._subnet_queue = WorkQueue[str](), WorkQueue[str]()
+        self._sweep_queue = WorkQueue[str]()
+
+        system = Scope(namespace=SYSTEM_NAMESPACE)
+        self._node_copies = self._informer(cluster, Node, Scope())
+        self._configs = self._informer(cluster, NodeNetworkConfig, system)
+        self._subnet_copies = self._informer(cluster, ClusterSubnet, system)
+        self._states = self._informer(cluster, ClusterSubnetState, system)
+
+        writes = GuardedWrites(cluster, check, counts.writes)
+        around = Surroundings(
+            cluster=cluster,
+            writes=writes,
+            allocator=GuardedAllocator(allocator, check, counts.allocator_calls),
+            events=EventRecorder(writes, clock, log),
+            options=options,
+            settings=settings,
+            counts=counts,
+            clock=clock,
+            log=log,
+        )
+        defaults = [name for name in (options.subnet, options.subnet_v6) if name]
+        self._subnets = Subnets(self._subnet_queue, defaults)
+        requests = Requests(around, self._subnets)
+        self._nodes = Nodes(around, self._node_copies, self._configs, requests, self._subnets)
+        objects = SubnetObjects(around, self._subnet_copies, self._states)
+        self._looks = SubnetLooks(around, objects, self._configs, self._subnets, self._node_queue)
+        self._sweep = Sweep(around, self._node_copies, self._nodes, self._node_queue)
+
+    async def run(self) -> NoReturn:
+        """Lead until cancelled, or until an invariant is broken."""
+        self._node_copies.add_handler(self._on_node)
+        self._configs.add_handler(self._on_config)
+        self._subnet_copies.add_handler(self._on_subnet)
+        self._states.add_handler(self._on_subnet)
+        informers: list[Informer[Any]] = [self._node_copies, self._configs, self._states]
+        if self._options.cluster_subnets:  # else the cluster may not even know the kind
+            informers.append(self._subnet_copies)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for informer in informers:
+                    group.create_task(informer.run())
+                for informer in informers:
+                    await informer.synced.wait()  # until then, absence means nothing
+                self._counts.leading = True
+                self._sweep_queue.add(self._options.cluster)
+                group.create_task(self._workers(self._sweep_queue).run(self._sweep.run))
+                group.create_task(self._workers(self._node_queue).run(self._reconcile, count=_NODE_WORKERS))
+                group.create_task(
+                    self._workers(self._subnet_queue).run(self._looks.look, count=_SUBNET_WORKERS)
+                )
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            self._counts.leading = False
+        raise AssertionError("queues that nobody stops have no end")
+
+    async def _reconcile(self, name: str) -> float | None:
+        try:
+            return await self._nodes.reconcile(name)
+        finally:
+            self._counts.owed_nodes = self._subnets.owed_nodes
+
+    def _on_node(self, old: Node | None, new: Node | None) -> None:
+        if new is None:
+            assert old is not None
+            self._nodes.suspect(old.metadata.name, old.metadata.uid)
+            self._node_queue.add(old.metadata.name)
+        elif old is None or _what_matters(old) != _what_matters(new):
+            self._node_queue.add(new.metadata.name)
+
+    def _on_config(self, old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
+        self._node_queue.add(_name(old, new))
+
+    def _on_subnet(self, old: Resource | None, new: Resource | None) -> None:
+        if self._subnets.is_used(name := _name(old, new)):
+            self._subnet_queue.add(name)
+
+    def _informer(self, cluster: Cluster, kind: type[R], scope: Scope) -> Informer[R]:
+        return Informer(cluster, kind, scope, clock=self._clock, randomness=self._randomness, log=self._log)
+
+    def _workers(self, queue: WorkQueue[str]) -> Workers[str]:
+        return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+
+
+def _name(old: Resource | None, new: Resource | None) -> str:
+    known = new or old
+    assert known is not None
+    return known.metadata.name
+
+
+def _what_matters(node: Node) -> tuple[object, ...]:
+    """The parts of a Node that anything here depends on: kubelets write the others every few seconds."""
+    labels = node.metadata.labels
+    return labels.get(SUBNET_LABEL), labels.get(SUBNET_V6_LABEL), own_addresses(node)

@@ -1,0 +1,78 @@
+"""The controller's metrics, in a registry of their own. Nothing is kept twice: they are read from the counts when scraped."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from podtide.controller.counts import ControllerCounts
+
+_SUBNET_GAUGES = {
+    "capacity": "Addresses of a subnet that can be reserved (Q).",
+    "reserved": "Addresses of a subnet that are reserved, primaries included (R).",
+    "containers": "Network containers in a subnet.",
+    "owed": "Addresses asked for in a subnet and not granted yet.",
+    "exhausted": "Whether a subnet is exhausted: 1 if so.",
+    "starved": "Whether a subnet has nothing left while somebody is owed: 1 if so.",
+    "batch": "The batch in force for a subnet.",
+    "buffer": "The part of a batch that nodes of a subnet keep free.",
+}
+
+
+class ControllerMetrics:
+    """What is told of one controller."""
+
+    def __init__(self, counts: ControllerCounts) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._registry.register(_CountsCollector(counts))
+
+    def render(self) -> bytes:
+        """All of them in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+
+class _CountsCollector(Collector):
+    """The counts as they are when they are looked at."""
+
+    def __init__(self, counts: ControllerCounts) -> None:
+        self._counts = counts
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing, so that registering reads nothing."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._counts
+        yield _gauge("leading", "Whether this replica leads: 1 if so.", counts.leading)
+        yield _gauge("owed_nodes", "Nodes that are owed addresses.", counts.owed_nodes)
+        yield _counter("reconciles", "How often a node was looked at.", counts.reconciles)
+        yield _counter("looks", "How often a subnet was looked at.", counts.looks)
+        yield _counter(
+            "retired_nodes",
+            "Nodes that were gone, and whose network containers were deleted.",
+            counts.retired_nodes,
+        )
+        yield _counters("allocator_calls", "Calls of the allocator.", "method", counts.allocator_calls)
+        yield _counters("writes", "Writes to the cluster that succeeded.", "kind", counts.writes)
+        for field, sentence in _SUBNET_GAUGES.items():
+            family = GaugeMetricFamily(f"podtide_controller_subnet_{field}", sentence, labels=("subnet",))
+            for subnet, numbers in counts.subnets.items():
+                family.add_metric((subnet,), float(getattr(numbers, field)))
+            yield family
+
+
+def _gauge(name: str, sentence: str, value: int) -> Metric:
+    return GaugeMetricFamily(f"podtide_controller_{name}", sentence, value=value)
+
+
+def _counter(name: str, sentence: str, value: int) -> Metric:
+    return CounterMetricFamily(f"podtide_controller_{name}", sentence, value=value)
+
+
+def _counters(name: str, sentence: str, label: str, values: dict[str, int]) -> Metric:
+    family = CounterMetricFamily(f"podtide_controller_{name}", sentence, labels=(label,))
+    for labelled, value in values.items():
+        family.add_metric((labelled,), value)
+    return family

@@ -1,0 +1,179 @@
+"""What a NodeNetworkConfig's status says after the allocator answered. Decides only.
+
+A refusal takes nothing away: the container that the status showed before stays in it, for the node's pods have those
+addresses. Only what is said about it changes.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct, structs
+
+from podtide.allocator.port import (
+    AllocatorUnavailable,
+    NoSuchSubnet,
+    NotAllowed,
+    StaleWish,
+    SubnetFull,
+)
+from podtide.controller.asking import Answer, Refusal
+from podtide.controller.container_view import show_container
+from podtide.core.scaler import SubnetScaler, release_percent, request_percent
+from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import (
+    ConfigStatus,
+    ContainerStatus,
+    NetworkContainer,
+    NodeNetworkConfig,
+    NodeNetworkConfigStatus,
+    Scaler,
+)
+
+GRANTED = "Granted"
+"""The condition: whether the node has all it asked for."""
+PLACED = "Placed"
+"""The condition: whether its containers are where labels and options say. Said only once there was a reason to."""
+
+
+class Reason(StrEnum):
+    """Why a node has, or has not, what it asked for; the worse comes later."""
+
+    COMPLETE = "Complete"
+    SHORT = "SubnetShort"
+    FULL = "SubnetFull"
+    UNAVAILABLE = "AllocatorUnavailable"
+    STALE = "StaleWish"
+    REFUSED = "Refused"
+    NOT_ALLOWED = "NotAllowed"
+    NO_SUCH_SUBNET = "NoSuchSubnet"
+
+
+class _Verdict(Struct, frozen=True):
+    """What an answer means, in the words of the wire."""
+
+    reason: Reason
+    config: ConfigStatus
+    container: ContainerStatus
+
+
+_COMPLETE = _Verdict(Reason.COMPLETE, ConfigStatus.UPDATED, ContainerStatus.SUCCESS)
+_SHORT = _Verdict(Reason.SHORT, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL)
+_REFUSED = _Verdict(Reason.REFUSED, ConfigStatus.ERROR, ContainerStatus.FAILED)
+_REFUSALS: dict[type[Refusal], _Verdict] = {
+    SubnetFull: _Verdict(Reason.FULL, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL),
+    AllocatorUnavailable: _Verdict(
+        Reason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+    ),
+    StaleWish: _Verdict(Reason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
+    NotAllowed: _Verdict(Reason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
+    NoSuchSubnet: _Verdict(Reason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
+}
+_BY_SEVERITY = list(Reason)
+
+
+def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
+    """What the NodeNetworkConfig says of one aspect."""
+    return next((each for each in config.status.conditions if each.type == kind), None)
+
+
+def is_settled(config: NodeNetworkConfig) -> bool:
+    """Whether its status says that the node has all it asks for now."""
+    granted = condition_of(config, GRANTED)
+    return (
+        granted is not None
+        and granted.status == ConditionStatus.TRUE
+        and granted.observed_generation == config.metadata.generation
+    )
+
+
+def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
+    """What is in force in a subnet, in the words of a NodeNetworkConfig."""
+    request = request_percent(in_force.buffer)
+    return Scaler(
+        batch_size=in_force.batch,
+        request_threshold_percent=request,
+        release_threshold_percent=release_percent(request),
+        max_ip_count=max_ips,
+    )
+
+
+def status_after(
+    config: NodeNetworkConfig, node: Node, answers: Sequence[Answer], scaler: Scaler, now: str
+) -> NodeNetworkConfigStatus:
+    """The status once the allocator has answered for each of the node's places."""
+    before = {container.id: container for container in config.status.network_containers}
+    containers = [
+        container
+        for answer in answers
+        if (container := _shown(answer, before.get(answer.place.container), node)) is not None
+    ]
+    verdicts = [_verdict(answer) for answer in answers]
+    worst = max(verdicts, key=lambda verdict: _BY_SEVERITY.index(verdict.reason))
+    granted = Condition(
+        type=GRANTED,
+        status=ConditionStatus.TRUE if worst.reason is Reason.COMPLETE else ConditionStatus.FALSE,
+        last_transition_time=now,
+        reason=worst.reason.value,
+        message="; ".join(_words(answer, config) for answer in answers),
+        observed_generation=config.metadata.generation,
+    )
+    shown = condition_of(config, GRANTED)
+    if shown is not None and shown.reason == Reason.UNAVAILABLE == granted.reason:
+        # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
+        granted = structs.replace(granted, message=shown.message)
+    conditions = with_condition(config.status.conditions, granted)
+    placed = _placed(config, answers, now)
+    return NodeNetworkConfigStatus(
+        assigned_ip_count=sum(len(container.ip_assignments) for container in containers),
+        scaler=scaler,
+        status=worst.config,
+        network_containers=containers,
+        conditions=with_condition(conditions, placed) if placed else conditions,
+    )
+
+
+def _verdict(answer: Answer) -> _Verdict:
+    if answer.refusal is not None:
+        return _REFUSALS.get(type(answer.refusal), _REFUSED)
+    return _SHORT if answer.owed else _COMPLETE
+
+
+def _words(answer: Answer, config: NodeNetworkConfig) -> str:
+    if answer.refusal is not None:
+        mend = f" (named by {answer.place.stated_by})" if isinstance(answer.refusal, NoSuchSubnet) else ""
+        return f"{answer.refusal}{mend}"
+    container = answer.container
+    assert container is not None
+    held, asked = len(container.addresses), config.spec.requested_ip_count
+    words = f"subnet {container.subnet}: {held} addresses held, {asked} asked for"
+    if asked > container.wanted:
+        words += f", and a node may have {container.wanted}"
+    if container.owed:
+        words += f", {container.owed} owed: they come as soon as other nodes give addresses back"
+    return words
+
+
+def _placed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+    elsewhere = [answer.place for answer in answers if answer.place.is_elsewhere]
+    if not elsewhere and condition_of(config, PLACED) is None:
+        return None
+    message = "; ".join(
+        f"{place.stated_by} says {place.stated or 'no subnet'}, but the node's addresses are in {place.subnet} and stay "
+        "there as long as the Node does: say that subnet again, or delete the Node and let it join anew"
+        for place in elsewhere
+    )
+    return Condition(
+        type=PLACED,
+        status=ConditionStatus.FALSE if elsewhere else ConditionStatus.TRUE,
+        last_transition_time=now,
+        reason="InAnotherSubnet" if elsewhere else "AsStated",
+        message=message or "the node's addresses are in the subnets that labels and options name",
+        observed_generation=config.metadata.generation,
+    )
+
+
+def _shown(answer: Answer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
+    """The container as the status shows it; None for one that was never made."""
+    shown = before if answer.container is None else show_container(answer.container, node)
+    return None if shown is None else structs.replace(shown, status=_verdict(answer).container)

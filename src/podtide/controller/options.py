@@ -1,0 +1,28 @@
+"""What a controller is told about its place: which cluster it is, and where nodes get their addresses."""
+
+from msgspec import Struct
+
+from podtide.core.errors import InvalidInput
+
+
+class ControllerOptions(Struct, frozen=True, kw_only=True):
+    """Whose nodes, and which subnets."""
+
+    cluster: str
+    """The name of this cluster at the allocator. Several clusters may share a subnet."""
+    network: str
+    subnet: str
+    """For nodes without the label `podtide.io/subnet`."""
+    subnet_v6: str = ""
+    """For the second address of nodes without the label `podtide.io/subnet-v6`; "" for none."""
+    cluster_subnets: bool = True
+    """False where agents know no ClusterSubnet: the batch then reaches nodes by their NodeNetworkConfigs."""
+
+    def __post_init__(self) -> None:
+        for name in ("cluster", "network", "subnet"):
+            if not getattr(self, name):
+                raise InvalidInput(f"the controller's {name} is empty: give its name at the allocator")
+        if self.subnet_v6 == self.subnet:
+            raise InvalidInput(
+                f"subnet {self.subnet} is given for both addresses of a node: give the second a subnet of its own"
+            )

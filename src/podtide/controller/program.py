@@ -1,0 +1,86 @@
+"""The request controller as a program: what it is given, and how it runs, alone or as one of several replicas."""
+
+from random import Random
+from typing import NoReturn
+
+from podtide.allocator.port import Allocator
+from podtide.cluster.leader_election import LeaderElection
+from podtide.cluster.port import Cluster
+from podtide.cluster.term import Term
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.guard import Check, unguarded
+from podtide.controller.leading import Leading
+from podtide.controller.options import ControllerOptions
+from podtide.resources.base import Key
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+
+__all__ = ["LEASE", "Controller", "ControllerCounts", "ControllerOptions"]
+
+LEASE = Key(SYSTEM_NAMESPACE, "podtide-controller")
+"""Who holds it leads."""
+
+
+class Controller:
+    """One replica of the request controller. It can be cancelled at any await, and loses nothing by it."""
+
+    def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        allocator: Allocator,
+        options: ControllerOptions,
+        *,
+        settings: Settings,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self.metrics = ControllerCounts()
+        self._cluster = cluster
+        self._allocator = allocator
+        self._options = options
+        self._settings = settings
+        self._clock = clock
+        self._randomness = randomness
+        self._log = log
+
+    async def run(self) -> NoReturn:
+        """Do everything, as the only controller there is, until cancelled."""
+        await self._lead(unguarded)
+
+    async def run_elected(self, identity: str) -> NoReturn:
+        """Stand for election, and do everything while this replica leads, until cancelled.
+
+        `identity` must be this process's alone, such as host name and a new uuid.
+        """
+        election = LeaderElection(
+            self._cluster,
+            LEASE,
+            identity,
+            settings=self._settings,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+        )
+
+        async def lead(term: Term) -> NoReturn:
+            await self._lead(term.check)
+
+        await election.run(lead)
+        raise AssertionError("a term ends by being cancelled, and the next follows")
+
+    async def _lead(self, check: Check) -> NoReturn:
+        leading = Leading(
+            self._cluster,
+            self._allocator,
+            self._options,
+            check,
+            counts=self.metrics,
+            settings=self._settings,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+        )
+        await leading.run()

@@ -1,0 +1,59 @@
+"""What stands between the controller and everything it may change."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from controller.world import World, a_world, wish_of
+from podtide.cluster.port import Conflict
+from podtide.cluster.term import TermOver
+from podtide.controller.guard import GuardedAllocator, GuardedWrites
+from podtide.resources.base import ObjectMeta
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.marks import SYSTEM_NAMESPACE
+
+PLACE = ObjectMeta(name="pods", namespace=SYSTEM_NAMESPACE)
+
+
+def too_late() -> None:
+    raise TermOver("leave this to the next leader")
+
+
+async def test_that_the_copy_was_behind_is_a_conflict_whatever_the_server_calls_it() -> None:
+    async with a_world() as world:
+        counts: Counter[str] = Counter()
+        writes = GuardedWrites(world.cluster, lambda: None, counts)
+        made = await writes.create(ClusterSubnet(metadata=PLACE))
+        with pytest.raises(Conflict):
+            await writes.create(ClusterSubnet(metadata=PLACE))
+        await writes.delete(made)
+        await writes.delete(made)
+        for write in (writes.replace, writes.replace_status):
+            with pytest.raises(Conflict):
+                await write(made)
+        assert counts == {"ClusterSubnet": 2}
+
+
+def writes_of(world: World) -> dict[str, Callable[[], Awaitable[object]]]:
+    item = ClusterSubnet(metadata=PLACE)
+    writes = GuardedWrites(world.cluster, too_late, Counter())
+    allocator = GuardedAllocator(world.allocator, too_late, Counter())
+    return {
+        "create": lambda: writes.create(item),
+        "replace": lambda: writes.replace(item),
+        "replace_status": lambda: writes.replace_status(item),
+        "delete": lambda: writes.delete(item),
+        "put": lambda: allocator.put_container(wish_of("n1", 1, cluster="east")),
+        "delete_container": lambda: allocator.delete_container("uid-n1", cluster="east"),
+    }
+
+
+@pytest.mark.parametrize(
+    "write", ["create", "replace", "replace_status", "delete", "put", "delete_container"]
+)
+async def test_nothing_is_written_after_the_term(write: str) -> None:
+    async with a_world() as world:
+        with pytest.raises(TermOver):
+            await writes_of(world)[write]()
+        assert not world.allocator.calls

@@ -1,0 +1,84 @@
+"""What Prometheus is told of a controller, and that every name of it is documented."""
+
+import re
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from podtide.controller.counts import ControllerCounts, SubnetCounts
+from podtide.controller.metrics import ControllerMetrics
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "cli.md"
+
+COUNTS = ControllerCounts(
+    leading=True,
+    reconciles=2,
+    looks=3,
+    allocator_calls=Counter(put_container=4),
+    writes=Counter({"NodeNetworkConfig/status": 5}),
+    owed_nodes=6,
+    retired_nodes=7,
+    subnets={
+        "pods": SubnetCounts(
+            capacity=253,
+            reserved=240,
+            containers=8,
+            owed=9,
+            exhausted=True,
+            starved=False,
+            batch=16,
+            buffer=Fraction(1, 2),
+        )
+    },
+)
+
+
+def families() -> dict[str, tuple[str, dict[str, float]]]:
+    """The sentence and the samples of every metric but the process's, by name."""
+    found = text_string_to_metric_families(ControllerMetrics(COUNTS).render().decode())
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name: (
+            family.documentation,
+            {",".join(sample.labels.values()): sample.value for sample in family.samples},
+        )
+        for family in found
+        if not family.name.startswith("process_")
+    }
+
+
+def test_everything_that_is_counted_is_told() -> None:
+    told = {name.removeprefix("podtide_controller_"): samples for name, (_, samples) in families().items()}
+    assert told == {
+        "leading": {"": 1},
+        "owed_nodes": {"": 6},
+        "reconciles_total": {"": 2},
+        "looks_total": {"": 3},
+        "retired_nodes_total": {"": 7},
+        "allocator_calls_total": {"put_container": 4},
+        "writes_total": {"NodeNetworkConfig/status": 5},
+        "subnet_capacity": {"pods": 253},
+        "subnet_reserved": {"pods": 240},
+        "subnet_containers": {"pods": 8},
+        "subnet_owed": {"pods": 9},
+        "subnet_exhausted": {"pods": 1},
+        "subnet_starved": {"pods": 0},
+        "subnet_batch": {"pods": 16},
+        "subnet_buffer": {"pods": 0.5},
+    }
+
+
+@pytest.mark.parametrize("name", sorted(families()))
+def test_every_metric_is_a_sentence_for_people(name: str) -> None:
+    sentence, _ = families()[name]
+    assert sentence.endswith(".")
+    assert sentence[0].isupper()
+
+
+def test_every_metric_is_documented_and_no_other() -> None:
+    documented = re.findall(
+        r"^\| `(podtide_controller_\w+)` \|", DOCUMENTATION.read_text(), flags=re.MULTILINE
+    )
+    assert sorted(documented) == sorted(families())
