@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from podtide.runtime.virtual_time import VirtualTimeLoop
 
-pytest_plugins = ["real_kubernetes", "allocator.postgres"]
+pytest_plugins = ["left_out", "real_kubernetes", "allocator.postgres"]
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")

@@ -1,25 +1,21 @@
 """A real control plane for tests: ask for the fixture `control_plane`, or mark the test `real_kubernetes`.
 
-Where there is none and none can be built, such tests are skipped, and a paragraph at the end of the run says so,
-because silence would look like success. In CI it is a failure.
+Where there is none and none can be built, such tests are left out: see left_out.py.
 
 Each worker of pytest-xdist starts its own when a test there first asks for it. One for all would be disturbed by the
 tests that kill the API server or make etcd forget its history. So that a machine with many cores does not start one per
 core, these tests are put in two groups, each of which one worker takes as a whole (`--dist loadgroup`).
 """
 
-import os
-from collections import Counter
 from collections.abc import Iterator
-from typing import NoReturn
 
 import pytest
 
 from control_plane.binaries import Binaries, binaries
 from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild
+from left_out import leave_out
 
-NOT_RUN = "no real Kubernetes to run on: "
 RUNNING = pytest.StashKey[ControlPlane]()
 
 
@@ -31,7 +27,7 @@ def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
         with capture.global_and_fixture_disabled():  # building takes minutes: let its progress be seen
             return binaries()
     except CannotBuild as reason:
-        _do_not_run(reason)
+        leave_out("real Kubernetes", reason)
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +45,7 @@ def controllers(control_plane: ControlPlane) -> ControlPlane:
     try:
         control_plane.start_controllers()
     except CannotBuild as reason:
-        _do_not_run(reason)
+        leave_out("real Kubernetes", reason)
     return control_plane
 
 
@@ -59,15 +55,9 @@ def scheduler(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     try:
         control_plane.start_scheduler()
     except CannotBuild as reason:
-        _do_not_run(reason)
+        leave_out("real Kubernetes", reason)
     yield control_plane
     control_plane.stop_scheduler()
-
-
-def _do_not_run(reason: CannotBuild) -> NoReturn:
-    if os.environ.get("CI", "false") not in {"", "false", "0"}:
-        pytest.fail(f"{NOT_RUN}{reason}", pytrace=False)
-    pytest.skip(f"{NOT_RUN}{reason}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -87,13 +77,3 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     """A test that killed the API server and failed before it was back fails alone."""
     if running := item.config.stash.get(RUNNING, None):
         running.revive()
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Say last, where it is seen, what was not run and what would let it run."""
-    yield
-    reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
-    for reason, count in Counter(reason for reason in reasons if NOT_RUN in reason).items():
-        terminalreporter.section("NOT RUN on a real Kubernetes", red=True, bold=True)
-        terminalreporter.line(f"Skipped: {count}. There is {reason.removeprefix('Skipped: ')}.")

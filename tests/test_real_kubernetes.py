@@ -29,7 +29,7 @@ def test_a_skip_is_the_last_word_of_the_run(tmp_path: Path, arguments: tuple[str
     run = run_without_kubernetes(tmp_path, *arguments, ci="")
     assert run.returncode == 0
     headline, sentence = run.stdout.splitlines()[-3:-1]
-    assert headline.strip("= ") == "NOT RUN on a real Kubernetes"
+    assert headline.strip("= ") == "NOT RUN on real Kubernetes"
     assert sentence.startswith(
         f"Skipped: 1. There is no real Kubernetes to run on: KUBEBUILDER_ASSETS is {tmp_path}, which lacks etcd"
     )

@@ -1,19 +1,15 @@
 """A PostgreSQL for tests: ask for the fixture `postgresql_url`. Every worker of pytest-xdist starts its own.
 
-Where there is none, such tests are skipped, and a paragraph at the end of the run says so, because silence would look like
-success. In CI it is a failure.
+Where there is none, such tests are left out: see left_out.py.
 """
 
-import os
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
+from left_out import leave_out
 from postgresql_server import NoPostgresql, PostgresqlServer
-
-NOT_RUN = "no PostgreSQL to run on: "
 
 
 @pytest.fixture(scope="session")
@@ -23,17 +19,5 @@ def postgresql_url() -> Iterator[str]:
         try:
             server = stack.enter_context(PostgresqlServer())
         except NoPostgresql as reason:
-            if os.environ.get("CI", "false") not in {"", "false", "0"}:
-                pytest.fail(f"{NOT_RUN}{reason}", pytrace=False)
-            pytest.skip(f"{NOT_RUN}{reason}")
+            leave_out("PostgreSQL", reason)
         yield server.url
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Say last, where it is seen, what was not run and what would let it run."""
-    yield
-    reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
-    for reason, count in Counter(reason for reason in reasons if NOT_RUN in reason).items():
-        terminalreporter.section("NOT RUN on PostgreSQL", red=True, bold=True)
-        terminalreporter.line(f"Skipped: {count}. There is {reason.removeprefix('Skipped: ')}.")
