@@ -26,15 +26,21 @@ help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: demo
-demo: $(READY) ## Show what podtide decides, and why, by example
-	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
+demo: $(READY) plugin ## Show podtide at work: a whole cluster, told as a story; ARGS="--story exact-fit" for another
+	@$(BIN)/podtide demo $(ARGS)
+
+.PHONY: plugin
+plugin: ## Build the CNI plugin in Rust; without cargo, the script beside it is used
+	@if command -v cargo >/dev/null; then cd plugin && cargo build --release --locked --offline && \
+		echo "plugin: plugin/target/release/podtide"; \
+	else echo "plugin: there is no cargo on this machine, so the portable script plugin/podtide.py is used"; fi
 
 .PHONY: test
-test: $(READY) control-plane-if-possible postgresql-if-possible ## Run every test; core/ must be covered to the last line
+test: $(READY) plugin control-plane-if-possible postgresql-if-possible ## Run every test; core/ must be covered to the last line
 	$(PYTEST) --cov=podtide.core --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 .PHONY: test-fast
-test-fast: $(READY) ## Run the tests that are neither slow nor in need of a real Kubernetes
+test-fast: $(READY) plugin ## Run the tests that are neither slow nor in need of a real Kubernetes
 	$(PYTEST) -m "not slow and not real_kubernetes" $(ARGS)
 
 .PHONY: kube
@@ -54,24 +60,37 @@ control-plane-if-possible: $(READY)
 postgresql-if-possible:
 	@bash tools/install-postgresql.sh
 
+.PHONY: cni-plugins-if-possible
+cni-plugins-if-possible:
+	@bash tools/install-cni-plugins.sh
+
 .PHONY: lint
-lint: $(READY) ## Check style, format, types and layers
+lint: $(READY) lint-plugin ## Check style, format, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# Its Rust, where Rust and its tools are.
+.PHONY: lint-plugin
+lint-plugin:
+	@if command -v cargo-fmt >/dev/null && command -v cargo-clippy >/dev/null; then cd plugin && cargo fmt --check && \
+		cargo clippy --locked --offline --quiet --all-targets -- -D warnings; \
+	else echo "lint: cargo fmt and clippy are not on this machine, so the plugin's Rust is not looked at"; fi
+
 .PHONY: format
 format: $(READY) ## Fix what style and format can fix by themselves
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	@if command -v cargo-fmt >/dev/null; then cd plugin && cargo fmt; fi
 
 .PHONY: bench
-bench: $(READY) ## Measure everything, or one part: make bench ONLY=core
+# Only the part that compares plugins needs plugins.
+bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possible) ## Measure everything, or one part: make bench ONLY=core
 	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY)
 
 .PHONY: coverage
-coverage: $(READY) control-plane-if-possible postgresql-if-possible ## Show which lines of podtide no test reaches; core/ must have none
+coverage: $(READY) plugin control-plane-if-possible postgresql-if-possible ## Show which lines of podtide no test reaches; core/ must have none
 	$(PYTEST) --cov=podtide --cov-report= $(ARGS)
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='src/podtide/core/*' --fail-under=100

@@ -18,20 +18,45 @@ FAILED = 1
 @click.group(
     cls=LazyGroup,
     lazy={
+        "agent": (
+            "podtide.cli.agent:agent",
+            "Run the agent of a node: keep its pool of addresses, and answer the CNI plugin.",
+        ),
         "allocator": (
             "podtide.cli.allocator:allocator",
             "Serve the subnets in a database over HTTP.",
+        ),
+        "check": (
+            "podtide.cli.check:check",
+            "Check that no address is given twice, nothing is lost, and all counts add up.",
         ),
         "cluster": (
             "podtide.cli.cluster:cluster",
             "Serve a small cluster of our own over HTTP, as a Kubernetes API server would.",
         ),
+        "controller": (
+            "podtide.cli.controller:controller",
+            "Run the request controller of a cluster: turn nodes' requests into addresses.",
+        ),
         "crds": ("podtide.cli.crds:crds", "Print the CustomResourceDefinitions podtide needs."),
+        "demo": (
+            "podtide.cli.demo:demo",
+            "Show podtide at work: a whole cluster in one process, told as a story.",
+        ),
         "explain": (
             "podtide.cli.explain:explain",
             "Show how podtide decides, with the numbers in the formula.",
         ),
+        "simulate": (
+            "podtide.cli.simulate:simulate",
+            "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
+        ),
         "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow and remove subnets."),
+        "top": (
+            "podtide.cli.top:top",
+            "Show how full the subnets are and how the nodes do, worst first.",
+        ),
+        "why": ("podtide.cli.why:why", "Explain why a pod has its address, or has none."),
     },
 )
 @click.version_option(__version__, prog_name="podtide")

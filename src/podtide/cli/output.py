@@ -1,8 +1,8 @@
-"""What the commands share: `-o text|json`, exact fractions as arguments, and JSON for programs."""
+"""What the commands share: `-o text|json`, exact fractions as arguments, tables for people and JSON for programs."""
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -67,6 +67,18 @@ def show(output: str, document: Any, lines: Iterable[str]) -> None:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(document, enc_hook=_plain)).decode() + "\n")
     else:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows as lines, each column as wide as its widest cell."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """`1 node is` or `3 nodes are`."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def warn(words: Iterable[str]) -> None:

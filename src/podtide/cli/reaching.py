@@ -44,11 +44,12 @@ class Reach(Struct, frozen=True, kw_only=True):
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
-        async with self._allocator() as allocator:
+        async with self.allocator() as allocator:
             return await question(allocator)
 
     @asynccontextmanager
-    async def _allocator(self) -> AsyncIterator[Allocator]:
+    async def allocator(self) -> AsyncIterator[Allocator]:
+        """The allocator, until the context ends."""
         if self.server:
             from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
                 HttpAllocator,
@@ -69,18 +70,20 @@ class Reach(Struct, frozen=True, kw_only=True):
 
 def reach_options(command: Command) -> Command:
     """Adds the options that say where; the command gets a `Reach` as `reach`."""
+    return _with_options(command, may_be_nowhere=False)
 
+
+def optional_reach_options(command: Command) -> Command:
+    """The same for a command that can do without: where no option says anything, it gets None."""
+    return _with_options(command, may_be_nowhere=True)
+
+
+def _with_options(command: Command, *, may_be_nowhere: bool) -> Command:
     @wraps(command)
-    def reaching(
-        *,
-        server: str | None,
-        token_file: Path | None,
-        ca_file: Path | None,
-        database: str | None,
-        **others: Any,
-    ) -> Any:
-        reach = Reach(server=server, token_file=token_file, ca_file=ca_file, database=database)
-        return command(reach=reach, **others)
+    def reaching(**given: Any) -> Any:
+        where = {option: given.pop(option) for option in Reach.__struct_fields__}
+        is_nowhere = may_be_nowhere and all(value is None for value in where.values())
+        return command(reach=None if is_nowhere else Reach(**where), **given)
 
     for option in (
         click.option("--database", metavar="URL", help="The database, where no allocator need run."),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from podtide.allocator.port import Allocator, Debt, Subnet, SubnetSpec
-from podtide.cli.output import output_option, show
+from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
@@ -83,7 +83,7 @@ def grow(*, network: str, name: str, cidrs: tuple[str, ...], reach: Reach, outpu
 def list_subnets(*, network: str, reach: Reach, output: str) -> None:
     """List the subnets of a network, or of all."""
     subnets = reach.ask(lambda allocator: allocator.list_subnets(network))
-    show(output, subnets, _table([_COLUMNS, *(_row(subnet) for subnet in subnets)]))
+    show(output, subnets, table([_COLUMNS, *(_row(subnet) for subnet in subnets)]))
 
 
 @subnet.command("show")
@@ -128,12 +128,6 @@ def _row(subnet: Subnet) -> tuple[str, ...]:
         subnet.owed,
     )
     return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(str, numbers)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:

@@ -1,0 +1,109 @@
+"""`podtide check`: the invariants, asked of a live cluster."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import click
+
+from podtide.allocator.port import Allocator, Container
+from podtide.cli.check_findings import Books, Findings, Seen, confirmed, find
+from podtide.cli.observed_node import observe_nodes
+from podtide.cli.output import counted, output_option, show
+from podtide.cli.reaching import Reach, optional_reach_options
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.reading_cluster import list_all
+from podtide.cluster.port import Cluster
+from podtide.core.audit import Violation
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.pod import Pod
+
+_AGAIN_AFTER_SECONDS = 1.0
+"""Longer than an object takes to follow another: what still does not fit by then is broken."""
+_VIOLATED = 1
+
+
+@click.command()
+@cluster_options
+@optional_reach_options
+@output_option
+def check(*, there: ClusterReach, reach: Reach | None, output: str) -> None:
+    """Check that no address is given twice, nothing is lost, and all counts add up.
+
+    Reads the cluster's objects and, where --server or --database says how to reach it, the allocator's books. It only
+    ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
+    read. Exit status 1 means that something is broken.
+    """
+    findings = asyncio.run(_check(there, reach))
+    show(output, _document(findings), _lines(findings))
+    if findings.violations:
+        sys.exit(_VIOLATED)
+
+
+async def _check(there: ClusterReach, reach: Reach | None) -> Findings:
+    async with AsyncExitStack() as open_until_done:
+        cluster = await open_until_done.enter_async_context(there.cluster())
+        allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        findings = find(await read(cluster, allocator))
+        if findings.violations:
+            await asyncio.sleep(_AGAIN_AFTER_SECONDS)
+            findings = confirmed(findings, find(await read(cluster, allocator)))
+        return findings
+
+
+async def read(cluster: Cluster, allocator: Allocator | None) -> Seen:
+    """Read everything once: first who uses addresses, then who was given them, so that a use is never ahead."""
+    pods = await list_all(cluster, Pod)
+    configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
+    books = await _read_books(allocator) if allocator else None
+    return Seen(observe_nodes(configs, pods), books)
+
+
+async def _read_books(allocator: Allocator) -> Books:
+    before = await allocator.list_subnets()
+    containers: list[Container] = []
+    more = ""
+    while True:
+        page = await allocator.list_containers(more=more)
+        containers += page.items
+        if not (more := page.more):
+            break
+    after = await allocator.list_subnets()
+    still = tuple(subnet for subnet in after if subnet in before)
+    return Books(
+        containers=tuple(containers),
+        subnets=still,
+        moving=tuple(subnet.name for subnet in after if subnet not in before),
+        broken=await _audit_database(allocator),
+    )
+
+
+async def _audit_database(allocator: Allocator) -> tuple[Violation, ...]:
+    """Where the database itself was named, it is read whole; a service does not offer that."""
+    from podtide.allocator.store import DatabaseAllocator  # noqa: PLC0415 - not needed to ask a service
+
+    return await allocator.audit() if isinstance(allocator, DatabaseAllocator) else ()
+
+
+def _document(findings: Findings) -> dict[str, object]:
+    return {
+        "clean": not findings.violations,
+        "violations": findings.violations,
+        "not_checked": findings.not_checked,
+        "nodes": findings.nodes,
+        "pods": findings.pods,
+        "addresses": findings.addresses,
+    }
+
+
+def _lines(findings: Findings) -> Iterator[str]:
+    looked_at = (
+        f"{counted(findings.nodes, 'node', 'nodes')} with {counted(findings.addresses, 'address', 'addresses')}, "
+        f"{counted(findings.pods, 'pod', 'pods')} with one"
+    )
+    broken = len(findings.violations)
+    yield f"{counted(broken, 'violation', 'violations')} in {looked_at}" if broken else f"clean: {looked_at}"
+    yield from (f"  {violation}" for violation in findings.violations)
+    yield from (f"  not checked: {words}" for words in findings.not_checked)

@@ -1,0 +1,189 @@
+"""`podtide controller`: the program, once per cluster, that turns nodes' requests into addresses."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from podtide.allocator.port import Allocator
+from podtide.cli.health import serving_health
+from podtide.cli.named_file import NamedFile
+from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cluster.kubernetes import Access, KubernetesCluster
+from podtide.controller.metrics import ControllerMetrics
+from podtide.controller.program import Controller, ControllerOptions
+from podtide.core.errors import InvalidInput
+from podtide.runtime.clock import SystemClock
+from podtide.runtime.ids import new_uuid
+from podtide.runtime.listening import ListenAddress, parse_listen_address
+from podtide.runtime.logging import Logger
+from podtide.runtime.randomness import system_randomness
+from podtide.runtime.settings import Settings
+
+_FILE = NamedFile()
+
+
+class _AllocatorPlace(Struct, frozen=True, kw_only=True):
+    """Where the subnets are: behind a running allocator, or in a database that this process opens itself."""
+
+    url: str | None
+    token_file: Path | None
+    ca_file: Path | None
+    database: str | None
+
+    def __post_init__(self) -> None:
+        if bool(self.url) == bool(self.database):
+            raise InvalidInput("say where the subnets are: either --allocator URL, or --database URL")
+        if self.database and (self.token_file or self.ca_file):
+            raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
+
+    @asynccontextmanager
+    async def open(self, settings: Settings) -> AsyncIterator[Allocator]:
+        """The allocator, until the context ends."""
+        if self.url:
+            from podtide.allocator.client import HttpAllocator, Server  # noqa: PLC0415 - one of two ways is taken
+
+            server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
+            async with HttpAllocator(server) as there:
+                yield there
+        else:
+            from podtide.allocator.store import Rules, open_allocator  # noqa: PLC0415 - as above
+
+            assert self.database
+            rules = Rules(
+                cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
+            )
+            async with await open_allocator(
+                self.database, clock=SystemClock(), rules=rules, migrate=True
+            ) as here:
+                yield here
+
+
+class _Plan(Struct, frozen=True, kw_only=True):
+    """What to run, checked before anything is opened."""
+
+    options: ControllerOptions
+    allocator: _AllocatorPlace
+    identity: str
+    metrics_listen: ListenAddress | None
+    access: Access
+    settings: Settings
+
+
+@click.command()
+@click.option("--cluster-name", required=True, metavar="NAME", help="This cluster's name at the allocator.")
+@click.option("--network", required=True, metavar="NAME", help="The network whose subnets the nodes use.")
+@click.option(
+    "--subnet", required=True, metavar="NAME", help="The subnet of nodes without the label podtide.io/subnet."
+)
+@click.option(
+    "--subnet-v6",
+    default="",
+    metavar="NAME",
+    help="The subnet of a second address, for dual stack, of nodes without the label podtide.io/subnet-v6.",
+)
+@click.option("--allocator", metavar="URL", help="A running allocator, such as https://allocator:8080.")
+@click.option("--token-file", type=_FILE, help="The token to show to the allocator.")
+@click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM.")
+@click.option(
+    "--database",
+    metavar="URL",
+    help="Be the allocator too, for this cluster alone, on sqlite:///FILE or postgresql://USER@HOST/NAME.",
+)
+@click.option(
+    "--identity",
+    metavar="NAME",
+    help="What this replica is called in the Lease. Default: the host's name and chance.",
+)
+@click.option(
+    "--metrics-listen",
+    metavar="ADDRESS:PORT",
+    help="Where to serve /metrics and /healthz, such as 0.0.0.0:9090. Default: nowhere.",
+)
+@cluster_options
+@setting_options(
+    "batch",
+    "min_free",
+    "max_ips",
+    "lower_threshold",
+    "upper_threshold",
+    "dwell",
+    "poll",
+    "cooldown",
+    "quarantine",
+    "leader_lease",
+    "leader_renew_deadline",
+    "leader_retry",
+)
+@log_option
+def controller(  # noqa: PLR0913 - one argument per option
+    *,
+    cluster_name: str,
+    network: str,
+    subnet: str,
+    subnet_v6: str,
+    allocator: str | None,
+    token_file: Path | None,
+    ca_file: Path | None,
+    database: str | None,
+    identity: str | None,
+    metrics_listen: str | None,
+    there: ClusterReach,
+    settings: Settings,
+    log: Logger,
+) -> None:
+    """Run the request controller of a cluster: turn nodes' requests into addresses.
+
+    It also watches how full the subnets are and sets the batch. Of several replicas one acts, by a Lease; SIGTERM
+    stops one, and another takes over at once. cooldown and quarantine are for --database.
+    """
+    plan = _Plan(
+        options=ControllerOptions(cluster=cluster_name, network=network, subnet=subnet, subnet_v6=subnet_v6),
+        allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
+        identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",
+        metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
+        access=access_to(there),
+        settings=settings,
+    )
+    run(lambda: _control(plan, log), log)
+
+
+async def _control(plan: _Plan, log: Logger) -> None:
+    signals = Signals()
+    clock, randomness = SystemClock(), system_randomness()
+    async with (
+        KubernetesCluster(plan.access, clock=clock, randomness=randomness) as cluster,
+        plan.allocator.open(plan.settings) as allocator,
+        AsyncExitStack() as serving,
+    ):
+        controlling = Controller(
+            cluster,
+            allocator,
+            plan.options,
+            settings=plan.settings,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+        )
+        running = asyncio.create_task(controlling.run_elected(plan.identity))
+        try:
+            if plan.metrics_listen:
+                address = await serving.enter_async_context(
+                    serving_health(
+                        plan.metrics_listen,
+                        is_running=lambda: not running.done(),
+                        metrics=ControllerMetrics(controlling.metrics).render,
+                    )
+                )
+                log.info("listening", url=f"http://{address}")
+            log.info("running", identity=plan.identity, cluster=plan.options.cluster)
+            await until_told(signals, (running,), log)
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+    log.info("stopped")

@@ -1,0 +1,124 @@
+"""`podtide demo`: a whole cluster in one process, and a story to watch it by."""
+
+import asyncio
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+from podtide.runtime.clock import SystemClock
+from podtide.simulation.demo.plain import PlainTeller
+from podtide.simulation.demo.playing import Outcome, play
+from podtide.simulation.demo.real_world import Plan, open_real_world
+from podtide.simulation.demo.stage import Stage, ship_released_lease
+from podtide.simulation.demo.stories import STORIES, Story, check_subnet, default_subnet
+from podtide.simulation.demo.teller import Teller
+from podtide.simulation.plugin_executable import find_plugin
+
+_NOT_CLEAN = 1
+_SCRIPT = ".py"
+
+
+@click.command(
+    epilog="Stories: " + "; ".join(f"{story.name} ({story.sentence})" for story in STORIES.values()) + "."
+)
+@click.option(
+    "--story", type=click.Choice(list(STORIES)), default="tide", show_default=True, help="What happens."
+)
+@click.option(
+    "--nodes", type=click.IntRange(2, 200), default=20, show_default=True, help="How many nodes there are."
+)
+@click.option(
+    "--subnet", metavar="CIDR", help="The subnet of all pods. Default: the smallest that the story fits into."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="What chance is drawn from.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.1, 20.0),
+    default=1.0,
+    show_default=True,
+    help="How many times as fast; 1 is about a minute.",
+)
+@click.option("--plain", is_flag=True, help="Print lines, as is done where there is no terminal.")
+def demo(  # noqa: PLR0913 - one argument per option
+    *, story: str, nodes: int, subnet: str | None, seed: int, speed: float, plain: bool
+) -> None:
+    """Show podtide at work: a whole cluster in one process, told as a story.
+
+    Allocator, controller and agents are the programs that run in a real cluster; a pretend kubelet starts the real
+    CNI plugin for every pod. While it runs, podtide's other commands and kubectl can look at it. At the end all
+    addresses are accounted for: exit status 0 means that none was ever where it did not belong. Ctrl-C ends it early.
+    """
+    told = STORIES[story]
+    cidr = subnet or default_subnet(told, nodes)
+    check_subnet(told, nodes, cidr)
+    directory = Path(tempfile.mkdtemp(prefix="podtide-"))
+    with ExitStack() as tidying_up:
+        tidying_up.callback(shutil.rmtree, directory)
+        plan = Plan(directory=directory, plugin=find_plugin(), subnet=cidr, speed=speed, seed=seed)
+        outcome = asyncio.run(_play(told, plan, nodes, plain=plain or not sys.stdout.isatty()))
+        _report(outcome)
+        if not outcome.is_clean:
+            tidying_up.pop_all()
+            click.echo(f"  what the programs logged is kept in {plan.log}")
+            sys.exit(_NOT_CLEAN)
+
+
+async def _play(story: Story, plan: Plan, nodes: int, *, plain: bool) -> Outcome:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with AsyncExitStack() as opened:
+        world = await opened.enter_async_context(open_real_world(plan))
+        _introduce(story, plan, nodes)
+        teller = opened.enter_context(_teller(plain=plain))
+        await ship_released_lease(world)
+        controller = world.start_controller(elected=True)
+        stage = Stage(world, controller, teller, nodes=nodes, speed=plan.speed, seed=plan.seed)
+        return await play(story, stage, stopped.wait())
+
+
+@contextmanager
+def _teller(*, plain: bool) -> Iterator[Teller]:
+    if plain:
+        yield PlainTeller(lambda line: print(line, flush=True), SystemClock())  # noqa: T201 - it is the output
+        return
+    from rich.console import Console  # noqa: PLC0415 - needed only where it draws
+
+    from podtide.simulation.demo.screen import ScreenTeller  # noqa: PLC0415 - as above
+
+    with ScreenTeller(Console(), SystemClock()) as teller:
+        yield teller
+
+
+def _introduce(story: Story, plan: Plan, nodes: int) -> None:
+    click.echo(f"podtide demo, story {story.name}: {nodes} nodes in subnet {plan.subnet}.")
+    if plan.plugin.suffix == _SCRIPT:
+        click.echo(
+            "The plugin is the portable script: the one in Rust is not built (`make plugin` builds it)."
+        )
+    click.echo("Look at it from another terminal while it runs:")
+    where = f"--kubeconfig {plan.kubeconfig}"
+    for command in (
+        f"podtide top {where}",
+        f"podtide why node/node-{'1'.zfill(len(str(nodes)))} {where}",
+        f"podtide check {where} --database {plan.database}",
+        f"kubectl {where} get nnc -A",
+    ):
+        click.echo(f"    {command}")
+
+
+def _report(outcome: Outcome) -> None:
+    click.echo()
+    click.echo("Stopped early. So far:" if outcome.was_stopped else "The end.")
+    for line in outcome.summary.lines():
+        click.echo(f"  {line}")
+    if outcome.is_clean:
+        click.echo(f"  audit: clean, {outcome.audits} times: no address twice, none lost, all counts add up")
+    else:
+        click.echo(f"  audit: NOT CLEAN: {outcome.failure}")

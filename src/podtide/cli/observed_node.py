@@ -1,0 +1,88 @@
+"""A node as the cluster's objects show it: what its pods need, what it asks for, what it was given.
+
+`podtide top`, `why` and `check` all read a node this way, so that no two of them count differently.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from podtide.agent.pods import pod_on_node, shown_addresses
+from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
+from podtide.resources.pod import Pod
+
+
+class ObservedNode(Struct, frozen=True, kw_only=True):
+    """One node, at one instant."""
+
+    name: str
+    config: NodeNetworkConfig | None
+    """None while there is none: the controller has not made it, or the node is gone."""
+    pods: tuple[Pod, ...]
+    """Those bound to the node, whatever they need."""
+
+    @property
+    def served(self) -> tuple[Pod, ...]:
+        """Pods that show an address of their own."""
+        return tuple(pod for pod in self.pods if shown_addresses(pod))
+
+    @property
+    def waiting(self) -> tuple[Pod, ...]:
+        """Pods that need an address and show none."""
+        return tuple(pod for pod in self.pods if pod_on_node(pod).needs_address and not shown_addresses(pod))
+
+    @property
+    def demand(self) -> int:
+        """U: what the node's agent counts as well, as far as pods show it."""
+        return len(self.served) + len(self.waiting)
+
+    @property
+    def addresses_in_use(self) -> frozenset[str]:
+        """What its pods show."""
+        return frozenset(ip for pod in self.served for ip in shown_addresses(pod))
+
+    @property
+    def containers(self) -> tuple[NetworkContainer, ...]:
+        """What the node was given, one per subnet."""
+        return tuple(self.config.status.network_containers) if self.config else ()
+
+    @property
+    def requested(self) -> int:
+        """What it asks for, in each container."""
+        return self.config.spec.requested_ip_count if self.config else 0
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Names of addresses it gives back."""
+        return frozenset(self.config.spec.ips_not_in_use) if self.config else frozenset()
+
+    @property
+    def held(self) -> int:
+        """Secondary addresses it was given, over all containers."""
+        return sum(len(container.ip_assignments) for container in self.containers)
+
+    @property
+    def owed(self) -> int:
+        """Addresses it asks for and was not given, over all containers."""
+        return sum(self.owed_in(container) for container in self.containers)
+
+    def owed_in(self, container: NetworkContainer) -> int:
+        """Addresses it asks for and was not given in one container; what it gives back is as good as gone."""
+        kept = sum(entry.name not in self.named for entry in container.ip_assignments)
+        return max(0, self.requested - kept)
+
+
+def observe_nodes(
+    configs: Iterable[NodeNetworkConfig], pods: Iterable[Pod], names: Iterable[str] = ()
+) -> tuple[ObservedNode, ...]:
+    """Every node that has a config, or a pod, or is named, by name."""
+    by_name = {config.metadata.name: config for config in configs}
+    bound: dict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if pod.spec.node_name:
+            bound[pod.spec.node_name].append(pod)
+    return tuple(
+        ObservedNode(name=name, config=by_name.get(name), pods=tuple(bound.get(name, ())))
+        for name in sorted({*by_name, *bound, *names})
+    )

@@ -1,0 +1,117 @@
+"""What the commands share that run a program until they are told to stop: settings, logs, the cluster, signals."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from podtide.cli.reaching_cluster import ClusterReach
+from podtide.cluster.kubernetes import Access, find_access
+from podtide.core.errors import PodtideError, StopError
+from podtide.runtime.clock import SystemClock
+from podtide.runtime.logging import LEVELS, Logger, capture_standard_logging, make_logger
+from podtide.runtime.settings import SETTINGS, Setting, load_settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Unforeseen(StopError):
+    """The program fell over something that nobody thought of. The log has the traceback."""
+
+
+def setting_options(*names: str) -> Callable[[Command], Command]:
+    """Adds a flag for each of these settings; the command gets them all, from flags and environment, as `settings`."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_settings(**given: Any) -> Any:
+            flags = {name: given.pop(name) for name in names}
+            stated = {name: text for name, text in flags.items() if text is not None}
+            return command(settings=load_settings(os.environ, stated), **given)
+
+        for setting in reversed([_setting(name) for name in names]):
+            with_settings = _option(setting)(with_settings)
+        return with_settings  # type: ignore[return-value]  # its options are the command's and these
+
+    return decorate
+
+
+def _setting(name: str) -> Setting:
+    return next(setting for setting in SETTINGS if setting.name == name)
+
+
+def _option(setting: Setting) -> Callable[[Command], Command]:
+    purpose = setting.about.purpose
+    return click.option(
+        setting.flag,
+        setting.name,
+        metavar="VALUE",
+        show_default=setting.show(setting.default),
+        help=f"{purpose[0].upper()}{purpose[1:]}.",
+    )
+
+
+def log_option(command: Command) -> Command:
+    """`--log-level`; the command gets a logger as `log`, and what libraries log goes there too."""
+
+    @wraps(command)
+    def with_log(*, log_level: str, **others: Any) -> Any:
+        log = make_logger(sys.stderr, SystemClock(), level=log_level)
+        capture_standard_logging(log)
+        return command(log=log, **others)
+
+    option = click.option(
+        "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What to log."
+    )
+    return option(with_log)  # type: ignore[return-value]  # its options are the command's and this one
+
+
+def access_to(there: ClusterReach) -> Access:
+    """How to reach the cluster that the options name, checked before anything is started."""
+    return find_access(
+        kubeconfig=there.kubeconfig, context=there.context, environment=os.environ, home=Path.home()
+    )
+
+
+def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
+    """Run a program to its end. Whatever ends it unexpectedly is a line in the log and one for people."""
+    try:
+        asyncio.run(program())
+    except PodtideError:
+        raise
+    except Exception as error:
+        log.exception("failed", error=str(error))
+        raise Unforeseen(
+            f"stopped by an error nobody foresaw ({type(error).__name__}): please report it"
+        ) from error
+
+
+class Signals:
+    """SIGTERM and SIGINT, from now on."""
+
+    def __init__(self) -> None:
+        self._received: asyncio.Queue[str] = asyncio.Queue()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._received.put_nowait, number.name)
+
+    async def next(self) -> str:
+        """The name of the next one."""
+        return await self._received.get()
+
+
+async def until_told(signals: Signals, tasks: Iterable["asyncio.Task[NoReturn]"], log: Logger) -> None:
+    """Let these run until a signal says to stop. If one ends before, that is an error, and it is raised."""
+    told = asyncio.create_task(signals.next())
+    try:
+        done, _ = await asyncio.wait({told, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done - {told}:
+            task.result()
+        log.info("stopping", signal=told.result())
+    finally:
+        told.cancel()

@@ -1,0 +1,29 @@
+"""Whole lists of objects, page by page, for commands that look once."""
+
+from typing import TypeVar
+
+from podtide.cluster.port import Cluster, Gone
+from podtide.resources.base import Resource
+
+R = TypeVar("R", bound=Resource)
+
+_PAGE_ITEMS = 500
+_ALL_IN_ONE = 0
+
+
+async def list_all(cluster: Cluster, kind: type[R], namespace: str = "", *, fields: str = "") -> list[R]:
+    """Every object, all of one instant."""
+    try:
+        return await _read_pages(cluster, kind, namespace, fields, _PAGE_ITEMS)
+    except Gone:
+        # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
+        return await _read_pages(cluster, kind, namespace, fields, _ALL_IN_ONE)
+
+
+async def _read_pages(cluster: Cluster, kind: type[R], namespace: str, fields: str, limit: int) -> list[R]:
+    page = await cluster.list(kind, namespace, fields=fields, limit=limit)
+    items = list(page.items)
+    while page.more:
+        page = await cluster.list(kind, namespace, fields=fields, limit=limit, more=page.more)
+        items += page.items
+    return items

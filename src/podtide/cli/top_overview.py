@@ -1,0 +1,127 @@
+"""What `podtide top` shows, worst first: computed from the cluster's objects, drawn elsewhere."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from podtide.cli.observed_node import ObservedNode
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.node_network_config import NetworkContainer
+
+
+class SubnetLine(Struct, frozen=True, kw_only=True):
+    """One subnet. None is what no object tells: only a ClusterSubnet has numbers."""
+
+    name: str
+    cidr: str
+    capacity: int | None = None
+    reserved: int | None = None
+    free: int | None = None
+    batch: int | None = None
+    buffer: float | None = None
+    exhausted: bool = False
+    starved: bool = False
+    nodes: int
+    owed: int
+
+    @property
+    def badness(self) -> tuple[bool, bool, float, int]:
+        """The higher, the worse."""
+        fullness = (self.reserved or 0) / self.capacity if self.capacity else 0.0
+        return self.starved, self.exhausted, fullness, self.owed
+
+
+class NodeLine(Struct, frozen=True, kw_only=True):
+    """One node. All counts are over its containers, except `requested`, which is meant for each."""
+
+    name: str
+    subnets: tuple[str, ...]
+    requested: int
+    held: int
+    free: int
+    """Held, not given back, and on no pod."""
+    pods_with_address: int
+    pods_without_address: int
+    owed: int
+
+    @property
+    def badness(self) -> tuple[int, int, int]:
+        """The higher, the worse."""
+        return self.owed, self.pods_without_address, -self.free
+
+
+class Overview(Struct, frozen=True):
+    """All subnets and all nodes, worst first."""
+
+    subnets: tuple[SubnetLine, ...]
+    nodes: tuple[NodeLine, ...]
+
+
+def overlook(
+    nodes: Iterable[ObservedNode], subnets: Iterable[ClusterSubnet], states: Iterable[ClusterSubnetState]
+) -> Overview:
+    """The overview of a cluster."""
+    observed = tuple(nodes)
+    in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]] = defaultdict(list)
+    for node in observed:
+        for container in node.containers:
+            in_subnet[container.subnet_name].append((node, container))
+    lines = sorted(
+        _subnet_lines(in_subnet, {subnet.metadata.name: subnet for subnet in subnets}, states),
+        key=lambda line: line.name,
+    )
+    node_lines = sorted((_node_line(node) for node in observed), key=lambda line: line.name)
+    return Overview(
+        subnets=tuple(sorted(lines, key=lambda line: line.badness, reverse=True)),
+        nodes=tuple(sorted(node_lines, key=lambda line: line.badness, reverse=True)),
+    )
+
+
+def _subnet_lines(
+    in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]],
+    subnets: dict[str, ClusterSubnet],
+    states: Iterable[ClusterSubnetState],
+) -> Iterator[SubnetLine]:
+    exhausted = {state.metadata.name for state in states if state.status and state.status.exhausted}
+    for name in {*in_subnet, *subnets, *exhausted}:
+        holders = in_subnet[name]
+        owed = sum(node.owed_in(container) for node, container in holders)
+        if (subnet := subnets.get(name)) is None:
+            cidr = next((container.subnet_address_space for _node, container in holders), "")
+            yield SubnetLine(name=name, cidr=cidr, exhausted=name in exhausted, nodes=len(holders), owed=owed)
+            continue
+        status = subnet.status
+        yield SubnetLine(
+            name=name,
+            cidr=status.cidr,
+            capacity=status.capacity,
+            reserved=status.reserved,
+            free=status.capacity - status.reserved,
+            batch=status.scaler.batch if status.scaler else None,
+            buffer=status.scaler.buffer if status.scaler else None,
+            exhausted=status.exhausted,
+            starved=status.starved,
+            nodes=len(holders),
+            owed=owed,
+        )
+
+
+def _node_line(node: ObservedNode) -> NodeLine:
+    kept = {
+        entry.ip
+        for container in node.containers
+        for entry in container.ip_assignments
+        if entry.name not in node.named
+    }
+    return NodeLine(
+        name=node.name,
+        subnets=tuple(container.subnet_name for container in node.containers),
+        requested=node.requested,
+        held=node.held,
+        free=len(kept - node.addresses_in_use),
+        pods_with_address=len(node.served),
+        pods_without_address=len(node.waiting),
+        owed=node.owed,
+    )

@@ -1,0 +1,268 @@
+"""The chain of decisions behind a pod's address, or behind its absence. Decides what to say; reads nothing.
+
+Each link follows from the one before it: the pod, whether it needs an address, whether it has one; then its node: the
+demand, the parameters in force, the request that follows from both, what is asked, what was given; then the subnet.
+The numbers come from the functions that the programs themselves decide with, so the chain cannot say otherwise.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from podtide.agent.pods import pod_on_node, shown_addresses
+from podtide.cli.observed_node import ObservedNode
+from podtide.cli.output import counted
+from podtide.cli.why_facts import Facts, SubnetFacts
+from podtide.cli.why_next import what_next
+from podtide.cli.why_parameters import RightRequest, right_request
+from podtide.cluster.served.ages import age
+from podtide.resources.conditions import Condition, ConditionStatus
+from podtide.resources.event import Event
+from podtide.resources.node_network_config import NetworkContainer
+from podtide.resources.pod import Pod
+from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
+
+_LATEST_EVENTS = 8
+
+
+class Link(Struct, frozen=True):
+    """One step of the chain: what it is about, what is so, and the terms of that."""
+
+    topic: str
+    words: str
+    details: tuple[str, ...] = ()
+
+
+class Numbers(Struct, frozen=True, kw_only=True):
+    """The node's numbers, for programs."""
+
+    node: str
+    demand: int
+    waiting: int
+    requested: int
+    held: int
+    owed: int
+    should_request: int | None = None
+    """None where nothing says what is in force."""
+
+
+class Chain(Struct, frozen=True, kw_only=True):
+    """The whole answer."""
+
+    subject: str
+    verdict: str
+    addresses: tuple[str, ...]
+    links: tuple[Link, ...]
+    numbers: Numbers | None
+    """None for a pod without a node."""
+    next: str
+    """What will happen, or what a person should do."""
+
+
+def build_chain(facts: Facts) -> Chain:
+    """Everything that is known, link by link."""
+    addresses = shown_addresses(facts.pod) if facts.pod else ()
+    node, right = facts.observed, right_request(facts)
+    links = [*_pod_links(facts, addresses)]
+    if node.name and not _needs_nothing(facts, addresses):
+        links += _node_links(facts, right)
+        links += (_subnet_link(subnet, facts.now) for subnet in facts.subnets)
+        links += _event_links(facts)
+    return Chain(
+        subject=_subject(facts),
+        verdict=_verdict(facts, addresses),
+        addresses=addresses,
+        links=tuple(links),
+        numbers=_numbers(node, right) if node.name else None,
+        next=what_next(facts, right),
+    )
+
+
+def _subject(facts: Facts) -> str:
+    return f"pod {facts.pod.key}" if facts.pod else f"node {facts.observed.name}"
+
+
+def _verdict(facts: Facts, addresses: tuple[str, ...]) -> str:
+    subject, waiting = _subject(facts), len(facts.observed.waiting)
+    if facts.pod is None:
+        served = len(facts.observed.served)
+        return f"{subject}: {counted(served, 'pod has', 'pods have')} an address, {counted(waiting, 'waits', 'wait')} for one"
+    if addresses:
+        return f"{subject} has {' and '.join(addresses)}"
+    if not pod_on_node(facts.pod).needs_address:
+        return f"{subject} needs no address"
+    return f"{subject} has no address"
+
+
+def _numbers(node: ObservedNode, right: RightRequest | None) -> Numbers:
+    return Numbers(
+        node=node.name,
+        demand=node.demand,
+        waiting=len(node.waiting),
+        requested=node.requested,
+        held=node.held,
+        owed=node.owed,
+        should_request=right.count if right else None,
+    )
+
+
+# The pod
+
+
+def _needs_nothing(facts: Facts, addresses: tuple[str, ...]) -> bool:
+    return facts.pod is not None and not addresses and not pod_on_node(facts.pod).needs_address
+
+
+def _pod_links(facts: Facts, addresses: tuple[str, ...]) -> Iterator[Link]:
+    pod = facts.pod
+    if pod is None:
+        return
+    phase = str(pod.status.phase or "of unknown phase")
+    where = f"on node {pod.spec.node_name}" if pod.spec.node_name else "on no node yet"
+    yield Link("pod", f"{phase}, {where}, made {_ago(pod.metadata.creation_timestamp, facts.now)} ago")
+    yield Link("need", _need(pod))
+    if addresses:
+        yield from (_address_link(ip, facts.observed) for ip in addresses)
+    elif pod_on_node(pod).needs_address:
+        yield Link("address", "none: its status shows no address")
+
+
+def _need(pod: Pod) -> str:
+    if pod.spec.host_network:
+        return "none: it is on the host's network and has the node's own addresses"
+    if pod_on_node(pod).ended:
+        return f"none any more: it has ended ({pod.status.phase}), and its address is free for others"
+    if pod.metadata.deletion_timestamp:
+        return "none for long: it is being deleted, and no new sandbox is made for it"
+    if not pod.spec.node_name:
+        return "an address, once it has a node: addresses are the nodes' to give"
+    return "an address of its node's pool"
+
+
+def _address_link(ip: str, node: ObservedNode) -> Link:
+    for container in node.containers:
+        for entry in container.ip_assignments:
+            if entry.ip == ip:
+                given_back = ", which the node gives back" if entry.name in node.named else ""
+                return Link(
+                    "address",
+                    f"{ip} ({entry.name}) of container {container.id} in subnet {container.subnet_name}{given_back}",
+                )
+    return Link("address", f"{ip}, which no network container of node {node.name} has")
+
+
+# The node
+
+
+def _node_links(facts: Facts, right: RightRequest | None) -> Iterator[Link]:
+    node = facts.observed
+    if facts.node is None:
+        yield Link("node", f"{node.name} is not there any more")
+    yield _demand_link(node)
+    if right:
+        yield Link("parameters", right.parameters)
+        yield Link("decision", str(right.decision), right.decision.steps())
+    if node.config is None:
+        yield Link("request", f"there is no NodeNetworkConfig {node.name}")
+        return
+    yield _request_link(node, right)
+    if not node.containers:
+        yield Link("grant", "no network container yet", _conditions(node.config.status.conditions, facts.now))
+    for container in node.containers:
+        yield _grant_link(node, container, facts)
+
+
+def _demand_link(node: ObservedNode) -> Link:
+    without = Counter(
+        "on the host's network" if pod.spec.host_network else "ended or being deleted"
+        for pod in node.pods
+        if pod not in node.served and pod not in node.waiting
+    )
+    others = ", ".join(f"{count} {why}" for why, count in sorted(without.items()))
+    return Link(
+        "demand",
+        f"U = {node.demand}: {counted(len(node.served), 'pod has', 'pods have')} an address, "
+        f"{counted(len(node.waiting), 'waits', 'wait')} for one",
+        (f"not counted: {others}",) if others else (),
+    )
+
+
+def _request_link(node: ObservedNode, right: RightRequest | None) -> Link:
+    words = f"NodeNetworkConfig {node.name} asks for {node.requested}"
+    if right is not None and node.requested < right.count:
+        words += f", and {right.count} would be right"
+    if right is not None and node.requested > right.count:
+        words += f", and {right.count} would do, once that has stood for a while"
+    if node.named:
+        words += f", and gives back {len(node.named)}"
+    return Link("request", words)
+
+
+def _grant_link(node: ObservedNode, container: NetworkContainer, facts: Facts) -> Link:
+    assert node.config is not None  # it is what the container was found in
+    owed = node.owed_in(container)
+    return Link(
+        "grant",
+        f"{counted(len(container.ip_assignments), 'address', 'addresses')} in subnet {container.subnet_name}, "
+        f"{owed or 'none'} owed (container {container.id}, version {container.version}, "
+        f"primary {container.primary_ip or container.primary_ipv6})",
+        _conditions(node.config.status.conditions, facts.now),
+    )
+
+
+# The subnet, and what was said about all of it
+
+
+def _subnet_link(facts: SubnetFacts, now: float) -> Link:
+    if facts.subnet is None:
+        state = facts.state.status if facts.state else None
+        if state is None:
+            return Link("subnet", f"{facts.name}: no ClusterSubnet and no ClusterSubnetState tell of it")
+        is_so = "exhausted" if state.exhausted else "not exhausted"
+        return Link("subnet", f"{facts.name}: {is_so} for {_ago(state.timestamp, now)} (ClusterSubnetState)")
+    status = facts.subnet.status
+    words = f"{facts.name}: R = {status.reserved} of Q = {status.capacity} reserved, {status.capacity - status.reserved} free"
+    words += f"; {_standing(facts, now)}"
+    if status.scaler:
+        words += f"; batch {status.scaler.batch}, buffer {status.scaler.buffer:g}"
+    worrying = [each for each in status.conditions if each.status != ConditionStatus.TRUE]
+    return Link("subnet", words, _conditions(worrying, now))
+
+
+def _standing(facts: SubnetFacts, now: float) -> str:
+    """Whether it is exhausted, for how long as far as that is told, and whether it is starved."""
+    assert facts.subnet is not None  # whose standing it is
+    status, state = facts.subnet.status, facts.state.status if facts.state else None
+    exhausted = "exhausted" if status.exhausted else "not exhausted"
+    if state is not None and state.exhausted == status.exhausted:
+        exhausted += f" for {_ago(state.timestamp, now)}"
+    return f"{exhausted}, starved" if status.starved else exhausted
+
+
+def _conditions(conditions: Iterable[Condition], now: float) -> tuple[str, ...]:
+    return tuple(
+        f"{each.type}={each.status} for {_ago(each.last_transition_time, now)} ({each.reason}): {each.message}"
+        for each in conditions
+    )
+
+
+def _event_links(facts: Facts) -> Iterator[Link]:
+    for event in facts.events[-_LATEST_EVENTS:]:
+        about = f"{event.involved_object.kind} {event.involved_object.name}"
+        times = f" ({event.count} times)" if event.count > 1 else ""
+        yield Link(
+            "event",
+            f"{_ago(_when(event), facts.now)} ago{times}, {about}: {event.type} {event.reason}: {event.message}",
+        )
+
+
+def _when(event: Event) -> str | None:
+    return event.last_timestamp or event.first_timestamp
+
+
+def _ago(timestamp: str | None, now: float) -> str:
+    try:
+        return age(now - to_wall_seconds(timestamp or ""))
+    except InvalidTimestamp:
+        return "an unknown time"

@@ -1,0 +1,102 @@
+"""The plugin without a process or a socket: a call goes straight to the agent of its node, if there is one.
+
+It does what the executable does (plugin/PROTOCOL.md) when the agent is away or dies over a call: ADD is told to try
+again, and DEL leaves a note that the next agent carries out.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from podtide.agent.cni_calls import CniCalls, refusal
+from podtide.agent.port import Addresses, NotReady
+from podtide.cni.arguments import Call, parse_environment
+from podtide.cni.versions import Verb
+from podtide.core.pool import Owner
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+
+
+class _Notes:
+    """The DELs that wait for a node's agent."""
+
+    def __init__(self) -> None:
+        self._addresses: Addresses | None = None
+        self._left: dict[tuple[str, str], Owner] = {}
+
+    def attach(self, addresses: Addresses) -> None:
+        """An agent is there: carry out everything, now and from now on."""
+        self._addresses = addresses
+        for sandbox, interface in tuple(self._left):
+            self.carry_out(sandbox, interface)
+
+    def leave(self, call: Call) -> None:
+        pod = call.pod
+        owner = Owner(call.container_id, call.ifname, pod.pod_uid, pod.pod_namespace, pod.pod_name)
+        self._left[call.container_id, call.ifname] = owner
+
+    def carry_out(self, sandbox: str, interface: str) -> bool:
+        """Carry out the note of this sandbox's interface, if there is one, and say whether there was."""
+        owner = self._left.get((sandbox, interface))
+        if owner is None:
+            return False
+        assert self._addresses is not None  # only an agent asks
+        self._addresses.delete(owner)
+        del self._left[sandbox, interface]
+        return True
+
+
+class _Door:
+    """An agent's API, open for as long as the agent lives."""
+
+    def __init__(self, calls: CniCalls) -> None:
+        self.calls = calls
+        self.closed = asyncio.Event()
+
+
+class AgentsInProcess:
+    """The doors of agents in this process."""
+
+    def __init__(self, *, clock: Clock, log: Logger) -> None:
+        self._clock = clock
+        self._log = log
+        self._doors: dict[str, _Door] = {}
+        self._notes: dict[str, _Notes] = {}
+
+    async def open(self, node: str, addresses: Addresses) -> None:
+        """The node's agent serves."""
+        notes = self._notes.setdefault(node, _Notes())
+        notes.attach(addresses)
+        log = self._log.bind(node=node)
+        self._doors[node] = _Door(CniCalls(addresses, notes, clock=self._clock, log=log))
+
+    async def close(self, node: str) -> None:
+        """The node's agent is no more: whoever waits for its answer gets none."""
+        if door := self._doors.pop(node, None):
+            door.closed.set()
+
+    async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
+        """Exit status and standard output, as of the executable."""
+        door = self._doors.get(node)
+        answer = None
+        if door is not None:
+            answering = asyncio.create_task(
+                door.calls.answer(environment, stdin, arrived=self._clock.monotonic())
+            )
+            closing = asyncio.create_task(door.closed.wait())
+            try:
+                await asyncio.wait({answering, closing}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                closing.cancel()
+                answering.cancel()
+            answer = answering.result() if answering.done() else None
+        if answer is None:
+            return self._without_agent(node, environment, stdin)
+        return answer.exit_status, answer.output
+
+    def _without_agent(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
+        call = parse_environment(environment)
+        if call.verb is Verb.DEL:
+            self._notes.setdefault(node, _Notes()).leave(call)
+            return 0, b""
+        away = refusal(NotReady(f"the agent of {node} does not answer: try again"), stdin)
+        return away.exit_status, away.output

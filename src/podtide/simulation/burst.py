@@ -1,0 +1,114 @@
+"""The design papers' story: a node has one pod, then thirty-five more are scheduled at once.
+
+It is told twice, in the same cluster with the same delays and the same serial kubelet, and only two things are
+swapped: how the agent decides what to ask for, and whether an ADD waits for what is on its way. So what differs in
+the outcome is due to these two.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from msgspec import Struct, structs
+
+from podtide.agent.policy import ExactPolicy, ReactivePolicy, RequestPolicy
+from podtide.allocator.port import Container, Wish
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+from podtide.simulation.embedded_world import open_embedded_world
+from podtide.simulation.kubelet import Habits
+from podtide.simulation.recording import RecordingAllocator
+from podtide.simulation.trace import Trace
+from podtide.simulation.world import Between, Customs, World
+
+NODE = "node-0"
+MORE_PODS = 35
+ARRIVAL_SECONDS = 0.01
+GRANT_SECONDS = 5.0
+"""From a request to its grant: "several seconds", say the papers."""
+SANDBOX_SECONDS = 0.15
+_PATIENCE_SECONDS = 300.0
+
+
+class Contestant(Struct, frozen=True):
+    """A way to size a node's pool."""
+
+    name: str
+    policy: RequestPolicy
+    waits: bool
+    """Whether an ADD waits for an address that is on its way."""
+
+
+PODTIDE = Contestant("podtide", ExactPolicy(), waits=True)
+REACTIVE = Contestant("reactive baseline", ReactivePolicy(), waits=False)
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What became of the thirty-five, counted from when the first was scheduled."""
+
+    requests: tuple[int, ...]
+    """Every `requestedIPCount` that was written."""
+    allocator_calls: int
+    failed_adds: int
+    ready_seconds: float
+    """Until the last of them had its address."""
+
+
+class _SlowAllocator(RecordingAllocator):
+    """An allocator whose grants take their time."""
+
+    async def put_container(self, wish: Wish) -> Container:
+        await asyncio.sleep(GRANT_SECONDS)
+        return await super().put_container(wish)
+
+
+@asynccontextmanager
+async def before_the_burst(contestant: Contestant, *, clock: Clock, log: Logger) -> AsyncIterator[World]:
+    """T0: a node with one pod, and its first batch of addresses."""
+    defaults = Settings()
+    customs = Customs(
+        settings=structs.replace(
+            defaults, add_wait_seconds=defaults.add_wait_seconds if contestant.waits else 0.0
+        ),
+        policy=contestant.policy,
+        habits=Habits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
+    )
+    async with open_embedded_world("10.0.0.0/16", customs=customs, clock=clock, seed=1, log=log) as world:
+        world.between = Between(
+            allocator=lambda program, line: _SlowAllocator(line, program, clock=clock, trace=Trace())
+        )
+        world.start_controller()
+        await world.add_node(NODE)
+        await world.workload.add_pods(NODE, 1)
+        await world.until(lambda: world.running_pods() == 1, within=_PATIENCE_SECONDS)
+        await world.pass_time(60.0)
+        world.trace.mark()
+        yield world
+
+
+async def burst(world: World) -> Outcome:
+    """T1 and on: the others are scheduled, and everybody does their part until all have their addresses."""
+    began = world.clock.monotonic()
+    for _ in range(MORE_PODS):
+        await world.workload.add_pods(NODE, 1)
+        await asyncio.sleep(ARRIVAL_SECONDS)
+    await world.until(lambda: world.running_pods() == 1 + MORE_PODS, within=_PATIENCE_SECONDS)
+    ready = world.trace.plugin_calls("ADD", ok=True)[-1].at
+    await world.pass_time(60.0)  # whatever is still to come of it
+    return Outcome(
+        requests=requests_of(world),
+        allocator_calls=len(world.trace.allocator_calls()),
+        failed_adds=len(world.trace.plugin_calls("ADD", ok=False)),
+        ready_seconds=ready - began,
+    )
+
+
+def requests_of(world: World) -> tuple[int, ...]:
+    """What agents asked for since the trace's mark, in order."""
+    return tuple(
+        write.item.spec.requested_ip_count
+        for write in world.trace.writes(NodeNetworkConfig, "apply")
+        if isinstance(write.item, NodeNetworkConfig)
+    )

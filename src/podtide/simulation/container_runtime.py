@@ -1,0 +1,113 @@
+"""The part of a container runtime that concerns addresses: it calls the CNI plugin for a sandbox and reads its answer.
+
+The environment and the configuration are those a runtime hands to an IPAM plugin, so the plugin and the agent behind
+it do here all that they do on a real node. Whatever comes of a call is put on record.
+"""
+
+from ipaddress import ip_interface
+
+import msgspec
+from msgspec import Struct
+
+from podtide.cni.versions import LATEST, Verb
+from podtide.core.errors import PodtideError
+from podtide.resources.pod import Pod
+from podtide.runtime.clock import Clock
+from podtide.simulation.plugin_caller import PluginCaller
+from podtide.simulation.trace import PluginCall, Trace
+
+NETWORK = "podtide"
+INTERFACE = "eth0"
+CONFIGURATION = msgspec.json.encode(
+    {"cniVersion": LATEST, "name": NETWORK, "type": "ptp", "ipam": {"type": "podtide"}}
+)
+
+
+class CallFailed(PodtideError):
+    """The plugin did not do what it was called for. The words are its own."""
+
+
+class _Address(Struct, frozen=True):
+    address: str
+
+
+class _Result(Struct, frozen=True):
+    ips: tuple[_Address, ...]
+
+
+class _Failure(Struct, frozen=True):
+    code: int
+    msg: str
+
+
+class ContainerRuntime:
+    """The runtime of one node."""
+
+    def __init__(self, node: str, plugin: PluginCaller, *, clock: Clock, trace: Trace) -> None:
+        self._node = node
+        self._plugin = plugin
+        self._clock = clock
+        self._trace = trace
+
+    async def add(self, pod: Pod, sandbox: str) -> tuple[str, ...]:
+        """The addresses of the pod's sandbox, one for each family."""
+        return await self._call(Verb.ADD, pod, sandbox)
+
+    async def delete(self, pod: Pod, sandbox: str) -> None:
+        """The sandbox is no more."""
+        await self._call(Verb.DEL, pod, sandbox)
+
+    async def status(self) -> None:
+        """Whether the plugin could serve an ADD: a runtime that hears no declares the node unready."""
+        await self._call(Verb.STATUS)
+
+    async def _call(self, verb: Verb, pod: Pod | None = None, sandbox: str = "") -> tuple[str, ...]:
+        environment = {"CNI_COMMAND": str(verb), "CNI_PATH": "/opt/cni/bin"}
+        if pod is not None:
+            environment |= _attachment(pod, sandbox)
+        started = self._clock.monotonic()
+        exit_status, output = await self._plugin.call(self._node, environment, CONFIGURATION)
+        addresses, failure = _read(verb, exit_status, output)
+        now = self._clock.monotonic()
+        self._trace.note(
+            PluginCall(
+                at=now,
+                took_seconds=now - started,
+                node=self._node,
+                verb=str(verb),
+                pod=str(pod.key) if pod else "",
+                sandbox=sandbox,
+                ok=not failure,
+                words=failure or ", ".join(addresses),
+            )
+        )
+        if failure:
+            raise CallFailed(failure)
+        return addresses
+
+
+def _attachment(pod: Pod, sandbox: str) -> dict[str, str]:
+    arguments = {
+        "IgnoreUnknown": "1",
+        "K8S_POD_NAMESPACE": pod.metadata.namespace,
+        "K8S_POD_NAME": pod.metadata.name,
+        "K8S_POD_INFRA_CONTAINER_ID": sandbox,
+        "K8S_POD_UID": pod.metadata.uid,
+    }
+    return {
+        "CNI_CONTAINERID": sandbox,
+        "CNI_IFNAME": INTERFACE,
+        "CNI_NETNS": f"/var/run/netns/{sandbox[:12]}",
+        "CNI_ARGS": ";".join(f"{key}={value}" for key, value in arguments.items()),
+    }
+
+
+def _read(verb: Verb, exit_status: int, output: bytes) -> tuple[tuple[str, ...], str]:
+    """The addresses, or why there are none."""
+    if exit_status:
+        failure = msgspec.json.decode(output, type=_Failure)
+        return (), f"code {failure.code}: {failure.msg}"
+    if verb is not Verb.ADD:
+        return (), ""
+    result = msgspec.json.decode(output, type=_Result)
+    return tuple(str(ip_interface(entry.address).ip) for entry in result.ips), ""

@@ -1,0 +1,110 @@
+"""Plays a story: the programs work, the audit watches, the teller is told, and at the end there is a verdict."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from podtide.core.errors import PodtideError
+from podtide.simulation.demo.decisions import Decisions
+from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stories import Story
+from podtide.simulation.demo.summary import Summary, summarize
+
+_SHOW_EVERY_SECONDS = 0.1
+_AUDIT_EVERY_SECONDS = 0.5
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How it ended."""
+
+    summary: Summary
+    audits: int
+    failure: str
+    """What was wrong, in words: a broken invariant, a program that fell over, something that did not come to pass."""
+    was_stopped: bool
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every address was where it belongs, from beginning to end."""
+        return not self.failure
+
+
+class _Showing:
+    """Tells of every decision and shows every scene, and remembers the highest tide."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.peak_reserved = 0
+        self.capacity = 0
+        self._stage = stage
+        self._decisions = Decisions(stage.world)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.show()
+            await asyncio.sleep(_SHOW_EVERY_SECONDS)
+
+    async def show(self) -> None:
+        """Tell what is new, and show how everything stands."""
+        for words in self._decisions.news():
+            self._stage.teller.decided(words)
+        scene = await self._stage.scene()
+        self.capacity = scene.subnet.capacity
+        self.peak_reserved = max(self.peak_reserved, scene.subnet.reserved)
+        self._stage.teller.show(scene)
+
+
+async def play(story: Story, stage: Stage, stopped: Awaitable[Any]) -> Outcome:
+    """Play the story to its end, or until `stopped` comes to pass, and judge it."""
+    world = stage.world
+    began = world.clock.monotonic()
+    showing = _Showing(stage)
+    telling = asyncio.ensure_future(story.tell(stage))
+    stopping = asyncio.ensure_future(stopped)
+    beside = [
+        asyncio.create_task(showing.run()),
+        asyncio.create_task(world.auditor.run(_AUDIT_EVERY_SECONDS)),
+    ]
+    await asyncio.wait({telling, stopping, *beside}, return_when=asyncio.FIRST_COMPLETED)
+    was_stopped = stopping.done()
+    failure = _failure_of(telling, *beside)
+    for task in (telling, stopping, *beside):
+        task.cancel()
+    await asyncio.wait({telling, stopping, *beside})
+    with suppress(PodtideError):  # what is wrong is found by the audit
+        await showing.show()
+    failure = failure or await _audit(stage)
+    return Outcome(
+        summary=summarize(
+            world.trace.entries,
+            began=began,
+            ended=world.clock.monotonic(),
+            peak_reserved=showing.peak_reserved,
+            capacity=showing.capacity,
+        ),
+        audits=world.auditor.audits,
+        failure=failure,
+        was_stopped=was_stopped,
+    )
+
+
+def _failure_of(*tasks: "asyncio.Future[Any]") -> str:
+    """Why one of them ended that should not have, if it did. What nobody foresaw is raised."""
+    for task in tasks:
+        if task.done() and (error := task.exception()) is not None:
+            if not isinstance(error, PodtideError):
+                raise error
+            return str(error)
+    return ""
+
+
+async def _audit(stage: Stage) -> str:
+    try:
+        stage.world.programs.check()
+        await stage.world.auditor.check()
+    except PodtideError as error:
+        return str(error)
+    return ""

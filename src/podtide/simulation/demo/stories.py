@@ -1,0 +1,81 @@
+"""The stories there are, and which subnets they fit into."""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from podtide.core.errors import InvalidInput
+from podtide.core.subnet_layout import SubnetLayout
+from podtide.simulation.demo.burst import tell_burst
+from podtide.simulation.demo.exact_fit import tell_exact_fit
+from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.tide import tell_tide
+
+_LONGEST_PREFIX = 29
+
+
+class Story(Struct, frozen=True, kw_only=True):
+    """A story, and how large a subnet it needs and can fill, for so many nodes."""
+
+    name: str
+    sentence: str
+    tell: Callable[[Stage], Awaitable[None]]
+    least_capacity: Callable[[int], int]
+    most_capacity: Callable[[int], int]
+
+
+STORIES = {
+    story.name: story
+    for story in (
+        Story(
+            name="tide",
+            sentence="quiet, a burst, load until the subnet is exhausted, give-back, recovery, a node leaving",
+            tell=tell_tide,
+            least_capacity=lambda nodes: 20 * nodes + 60,
+            most_capacity=lambda nodes: 60 * nodes + 200,
+        ),
+        Story(
+            name="burst",
+            sentence="35 pods at once on one node: one request, and none of them waits for a second one",
+            tell=tell_burst,
+            least_capacity=lambda nodes: 20 * nodes + 60,
+            most_capacity=lambda _nodes: 2**24,
+        ),
+        Story(
+            name="exact-fit",
+            sentence="as many pods as there are addresses, then one more, which waits until another goes",
+            tell=tell_exact_fit,
+            least_capacity=lambda nodes: 3 * nodes,
+            most_capacity=lambda nodes: 20 * nodes + 200,
+        ),
+    )
+}
+
+
+def default_subnet(story: Story, nodes: int) -> str:
+    """The smallest subnet that the story fits into."""
+    for prefix in range(_LONGEST_PREFIX, 7, -1):
+        cidr = f"10.240.0.0/{prefix}"
+        if capacity_of(cidr) >= story.least_capacity(nodes):
+            return cidr
+    raise InvalidInput(f"{nodes} nodes are too many for a demonstration: give fewer with --nodes")
+
+
+def check_subnet(story: Story, nodes: int, cidr: str) -> None:
+    """Refuse a subnet in which the story could not happen."""
+    capacity, least, most = capacity_of(cidr), story.least_capacity(nodes), story.most_capacity(nodes)
+    if capacity < least:
+        raise InvalidInput(
+            f"subnet {cidr} has {capacity} addresses, and story {story.name} on {nodes} nodes needs {least}: "
+            f"give a larger one, such as {default_subnet(story, nodes)}, or fewer nodes"
+        )
+    if capacity > most:
+        raise InvalidInput(
+            f"subnet {cidr} has {capacity} addresses, which story {story.name} on {nodes} nodes would take too long "
+            f"to fill: give a smaller one, such as {default_subnet(story, nodes)}, or more nodes"
+        )
+
+
+def capacity_of(cidr: str) -> int:
+    """How many addresses of a CIDR can be given."""
+    return SubnetLayout((cidr,), None, (), 0).capacity

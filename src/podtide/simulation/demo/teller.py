@@ -1,0 +1,34 @@
+"""Who tells the story to people: on a screen that is redrawn, or line by line."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from podtide.simulation.demo.scene import Scene
+
+
+class Chapter(Struct, frozen=True):
+    """A part of the story: its title, and what is going to happen in it."""
+
+    title: str
+    words: str
+
+
+class Teller(Protocol):
+    """Told everything as it happens."""
+
+    def begin(self, chapter: Chapter) -> None:
+        """A chapter begins."""
+        ...
+
+    def say(self, words: str) -> None:
+        """What has come of something, in a sentence."""
+        ...
+
+    def decided(self, words: str) -> None:
+        """A program decided something."""
+        ...
+
+    def show(self, scene: Scene) -> None:
+        """This is how everything stands."""
+        ...

@@ -1,0 +1,99 @@
+"""The story of the tide: it rises until the subnet is exhausted, everybody gives back, and it goes out again."""
+
+from podtide.core.exact import text
+from podtide.simulation.demo.chapters import PODS_EACH, burst_on, quiet_water
+from podtide.simulation.demo.stage import Stage
+
+_POD_EVERY_SECONDS = 0.05
+_CALM_SECONDS = 2.0
+_STEP_SECONDS = 4.5
+"""Longer than a dwell and a poll of `pace`."""
+
+
+async def tell_tide(stage: Stage) -> None:
+    """Six chapters, in about a minute."""
+    await quiet_water(stage)
+    await burst_on(stage, stage.names[0])
+    await stage.pause(_CALM_SECONDS)
+    await _give_back(stage, await _rise(stage))
+    await _go_out(stage)
+    await _leave(stage, stage.names[0])
+
+
+async def _rise(stage: Stage) -> int:
+    """Pods arrive everywhere until the subnet is exhausted. Answers how many addresses are reserved then."""
+    capacity, upper = stage.decided.capacity, stage.world.customs.settings.upper_threshold
+    stage.begin(
+        "The tide rises",
+        f"Pods arrive on all nodes until the subnet is exhausted: more than {text(upper)} of its {capacity} addresses "
+        "are reserved.",
+    )
+    while not stage.is_exhausted():
+        for node in stage.randomness.sample(stage.names, len(stage.names)):
+            if stage.is_exhausted():
+                break
+            await stage.add_pods(node)
+            await stage.pause(_POD_EVERY_SECONDS)
+    reserved = await stage.reserved()
+    stage.say(
+        f"Exhausted: {reserved} of {capacity} addresses reserved, for {stage.pod_count} pods. "
+        "What is between is spare, spread over the nodes."
+    )
+    return reserved
+
+
+async def _give_back(stage: Stage, before: int) -> None:
+    nodes = len(stage.names)
+    stage.begin(
+        "Give-back",
+        f"While it is exhausted every node keeps one spare address, at most. {nodes} more pods arrive all the same.",
+    )
+    beginning = stage.now
+    for node in stage.names:
+        await stage.add_pods(node)
+    await stage.until(stage.all_served)
+    await stage.pause(_CALM_SECONDS)
+    now = await stage.reserved()
+    stage.say(
+        f"They have their addresses, and {stage.given_back_since(beginning)} went back to the subnet: from {before} "
+        f"reserved to {now}, which are {stage.pod_count} pods, {nodes} primaries and "
+        f"{now - stage.pod_count - nodes} to spare."
+    )
+
+
+async def _go_out(stage: Stage) -> None:
+    stage.begin(
+        "Recovery", "Pods leave. Step by step the batch goes up again, as far as R is sure to stay low."
+    )
+    while stage.pod_count > PODS_EACH * len(stage.names):
+        for node in stage.names:
+            await stage.remove_pods(node, min(1, len(stage.pods[node]) - PODS_EACH))
+        await stage.pause(_POD_EVERY_SECONDS)
+    await stage.until(lambda: stage.all_served() and not stage.is_exhausted())
+    configured = stage.world.customs.settings.batch
+    await _until_the_batch_stays(stage, configured)
+    batch = stage.decided.batch
+    rest = "" if batch == configured else f": with {configured}, R could come over t·Q again"
+    stage.say(f"Not exhausted any more, and the batch is {batch} of {configured}{rest}.")
+
+
+async def _until_the_batch_stays(stage: Stage, configured: int) -> None:
+    """Wait until it is what was configured, or has not changed for longer than a step takes."""
+    while (before := stage.decided.batch) < configured:
+        await stage.pause(_STEP_SECONDS)
+        if stage.decided.batch == before:
+            return
+
+
+async def _leave(stage: Stage, node: str) -> None:
+    stage.begin(
+        "A node leaves", f"{node} is switched off and removed. Nobody else may have its addresses at once."
+    )
+    await stage.remove_node(node)
+    await stage.until(lambda: stage.decided.containers == len(stage.names) - 1)
+    resting = await stage.reserved()
+    await stage.pause(_CALM_SECONDS)
+    stage.say(f"{resting} addresses are reserved while its own rest in quarantine.")
+    while (now := await stage.reserved()) == resting:
+        await stage.pause(_CALM_SECONDS / 4)
+    stage.say(f"Then they are free: {now} reserved, none of them lost.")

@@ -1,0 +1,234 @@
+"""A pretend kubelet: it gives the pods of one node their sandboxes, and has the CNI plugin called as a real one would.
+
+What it does for a pod follows from the pod and its sandbox alone (`next_move`), so it can be told of changes late,
+twice or in bulk. As with a real kubelet and runtime:
+
+    an ADD that failed       DEL for the same sandbox, a pause of ten seconds and some, then a new sandbox
+    a pod deleted meanwhile  the ADD is given up, not called back: DEL comes while the agent may still work on it
+    a DEL that failed        is repeated until it succeeds; the pod goes after that
+    a pod marked deleted     DEL, then a terminal phase, then it is removed
+"""
+
+import asyncio
+from contextlib import suppress
+from enum import StrEnum
+from random import Random
+
+from msgspec import Struct, structs
+
+from podtide.cluster.informer import Informer, Scope
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.core.errors import RetryError
+from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.simulation.container_runtime import CallFailed, ContainerRuntime
+from podtide.simulation.pods import MANAGER, is_terminal
+
+
+class Habits(Struct, frozen=True, kw_only=True):
+    """How a kubelet goes about its work."""
+
+    retry_seconds: float = 10.0
+    """The pause before a failed sandbox is tried anew; up to half as much again, by chance."""
+    sandbox_seconds: float = 0.0
+    """What making a sandbox takes before its network is asked for."""
+    at_once: int = 256
+    """How many sandboxes are set up side by side; 1 is the serial kubelet of the design papers."""
+
+
+class Sandbox(Struct, frozen=True):
+    """A pod's sandbox. Without addresses it is one whose ADD was not answered or failed, or whose network is gone."""
+
+    id: str
+    pod: str
+    """Namespace and name."""
+    addresses: tuple[str, ...] = ()
+
+
+class Move(StrEnum):
+    """What to do for a pod next."""
+
+    SET_UP = "set up a sandbox"
+    SHOW = "show that it runs"
+    TEAR_DOWN = "tear its sandbox down"
+    REMOVE = "remove it"
+    REST = "wait for news of it"
+    FORGET = "forget it"
+
+
+def next_move(pod: Pod | None, sandbox: Sandbox | None) -> Move:
+    """The next thing to do for a pod, by what is wanted and what is there. None is a pod that is gone."""
+    if pod is None:
+        return Move.TEAR_DOWN if sandbox else Move.FORGET
+    leaving = pod.metadata.deletion_timestamp is not None
+    if sandbox and (leaving or is_terminal(pod) or not sandbox.addresses):
+        return Move.TEAR_DOWN
+    if leaving:
+        return Move.REMOVE
+    if is_terminal(pod):
+        return Move.REST
+    if not sandbox and not pod.spec.host_network:
+        return Move.SET_UP
+    return Move.REST if _shows(pod, sandbox) else Move.SHOW
+
+
+def _shows(pod: Pod, sandbox: Sandbox | None) -> bool:
+    shown = tuple(entry.ip for entry in pod.status.pod_ips)
+    return pod.status.phase is PodPhase.RUNNING and shown == (sandbox.addresses if sandbox else ())
+
+
+class _Charge:
+    """A pod in the kubelet's care."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.last_seen = pod
+        self.gone = False
+        self.sandbox: Sandbox | None = None
+        self.failures = 0
+        """Sandboxes in a row that got no address."""
+        self.news = asyncio.Event()
+
+    def hear(self, pod: Pod | None) -> None:
+        self.gone = pod is None
+        self.last_seen = pod or self.last_seen
+        self.news.set()
+
+    @property
+    def move(self) -> Move:
+        return next_move(None if self.gone else self.last_seen, self.sandbox)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the pod is still one that must have a sandbox."""
+        return next_move(None if self.gone else self.last_seen, None) is Move.SET_UP
+
+    async def until_unwanted(self) -> None:
+        """Wait, perhaps for ever."""
+        while self.is_wanted:
+            self.news.clear()
+            await self.news.wait()
+
+
+class Kubelet:
+    """The kubelet of one node, for one `run`."""
+
+    def __init__(  # noqa: PLR0913 - where it works, by what means, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        node: str,
+        runtime: ContainerRuntime,
+        *,
+        habits: Habits,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self._cluster = cluster
+        self._runtime = runtime
+        self._habits = habits
+        self._randomness = randomness
+        self._log = log.bind(node=node)
+        self._charges: dict[str, _Charge] = {}
+        self._turns = asyncio.Semaphore(habits.at_once)
+        self._tasks = asyncio.TaskGroup()
+        scope = Scope(fields=f"spec.nodeName={node}")
+        self._informer = Informer(cluster, Pod, scope, clock=clock, randomness=randomness, log=self._log)
+        self._informer.add_handler(self._hear)
+
+    def sandboxes(self) -> tuple[Sandbox, ...]:
+        """The sandboxes that are on the machine: what really has which address."""
+        return tuple(charge.sandbox for charge in self._charges.values() if charge.sandbox is not None)
+
+    async def run(self) -> None:
+        """Look after the node's pods until cancelled."""
+        async with self._tasks:
+            await self._informer.run()
+
+    def _hear(self, old: Pod | None, new: Pod | None) -> None:
+        known = new or old
+        assert known is not None  # a handler is told of one or both
+        charge = self._charges.get(known.metadata.uid)
+        if charge is not None:
+            charge.hear(new)
+        elif new is not None:
+            charge = self._charges[new.metadata.uid] = _Charge(new)
+            self._tasks.create_task(self._look_after(charge))
+
+    async def _look_after(self, charge: _Charge) -> None:
+        """Make one move after the other, for as long as there is a pod or a sandbox."""
+        while (move := charge.move) is not Move.FORGET:
+            charge.news.clear()
+            try:
+                await self._make(move, charge)
+            except NotFound:
+                charge.hear(None)
+            except Conflict:
+                await charge.news.wait()  # it changed since it was last heard of
+            except (RetryError, CallFailed) as failure:
+                self._log.info("will try again", pod=str(charge.last_seen.key), error=str(failure))
+                await asyncio.sleep(self._pause_seconds())
+        del self._charges[charge.last_seen.metadata.uid]
+
+    async def _make(self, move: Move, charge: _Charge) -> None:
+        match move:
+            case Move.SET_UP:
+                await self._set_up(charge)
+            case Move.TEAR_DOWN:
+                assert charge.sandbox is not None  # or there would be nothing to tear down
+                charge.sandbox = structs.replace(charge.sandbox, addresses=())
+                await self._runtime.delete(charge.last_seen, charge.sandbox.id)
+                charge.sandbox = None
+            case Move.SHOW:
+                addresses = charge.sandbox.addresses if charge.sandbox else ()
+                await self._write_status(charge.last_seen, PodPhase.RUNNING, addresses)
+                await charge.news.wait()
+            case Move.REMOVE:
+                await self._remove(charge.last_seen)
+                charge.hear(None)
+            case _:
+                await charge.news.wait()
+
+    async def _set_up(self, charge: _Charge) -> None:
+        """Make a sandbox with addresses, or leave one without, which has to be torn down."""
+        if charge.failures:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(charge.until_unwanted(), self._pause_seconds())
+        async with self._turns:
+            await asyncio.sleep(self._habits.sandbox_seconds)
+            if not charge.is_wanted:
+                return
+            id_ = f"{self._randomness.getrandbits(256):064x}"
+            charge.sandbox = Sandbox(id_, str(charge.last_seen.key))
+            adding = self._tasks.create_task(self._add(charge, charge.sandbox))
+            unwanted = self._tasks.create_task(charge.until_unwanted())
+            await asyncio.wait({adding, unwanted}, return_when=asyncio.FIRST_COMPLETED)
+            unwanted.cancel()
+
+    async def _add(self, charge: _Charge, sandbox: Sandbox) -> None:
+        """Ask for the sandbox's addresses. Nobody may be waiting for them any more when they come."""
+        try:
+            addresses = await self._runtime.add(charge.last_seen, sandbox.id)
+        except CallFailed:
+            charge.failures += 1
+            return
+        if charge.sandbox is sandbox:
+            charge.failures = 0
+            charge.sandbox = structs.replace(sandbox, addresses=addresses)
+
+    async def _remove(self, pod: Pod) -> None:
+        """End the pod for good: the API server lets only finished ones go."""
+        if not is_terminal(pod):
+            await self._write_status(pod, PodPhase.SUCCEEDED, ())
+        await self._cluster.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
+
+    async def _write_status(self, pod: Pod, phase: PodPhase, addresses: tuple[str, ...]) -> None:
+        status = PodStatus(
+            phase=phase,
+            pod_ip=addresses[0] if addresses else "",
+            pod_ips=[PodIP(ip=address) for address in addresses],
+        )
+        await self._cluster.replace_status(structs.replace(pod, status=status), manager=MANAGER)
+
+    def _pause_seconds(self) -> float:
+        return self._habits.retry_seconds * self._randomness.uniform(1.0, 1.5)

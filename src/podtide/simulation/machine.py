@@ -1,0 +1,47 @@
+"""A node's machine: what outlives the programs on it, and the programs."""
+
+from podtide.agent.policy import RequestPolicy
+from podtide.agent.program import NodeAgent
+from podtide.runtime.disk import Disk
+from podtide.runtime.settings import Settings
+from podtide.simulation.container_runtime import ContainerRuntime
+from podtide.simulation.kubelet import Kubelet
+
+
+class Machine:
+    """One machine. Its programs are started and ended by the world."""
+
+    agent: NodeAgent | None = None
+    """None while none runs."""
+
+    def __init__(  # noqa: PLR0913 - a machine is the sum of its parts
+        self,
+        name: str,
+        uid: str,
+        disk: Disk,
+        runtime: ContainerRuntime,
+        kubelet: Kubelet,
+        *,
+        settings: Settings,
+        policy: RequestPolicy,
+    ) -> None:
+        self.name = name
+        self.uid = uid
+        """Of the Node that the machine is."""
+        self.disk = disk
+        self.runtime = runtime
+        self.kubelet = kubelet
+        self.settings = settings
+        self.policy = policy
+        self.named: set[str] = set()
+        """Every name that agents of this node wrote as to be released."""
+
+    @property
+    def agent_program(self) -> str:
+        """What its agent is called in the trace and in the log."""
+        return f"agent {self.name}"
+
+    @property
+    def kubelet_program(self) -> str:
+        """What its kubelet is called in the trace and in the log."""
+        return f"kubelet {self.name}"

@@ -1,0 +1,61 @@
+"""How the pretend kubelet gets to the plugin: as a process, the way a runtime does, or by a call in this process.
+
+Both hand over the same environment and configuration and get back an exit status and what was printed, so a kubelet
+cannot tell which it is. On virtual time only the call in this process will do: processes live in real time.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from podtide.agent.port import Addresses
+
+
+class PluginCaller(Protocol):
+    """Calls the plugin of a node."""
+
+    async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
+        """Exit status and standard output."""
+        ...
+
+
+class AgentDoors(PluginCaller, Protocol):
+    """How the plugin reaches the agents: opened when an agent serves, closed when it is gone."""
+
+    async def open(self, node: str, addresses: Addresses) -> None:
+        """The node's agent serves."""
+        ...
+
+    async def close(self, node: str) -> None:
+        """The node's agent is no more: whoever waits for its answer gets none."""
+        ...
+
+
+class ExecutablePlugin:
+    """The plugin as a process of its own, told the socket of the node's agent."""
+
+    def __init__(self, executable: Path, sockets: Mapping[str, Path]) -> None:
+        self._executable = executable
+        self._sockets = sockets
+
+    async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
+        """Start it, feed it, and wait for its end."""
+        process = await asyncio.create_subprocess_exec(
+            self._executable,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={
+                "PATH": os.environ.get("PATH", os.defpath),
+                **environment,
+                "PODTIDE_SOCKET": str(self._sockets[node]),
+            },
+        )
+        try:
+            output, _nothing = await process.communicate(stdin)
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        return process.returncode or 0, output

@@ -1,0 +1,74 @@
+"""The programs of a simulated cluster as tasks of one process: started, stopped in good order, or killed.
+
+A program that ends by an error ends the simulation: `check` says which it was and why. What a killed program still
+does while its task unwinds reaches nobody, because its lines were cut first (see `recording`) and its disk has
+crashed; that is as near to kill -9 as one process gets.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from podtide.core.errors import StopError
+
+
+class ProgramFailed(StopError):
+    """A program of the simulation ended by an error, which is this one's cause."""
+
+
+class Line(Protocol):
+    """What connects a program with others."""
+
+    def cut(self) -> None:
+        """Nothing gets through any more."""
+        ...
+
+
+class Programs:
+    """Tasks by the name of their program."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._lines: dict[str, tuple[Line, ...]] = {}
+
+    def start(self, name: str, run: Coroutine[Any, Any, Any], *lines: Line) -> None:
+        """Let a program run; `lines` are all that it reaches others by."""
+        self._tasks[name] = asyncio.create_task(run, name=name)
+        self._lines[name] = lines
+
+    def is_running(self, name: str) -> bool:
+        """Whether it was started and has not ended."""
+        return name in self._tasks and not self._tasks[name].done()
+
+    async def stop(self, name: str) -> None:
+        """Ask the program to end, and wait until it has, as on SIGTERM. One that does not run is stopped already."""
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+            _raise_failure(name, task)
+
+    async def kill(self, name: str) -> None:
+        """End the program without a chance to tidy up."""
+        for line in self._lines.pop(name, ()):
+            line.cut()
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)  # of its last words nobody hears
+
+    def check(self) -> None:
+        """ProgramFailed if one ended by an error."""
+        for name, task in self._tasks.items():
+            if task.done():
+                _raise_failure(name, task)
+
+    async def close(self) -> None:
+        """Kill whatever still runs, the last to start first."""
+        for name in reversed(tuple(self._tasks)):
+            await self.kill(name)
+
+
+def _raise_failure(name: str, task: "asyncio.Task[Any]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        raise ProgramFailed(f"{name} ended by {type(error).__name__}: {error}") from error

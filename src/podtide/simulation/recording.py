@@ -1,0 +1,234 @@
+"""A program's lines to the cluster and to the allocator: what goes over them is put on record, and they can be cut.
+
+Each simulated program has lines of its own, so that the trace says who wrote, and so that a program that is killed
+writes nothing more, whatever its `finally` clauses would still like to do.
+"""
+
+from collections.abc import AsyncGenerator
+
+from podtide.allocator.port import (
+    Allocator,
+    AllocatorUnavailable,
+    Container,
+    ContainerPage,
+    Debt,
+    Subnet,
+    SubnetSpec,
+    Utilization,
+    Wish,
+)
+from podtide.cluster.port import Cluster, Page, R, Unavailable, WatchEvent
+from podtide.resources.base import Resource
+from podtide.runtime.clock import Clock
+from podtide.simulation.trace import AllocatorCall, ClusterWatch, ClusterWrite, Trace
+
+
+class RecordingCluster:
+    """The Cluster port as one program uses it."""
+
+    def __init__(self, inner: Cluster, program: str, *, clock: Clock, trace: Trace) -> None:
+        self._inner = inner
+        self._program = program
+        self._clock = clock
+        self._trace = trace
+        self._cut = False
+
+    def cut(self) -> None:
+        """Nothing gets through any more."""
+        self._cut = True
+
+    async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
+        """See `Cluster.get`."""
+        self._check()
+        return await self._inner.get(kind, name, namespace)
+
+    async def list(  # noqa: PLR0913 - the port's
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        fields: str = "",
+        labels: str = "",
+        limit: int = 0,
+        more: str = "",
+    ) -> Page[R]:
+        """See `Cluster.list`."""
+        self._check()
+        return await self._inner.list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more)
+
+    def watch(
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        resource_version: str,
+        fields: str = "",
+        labels: str = "",
+    ) -> AsyncGenerator[WatchEvent[R], None]:
+        """See `Cluster.watch`."""
+        self._check()
+        self._trace.note(
+            ClusterWatch(
+                at=self._clock.monotonic(),
+                program=self._program,
+                kind=kind.api.kind,
+                fields=fields,
+                labels=labels,
+            )
+        )
+        return self._inner.watch(
+            kind, namespace, resource_version=resource_version, fields=fields, labels=labels
+        )
+
+    async def create(self, item: R, *, manager: str) -> R:
+        """See `Cluster.create`."""
+        self._check()
+        return self._wrote("create", await self._inner.create(item, manager=manager))
+
+    async def replace(self, item: R, *, manager: str) -> R:
+        """See `Cluster.replace`."""
+        self._check()
+        return self._wrote("replace", await self._inner.replace(item, manager=manager))
+
+    async def replace_status(self, item: R, *, manager: str) -> R:
+        """See `Cluster.replace_status`."""
+        self._check()
+        return self._wrote("replace_status", await self._inner.replace_status(item, manager=manager))
+
+    async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
+        """See `Cluster.apply`."""
+        self._check()
+        return self._wrote("apply", await self._inner.apply(item, manager=manager, force=force))
+
+    async def delete(
+        self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
+    ) -> None:
+        """See `Cluster.delete`."""
+        self._check()
+        await self._inner.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
+        self._record("delete", kind, name, None)
+
+    def _check(self) -> None:
+        if self._cut:
+            raise Unavailable(f"{self._program} has no connection to the cluster: it was cut")
+
+    def _wrote(self, verb: str, answer: R) -> R:
+        self._record(verb, type(answer), answer.metadata.name, answer)
+        return answer
+
+    def _record(self, verb: str, kind: type[Resource], name: str, item: Resource | None) -> None:
+        self._trace.note(
+            ClusterWrite(
+                at=self._clock.monotonic(),
+                program=self._program,
+                verb=verb,
+                kind=kind.api.kind,
+                name=name,
+                item=item,
+            )
+        )
+
+
+class RecordingAllocator:
+    """The Allocator port as one program uses it. Reads are not recorded: they change nothing."""
+
+    def __init__(self, inner: Allocator, program: str, *, clock: Clock, trace: Trace) -> None:
+        self._inner = inner
+        self._program = program
+        self._clock = clock
+        self._trace = trace
+        self._cut = False
+
+    def cut(self) -> None:
+        """Nothing gets through any more."""
+        self._cut = True
+
+    async def add_subnet(self, spec: SubnetSpec) -> Subnet:
+        """See `Allocator.add_subnet`."""
+        self._check()
+        answer = await self._inner.add_subnet(spec)
+        self._record("add_subnet", spec.name)
+        return answer
+
+    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+        """See `Allocator.grow_subnet`."""
+        self._check()
+        answer = await self._inner.grow_subnet(network, name, cidrs)
+        self._record("grow_subnet", name)
+        return answer
+
+    async def remove_subnet(self, network: str, name: str) -> None:
+        """See `Allocator.remove_subnet`."""
+        self._check()
+        await self._inner.remove_subnet(network, name)
+        self._record("remove_subnet", name)
+
+    async def get_subnet(self, network: str, name: str) -> Subnet:
+        """See `Allocator.get_subnet`."""
+        self._check()
+        return await self._inner.get_subnet(network, name)
+
+    async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
+        """See `Allocator.list_subnets`."""
+        self._check()
+        return await self._inner.list_subnets(network)
+
+    async def put_container(self, wish: Wish) -> Container:
+        """See `Allocator.put_container`."""
+        self._check()
+        answer = await self._inner.put_container(wish)
+        self._record("put_container", wish.node)
+        return answer
+
+    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+        """See `Allocator.delete_container`."""
+        self._check()
+        await self._inner.delete_container(container_id, cluster=cluster)
+        self._record("delete_container", container_id)
+
+    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+        """See `Allocator.get_container`."""
+        self._check()
+        return await self._inner.get_container(container_id, cluster=cluster)
+
+    async def list_containers(  # noqa: PLR0913 - the port's
+        self,
+        *,
+        cluster: str = "",
+        node: str = "",
+        network: str = "",
+        subnet: str = "",
+        limit: int = 500,
+        more: str = "",
+    ) -> ContainerPage:
+        """See `Allocator.list_containers`."""
+        self._check()
+        return await self._inner.list_containers(
+            cluster=cluster, node=node, network=network, subnet=subnet, limit=limit, more=more
+        )
+
+    async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
+        """See `Allocator.owed`."""
+        self._check()
+        return await self._inner.owed(network, name)
+
+    async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
+        """See `Allocator.utilization`."""
+        self._check()
+        return await self._inner.utilization(network, name)
+
+    async def history(
+        self, network: str, name: str, *, since: float, until: float
+    ) -> tuple[Utilization, ...]:
+        """See `Allocator.history`."""
+        self._check()
+        return await self._inner.history(network, name, since=since, until=until)
+
+    def _check(self) -> None:
+        if self._cut:
+            raise AllocatorUnavailable(f"{self._program} has no connection to the allocator: it was cut")
+
+    def _record(self, call: str, subject: str) -> None:
+        self._trace.note(
+            AllocatorCall(at=self._clock.monotonic(), program=self._program, call=call, subject=subject)
+        )

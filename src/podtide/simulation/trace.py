@@ -1,0 +1,143 @@
+"""What happened in a simulated cluster, in order: every call of the plugin, every write, every call of the allocator.
+
+Tests and reports count and compare here instead of asking the programs, which could be wrong about themselves. All
+entries stand in one list, because what was first matters most where everything happens at the same virtual instant.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from podtide.resources.base import Resource
+
+
+class PluginCall(Struct, frozen=True, kw_only=True):
+    """The kubelet called the plugin, and this came of it."""
+
+    at: float
+    """When it was answered, in seconds of the simulation's clock."""
+    took_seconds: float
+    node: str
+    verb: str
+    pod: str
+    """Namespace and name."""
+    sandbox: str
+    ok: bool
+    words: str
+    """The addresses of an ADD, or what the error says."""
+
+    def __str__(self) -> str:
+        outcome = self.words or "done"
+        return f"{self.verb} for {self.pod} on {self.node}: {outcome if self.ok else f'failed: {self.words}'}"
+
+
+class ClusterWrite(Struct, frozen=True, kw_only=True):
+    """A program wrote an object, and the cluster took it."""
+
+    at: float
+    program: str
+    verb: str
+    kind: str
+    name: str
+    item: Resource | None
+    """As the cluster answered; None for a delete."""
+
+    def __str__(self) -> str:
+        return f"{self.program}: {self.verb} {self.kind} {self.name}"
+
+
+class ClusterWatch(Struct, frozen=True, kw_only=True):
+    """A program began to watch a kind."""
+
+    at: float
+    program: str
+    kind: str
+    fields: str
+    labels: str
+
+    def __str__(self) -> str:
+        return f"{self.program}: watch {self.kind} {self.fields or self.labels}".rstrip()
+
+
+class AllocatorCall(Struct, frozen=True, kw_only=True):
+    """A program asked the allocator for a change, and it was carried out."""
+
+    at: float
+    program: str
+    call: str
+    subject: str
+
+    def __str__(self) -> str:
+        return f"{self.program}: {self.call} {self.subject}"
+
+
+class Trouble(Struct, frozen=True, kw_only=True):
+    """Something was made to go wrong."""
+
+    at: float
+    fault: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}: {self.words}"
+
+
+Entry: TypeAlias = PluginCall | ClusterWrite | ClusterWatch | AllocatorCall | Trouble
+E = TypeVar("E", PluginCall, ClusterWrite, ClusterWatch, AllocatorCall)
+
+
+class Trace:
+    """The entries, oldest first. `mark` begins a new count: what is asked for afterwards is what came since."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.listeners: list[Callable[[Entry], None]] = []
+        """Told of every entry as it is made."""
+        self._marked_at = 0
+
+    def note(self, entry: Entry) -> None:
+        """This happened now."""
+        self.entries.append(entry)
+        for listener in self.listeners:
+            listener(entry)
+
+    def mark(self) -> None:
+        """Count from here."""
+        self._marked_at = len(self.entries)
+
+    def since_mark(self) -> Iterator[Entry]:
+        """What happened since the mark."""
+        yield from self.entries[self._marked_at :]
+
+    def plugin_calls(self, verb: str = "", *, ok: bool | None = None) -> list[PluginCall]:
+        """Calls of the plugin since the mark."""
+        return [
+            entry
+            for entry in _only(PluginCall, self.since_mark())
+            if (not verb or entry.verb == verb) and (ok is None or entry.ok == ok)
+        ]
+
+    def writes(self, kind: type[Resource], verb: str = "", *, name: str = "") -> list[ClusterWrite]:
+        """Writes of objects of a kind since the mark."""
+        return [
+            entry
+            for entry in _only(ClusterWrite, self.since_mark())
+            if entry.kind == kind.api.kind and verb in {"", entry.verb} and name in {"", entry.name}
+        ]
+
+    def watches(self, kind: type[Resource], program: str = "") -> list[ClusterWatch]:
+        """Watches that were begun since the mark."""
+        return [
+            entry
+            for entry in _only(ClusterWatch, self.since_mark())
+            if entry.kind == kind.api.kind and program in {"", entry.program}
+        ]
+
+    def allocator_calls(self, call: str = "put_container") -> list[AllocatorCall]:
+        """Calls of the allocator since the mark."""
+        return [entry for entry in _only(AllocatorCall, self.since_mark()) if entry.call == call]
+
+
+def _only(kind: type[E], entries: Iterable[Entry]) -> Iterator[E]:
+    return (entry for entry in entries if isinstance(entry, kind))

@@ -1,0 +1,316 @@
+"""A whole cluster in one process: the production programs on the ports they always have, and what happens to them.
+
+    cluster, allocator      given: embedded and in memory, or an API server and a database
+    controllers             as many as wanted, elected or alone
+    machines                one per node: agent, kubelet, disk
+    the rest of a cluster   nodes come and go by the methods here, pods by those of `workload`
+
+Everything runs in the caller's event loop: on virtual time, if that loop's time is virtual. Chance comes from one
+seed, a stream of its own for each program, so a run can be repeated. No story is told here: scenarios, the
+demonstration and fault runs tell theirs by these methods.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from msgspec import Struct
+
+from podtide.agent.policy import ExactPolicy, RequestPolicy
+from podtide.agent.program import NodeAgent
+from podtide.allocator.port import Allocator
+from podtide.allocator.store import DatabaseAllocator
+from podtide.cluster.port import Cluster
+from podtide.controller.options import ControllerOptions
+from podtide.controller.program import Controller
+from podtide.core.audit import Picture
+from podtide.core.errors import PodtideError
+from podtide.resources.base import ObjectMeta
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import Clock
+from podtide.runtime.disk import Disk
+from podtide.runtime.logging import Logger
+from podtide.runtime.memory_disk import MemoryDisk
+from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.settings import Settings
+from podtide.simulation.agents_in_process import AgentsInProcess
+from podtide.simulation.auditing import Auditor
+from podtide.simulation.container_runtime import ContainerRuntime
+from podtide.simulation.kubelet import Habits, Kubelet
+from podtide.simulation.machine import Machine
+from podtide.simulation.observing import Sighting, take_picture
+from podtide.simulation.plugin_caller import AgentDoors
+from podtide.simulation.pods import MANAGER
+from podtide.simulation.programs import Programs
+from podtide.simulation.recording import RecordingAllocator, RecordingCluster
+from podtide.simulation.trace import ClusterWrite, Trace
+from podtide.simulation.workload import Workload
+
+_LOOK_EVERY_SECONDS = 0.05
+
+
+class TooLate(PodtideError):
+    """What was waited for did not come to pass in time."""
+
+
+class Customs(Struct, frozen=True, kw_only=True):
+    """How things are done in a world, unless a node or a controller is told otherwise."""
+
+    settings: Settings = Settings()
+    policy: RequestPolicy = ExactPolicy()
+    habits: Habits = Habits()
+
+
+class Between(Struct, frozen=True, kw_only=True):
+    """What stands between a program, named first, and its lines: nothing, or something that loses, delays or changes."""
+
+    cluster: Callable[[str, Cluster], Cluster] = lambda _program, line: line
+    allocator: Callable[[str, Allocator], Allocator] = lambda _program, line: line
+
+
+class World:
+    """A cluster that lives while the `async with` lasts."""
+
+    def __init__(  # noqa: PLR0913 - what it stands on, how it is run, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        allocator: DatabaseAllocator,
+        options: ControllerOptions,
+        *,
+        customs: Customs | None = None,
+        doors: AgentDoors | None = None,
+        new_disk: Callable[[str], Disk] = lambda _node: MemoryDisk(),
+        clock: Clock,
+        seed: int | str,
+        log: Logger,
+    ) -> None:
+        self.trace = Trace()
+        self.machines: dict[str, Machine] = {}
+        self.programs = Programs()
+        self.workload = Workload(cluster)
+        self.between = Between()
+        """Counts for programs that are started from then on."""
+        self.auditor = Auditor(self.picture, allocator.audit, self.trace)
+        self.cluster = cluster
+        self.allocator = allocator
+        self.options = options
+        self.customs = customs or Customs()
+        self._doors = doors or AgentsInProcess(clock=clock, log=log)
+        self._new_disk = new_disk
+        self.clock = clock
+        self._seed = seed
+        self._log = log
+        self._boots: Counter[str] = Counter()
+        self._traced = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for name in tuple(self.machines):
+            await self._doors.close(name)
+        await self.programs.close()
+        for machine in self.machines.values():
+            if machine.agent is not None:
+                machine.agent.close()
+
+    # Controllers
+
+    def start_controller(
+        self,
+        name: str = "controller",
+        *,
+        elected: bool = False,
+        settings: Settings | None = None,
+    ) -> Controller:
+        """Start a controller; an `elected` one acts only while it leads."""
+        cluster_line = RecordingCluster(self.cluster, name, clock=self.clock, trace=self.trace)
+        allocator_line = RecordingAllocator(self.allocator, name, clock=self.clock, trace=self.trace)
+        controller = Controller(
+            self.between.cluster(name, cluster_line),
+            self.between.allocator(name, allocator_line),
+            self.options,
+            settings=settings or self.customs.settings,
+            clock=self.clock,
+            randomness=seeded_randomness(f"{self._seed}/{name}"),
+            log=self._log.bind(program=name),
+        )
+        run = controller.run_elected(name) if elected else controller.run()
+        self.programs.start(name, run, cluster_line, allocator_line)
+        return controller
+
+    # Nodes
+
+    async def add_node(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
+        policy: RequestPolicy | None = None,
+    ) -> Machine:
+        """A new machine joins, with an empty disk and both of its programs at work."""
+        node = await self.create_node(name, labels)
+        runtime = ContainerRuntime(name, self._doors, clock=self.clock, trace=self.trace)
+        machine = self.machines[name] = Machine(
+            name,
+            node.metadata.uid,
+            self._new_disk(name),
+            runtime,
+            self._new_kubelet(name, runtime),
+            settings=settings or self.customs.settings,
+            policy=policy or self.customs.policy,
+        )
+        self.programs.start(machine.kubelet_program, machine.kubelet.run())
+        await self.start_agent(name)
+        return machine
+
+    async def create_node(self, name: str, labels: Mapping[str, str] | None = None) -> Node:
+        """Make the Node alone, whatever machine it is."""
+        metadata = ObjectMeta(name=name, labels=dict(labels or {}))
+        return await self.cluster.create(Node(metadata=metadata), manager=MANAGER)
+
+    async def remove_node(self, name: str) -> None:
+        """The machine is switched off and its Node deleted; its pods go with it."""
+        machine = self.machines[name]
+        await self.kill_agent(name)
+        await self.programs.kill(machine.kubelet_program)
+        del self.machines[name]
+        await self.cluster.delete(Node, name, uid=machine.uid)
+        await self.workload.clear_node(name)
+
+    async def start_agent(self, name: str) -> NodeAgent:
+        """Start the node's agent on what is on its disk."""
+        machine = self.machines[name]
+        line = RecordingCluster(self.cluster, machine.agent_program, clock=self.clock, trace=self.trace)
+        agent = NodeAgent(
+            self.between.cluster(machine.agent_program, line),
+            name,
+            machine.disk,
+            settings=machine.settings,
+            clock=self.clock,
+            randomness=seeded_randomness(f"{self._seed}/{machine.agent_program}"),
+            log=self._log.bind(program=machine.agent_program),
+            policy=machine.policy,
+        )
+        machine.agent = agent
+        self.programs.start(machine.agent_program, agent.run(), line)
+        await self._doors.open(name, agent.addresses)
+        return agent
+
+    async def kill_agent(self, name: str) -> None:
+        """The agent dies at this instant, as by kill -9; what it wrote is on its disk."""
+        machine = self.machines[name]
+        if isinstance(machine.disk, MemoryDisk):
+            machine.disk.kill()
+        await self._doors.close(name)
+        await self.programs.kill(machine.agent_program)
+        if machine.agent is not None:
+            machine.agent.close()
+        machine.agent = None
+
+    async def restart_agent(self, name: str) -> NodeAgent:
+        """The agent dies, and the next begins where it left off."""
+        await self.kill_agent(name)
+        return await self.start_agent(name)
+
+    async def crash_machine(self, name: str) -> None:
+        """The machine loses power and starts again: its sandboxes are gone, and so may be what was not synced."""
+        machine = self.machines[name]
+        await self.kill_agent(name)
+        await self.programs.kill(machine.kubelet_program)
+        if isinstance(machine.disk, MemoryDisk):
+            machine.disk.crash(seeded_randomness(f"{self._seed}/crash {machine.disk.life} of {name}"))
+        machine.kubelet = self._new_kubelet(name, machine.runtime)
+        self.programs.start(machine.kubelet_program, machine.kubelet.run())
+        await self.start_agent(name)
+
+    def lose_disk(self, name: str) -> None:
+        """Put a new disk in place of the machine's, while no agent runs on it."""
+        self.machines[name].disk = self._new_disk(name)
+
+    def _new_kubelet(self, name: str, runtime: ContainerRuntime) -> Kubelet:
+        self._boots[name] += 1
+        return Kubelet(
+            self.cluster,
+            name,
+            runtime,
+            habits=self.customs.habits,
+            clock=self.clock,
+            randomness=seeded_randomness(f"{self._seed}/kubelet {name} {self._boots[name]}"),
+            log=self._log.bind(program=f"kubelet {name}"),
+        )
+
+    # Waiting and looking
+
+    async def until(
+        self, holds: Callable[[], bool] | Callable[[], Awaitable[bool]], *, within: float
+    ) -> None:
+        """Let time pass until this holds; TooLate if it does not within so many seconds."""
+        deadline = self.clock.monotonic() + within
+        while not await _is_true(holds):
+            self.programs.check()
+            if self.clock.monotonic() >= deadline:
+                raise TooLate(f"not within {within} s: {getattr(holds, '__name__', holds)}; {self.summary()}")
+            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+        self.programs.check()
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let the programs work for so long, whatever they do."""
+        await asyncio.sleep(seconds)
+        self.programs.check()
+
+    def running_pods(self, node: str = "") -> int:
+        """Pods that have their addresses, on one node or on all."""
+        machines = [self.machines[node]] if node else self.machines.values()
+        return sum(bool(sandbox.addresses) for machine in machines for sandbox in machine.kubelet.sandboxes())
+
+    async def picture(self) -> Picture:
+        """What everybody says of the addresses now.
+
+        An agent that gives something up while the allocator is read makes the two readings those of two instants:
+        then both are read again.
+        """
+        while True:
+            self._note_names()
+            sightings = tuple(map(self._sighting, self.machines.values()))
+            picture = await take_picture(sightings, self.allocator, self.options.network)
+            if not any(isinstance(entry, ClusterWrite) for entry in self.trace.entries[self._traced :]):
+                return picture
+
+    def _sighting(self, machine: Machine) -> Sighting:
+        return Sighting(
+            node=machine.name,
+            uid=machine.uid,
+            addresses=machine.agent.addresses if machine.agent and machine.agent.synced.is_set() else None,
+            sandboxes=machine.kubelet.sandboxes(),
+            named=frozenset(machine.named),
+        )
+
+    def _note_names(self) -> None:
+        """Remember which names agents have given up: only those may leave their nodes."""
+        for entry in self.trace.entries[self._traced :]:
+            if isinstance(entry, ClusterWrite) and isinstance(entry.item, NodeNetworkConfig):
+                machine = self.machines.get(entry.name)
+                if machine is not None and entry.program == machine.agent_program:
+                    machine.named.update(entry.item.spec.ips_not_in_use)
+        self._traced = len(self.trace.entries)
+
+    def summary(self) -> str:
+        """The nodes in one line, for whoever has to find out why something did not happen."""
+        return "; ".join(
+            f"{machine.name}: {machine.agent.addresses.state()}"
+            if machine.agent
+            else f"{machine.name}: no agent"
+            for machine in self.machines.values()
+        )
+
+
+async def _is_true(holds: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> bool:
+    answer = holds()
+    return answer if isinstance(answer, bool) else await answer

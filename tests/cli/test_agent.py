@@ -1,0 +1,236 @@
+"""`podtide agent` as a node runs it: a process on a cluster, a socket, and a journal that outlives it."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from msgspec import structs
+
+from agent.calling import code, config, environment
+from cli.conftest import Run
+from cli.processes import PATIENCE_SECONDS, Program, running, served_cluster
+from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
+from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.served.kubeconfig import write_kubeconfig
+from podtide.resources.base import ObjectMeta, OwnerReference
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import (
+    IPAssignment,
+    NetworkContainer,
+    NodeNetworkConfig,
+    NodeNetworkConfigStatus,
+)
+
+MOST_IDLE_BYTES = 50_000_000
+NODE = "node-1"
+
+
+async def join(cluster: EmbeddedCluster, *ips: str) -> None:
+    """Do for the node what the request controller does."""
+    node = await cluster.create(Node(metadata=ObjectMeta(name=NODE)), manager="test")
+    owner = OwnerReference(api_version="v1", kind="Node", name=NODE, uid=node.metadata.uid, controller=True)
+    place = ObjectMeta(name=NODE, namespace=SYSTEM_NAMESPACE, owner_references=[owner])
+    config = await cluster.create(NodeNetworkConfig(metadata=place), manager="test")
+    status = NodeNetworkConfigStatus(
+        network_containers=[
+            NetworkContainer(
+                id=node.metadata.uid,
+                subnet_name="pods",
+                primary_ip="10.1.0.4",
+                subnet_address_space="10.1.0.0/24",
+                default_gateway="10.1.0.1",
+                version=1,
+                ip_assignments=[IPAssignment(name=f"name-{ip}", ip=ip) for ip in ips],
+            )
+        ]
+    )
+    await cluster.replace_status(structs.replace(config, status=status), manager="test")
+
+
+class Place:
+    """Where the agent of a test lives."""
+
+    def __init__(self, directory: Path) -> None:
+        self.kubeconfig = directory / "kubeconfig"
+        self.socket = directory / "run" / "agent.sock"
+        self.options = (
+            *("agent", "--kubeconfig", self.kubeconfig, "--node-name", NODE),
+            *("--state-directory", directory / "state", "--socket", self.socket),
+        )
+
+    async def acknowledged(self, verb: str, sandbox: str) -> Coroutine[Any, Any, Answer]:
+        """A call that the agent has taken, and whose answer is to be awaited."""
+        reader, writer = await asyncio.open_unix_connection(self.socket)
+        body = encode_call(environment(verb, sandbox), config())
+        writer.write(f"POST /cni HTTP/1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await reader.readuntil(b"\r\n\r\n")
+
+        async def rest() -> Answer:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                answer = decode_answer(await reader.read())
+            writer.close()
+            assert answer is not None
+            return answer
+
+        return rest()
+
+    async def call(self, verb: str, sandbox: str) -> Answer:
+        return await (await self.acknowledged(verb, sandbox))
+
+    async def add(self, sandbox: str) -> str:
+        answer = await self.call("ADD", sandbox)
+        assert answer.exit_status == 0, answer.output
+        address: str = json.loads(answer.output)["ips"][0]["address"]
+        return address
+
+
+def resident_bytes(program: Program) -> int:
+    pages = Path(f"/proc/{program.process.pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.real_time
+async def test_an_agent_serves_its_node_through_a_restart(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    async with served_cluster(place.kubeconfig) as cluster:
+        await join(cluster, "10.1.0.5", "10.1.0.6")
+        async with running(*place.options, "--listen", "127.0.0.1:0", PODTIDE_ADD_WAIT="30s") as agent:
+            address = (await agent.logged("listening"))["address"]
+            first = await place.add("first")
+            second = await place.add("second")
+            assert {first, second} == {"10.1.0.5/24", "10.1.0.6/24"}
+            assert resident_bytes(agent) <= MOST_IDLE_BYTES
+
+            async with aiohttp.ClientSession(f"http://{address}") as door:
+                for path in ("/healthz", "/readyz", "/metrics"):
+                    async with door.get(path) as response:
+                        assert response.status == 200, path
+                wanted = {"IPConfigStateFilter": ["Assigned"]}
+                async with door.post("/debug/ipaddresses", json=wanted) as response:
+                    shown: dict[str, Any] = await response.json()
+                    assert len(shown["IPConfigurationStatus"]) == 2
+
+            waiting = await place.acknowledged("ADD", "third")
+            await agent.stop()
+            assert code(await waiting) == 11
+            assert not place.socket.exists()
+
+        (place.socket.parent / "deleted" / "second@eth0").write_bytes(
+            encode_call(environment("DEL", "second"), config())
+        )
+        async with running(*place.options) as agent:
+            await agent.logged("listening")
+            assert await place.add("first") == first, "what was answered is not forgotten"
+            assert await place.add("third") == second, "and what was left in a note is carried out"
+            await agent.stop()
+
+
+@pytest.mark.real_time
+async def test_a_second_agent_on_the_node_is_refused_in_one_line(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    async with served_cluster(place.kubeconfig), running(*place.options) as agent:
+        await agent.logged("listening")
+        async with running(*place.options) as other:
+            assert other.process.stderr is not None
+            words = (await other.process.stderr.read()).decode()
+            assert (await other.process.wait(), words.count("\n")) == (2, 1)
+            assert words.startswith("podtide: ")
+            assert "agent.lock" in words
+        await agent.stop()
+
+
+def nowhere(directory: Path) -> tuple[str, ...]:
+    """A cluster that does not answer, and a place for state."""
+    kubeconfig = directory / "kubeconfig"
+    write_kubeconfig(kubeconfig, "http://127.0.0.1:1")
+    return "--kubeconfig", str(kubeconfig), "--state-directory", str(directory / "state")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--listen", "0.0.0.0:10090"), "listen on 127.0.0.1"),
+        (("--listen", "10090"), "no address to listen on"),
+        (("--listen", ""), "no address to listen on"),
+        (("--socket", ""), "names no file"),
+        (("--state-directory", ""), "names no directory"),
+        (("--state-directory", "/dev/null"), "/dev/null"),
+        (("--socket", "/tmp/" + "x" * 103), "name a shorter one"),  # noqa: S108 - nothing is made there
+        (("--shrink-delay", "soon"), "--shrink-delay=soon is refused"),
+        (("--contact-timeout", "1h"), "give less than quarantine, which is 6m"),
+        (("--kubeconfig", "/none"), "/none cannot be read"),
+        (("--context", "elsewhere"), "has no context 'elsewhere'"),
+        (("--log-level", "loud"), "'loud' is not one of"),
+    ],
+)
+def test_what_cannot_be_run_by_is_refused_in_one_line(
+    podtide: Run, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    outcome = podtide("agent", *nowhere(tmp_path), "--log-level", "error", *options)
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1), outcome.err
+    assert words in outcome.err
+
+
+def test_settings_come_from_the_environment_too(podtide: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODTIDE_ADD_WAIT", "never")
+    assert "PODTIDE_ADD_WAIT=never is refused" in podtide("agent").err
+
+
+@pytest.mark.parametrize(
+    ("options", "variable", "expected"),
+    [
+        (("--node-name", "by-flag"), "by-variable", "by-flag"),
+        ((), "by-variable", "by-variable"),
+        ((), "", socket.gethostname()),
+    ],
+)
+def test_the_nodes_name_is_the_flags_else_the_variables_else_the_hosts(  # noqa: PLR0917
+    podtide: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    variable: str,
+    expected: str,
+) -> None:
+    names = []
+
+    class Enough(Exception):
+        pass
+
+    def note(_cluster: object, name: str, *_: object, **__: object) -> None:
+        names.append(name)
+        raise Enough
+
+    monkeypatch.setattr("podtide.cli.agent.NodeAgent", note)
+    monkeypatch.setenv("NODENAME", variable)
+    outcome = podtide("agent", *nowhere(tmp_path), *options)
+    assert names == [expected]
+    assert outcome.status == 1
+    assert outcome.err.splitlines()[-1] == (
+        "podtide: stopped by an error nobody foresaw (Enough): please report it"
+    )
+
+
+def test_an_agent_imports_nothing_it_does_not_use() -> None:
+    """Its memory is paid for on every node: the cause is held here, and the sum above."""
+    code = "import sys, podtide.cli.agent; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    loaded = set(out.split())
+    assert "podtide.agent.serving" in loaded
+    unused = {
+        *("rich", "pygments", "yaml", "litestar", "uvicorn", "uvloop", "httptools", "alembic", "sqlalchemy"),
+        *("asyncpg", "sqlite3", "cryptography", "multiprocessing", "unittest"),
+        *("podtide.allocator", "podtide.controller", "podtide.simulation"),
+        *("podtide.cluster.embedded", "podtide.cluster.served", "podtide.cluster.kubernetes.kubeconfig"),
+    }
+    assert not loaded & unused

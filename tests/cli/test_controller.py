@@ -1,0 +1,95 @@
+"""`podtide controller` as a cluster runs it: with a Lease, a database, and metrics for whoever asks."""
+
+import socket
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from cli.conftest import Run
+from cli.processes import running, served_cluster, until
+from podtide.allocator.port import SubnetSpec
+from podtide.allocator.store import open_allocator
+from podtide.cluster.served.kubeconfig import write_kubeconfig
+from podtide.resources.base import ObjectMeta
+from podtide.resources.lease import Lease, LeaseSpec
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import SystemClock
+
+LEASE = "podtide-controller"
+NAMES = ("--cluster-name", "east", "--network", "blue", "--subnet", "pods")
+
+
+@pytest.mark.real_time
+async def test_a_controller_leads_serves_its_nodes_and_hands_over(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path}/subnets.db"
+    async with await open_allocator(database, clock=SystemClock(), migrate=True) as allocator:
+        await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
+    kubeconfig = tmp_path / "kubeconfig"
+    async with served_cluster(kubeconfig) as cluster:
+        # As a new cluster ships it, so that the first leader need not wait for one before it.
+        place = ObjectMeta(name=LEASE, namespace=SYSTEM_NAMESPACE)
+        await cluster.create(Lease(metadata=place, spec=LeaseSpec(lease_duration_seconds=1)), manager="test")
+        await cluster.create(Node(metadata=ObjectMeta(name="node-1")), manager="test")
+        options = ("--kubeconfig", kubeconfig, "--database", database, "--metrics-listen", "127.0.0.1:0")
+        async with running("controller", *NAMES, *options, "--identity", "me") as controller:
+            url = (await controller.logged("listening"))["url"]
+
+            async def is_served() -> bool:
+                configs = await cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)
+                return any(config.status.network_containers for config in configs.items)
+
+            await until(is_served)
+            assert (await cluster.get(Lease, LEASE, SYSTEM_NAMESPACE)).spec.holder_identity == "me"
+            async with aiohttp.ClientSession(url) as door:
+                async with door.get("/healthz") as response:
+                    assert (response.status, await response.text()) == (200, "ok")
+                async with door.get("/metrics") as response:
+                    assert "podtide_controller_leading 1.0" in await response.text()
+            await controller.stop()
+        assert not (await cluster.get(Lease, LEASE, SYSTEM_NAMESPACE)).spec.holder_identity
+
+
+def nowhere(directory: Path) -> tuple[str, str]:
+    """A cluster that does not answer."""
+    kubeconfig = directory / "kubeconfig"
+    write_kubeconfig(kubeconfig, "http://127.0.0.1:1")
+    return "--kubeconfig", str(kubeconfig)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "either --allocator URL, or --database URL"),
+        (
+            ("--allocator", "http://a", "--database", "sqlite:///x"),
+            "either --allocator URL, or --database URL",
+        ),
+        (("--database", "sqlite:///x", "--token-file", "t"), "a database asks for neither"),
+        (("--database", "sqlite:///x", "--subnet", ""), "the controller's subnet is empty"),
+        (("--database", "sqlite:///x", "--subnet-v6", "pods"), "given for both addresses"),
+        (("--database", "sqlite:///x", "--metrics-listen", "9090"), "no address to listen on"),
+        (("--database", "sqlite:///x", "--batch", "0"), "--batch=0 is refused"),
+        (("--database", "sqlite:///x", "--lower-threshold", "0.95"), "give less than upper_threshold"),
+        (("--database", "mysql://x"), "'mysql' is refused"),
+        (("--allocator", "http://a", "--token-file", ""), "names no file"),
+        (("--database", "sqlite:///x", "--kubeconfig", "/none"), "/none cannot be read"),
+    ],
+)
+def test_what_cannot_be_run_by_is_refused_in_one_line(
+    podtide: Run, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    outcome = podtide("controller", *NAMES, *nowhere(tmp_path), *options)
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1), outcome.err
+    assert words in outcome.err
+
+
+def test_a_port_that_is_taken_is_one_line(podtide: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        options = ("--database", "sqlite:///:memory:", "--metrics-listen", address, "--log-level", "error")
+        outcome = podtide("controller", *NAMES, *nowhere(tmp_path), *options)
+    assert (outcome.status, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.startswith(f"podtide: cannot listen on {address} (")

@@ -1,0 +1,106 @@
+"""`podtide demo` as a person starts it: a real process, real sockets, the real plugin, and others who look on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Run
+
+PATIENCE_SECONDS = 120.0
+ROOT = Path(__file__).parent.parent.parent
+SCRIPT = ROOT / "plugin" / "podtide.py"
+
+
+class Show:
+    """A running demonstration."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.lines: list[str] = []
+
+    def until(self, words: str) -> str:
+        """The next line that has these words in it."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            if words in line:
+                return line
+        raise AssertionError(f"it ended without {words!r}: {self.lines}")
+
+    def rest(self) -> list[str]:
+        """What it still says until its end."""
+        out, err = self.process.communicate(timeout=PATIENCE_SECONDS)
+        assert err == ""
+        return out.splitlines()
+
+
+@contextmanager
+def running(*options: str, **environment: str) -> Iterator[Show]:
+    command = [sys.executable, "-u", "-m", "podtide", "demo", *options]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        try:
+            yield Show(process)
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_it_tells_its_story_to_the_end_and_is_clean() -> None:
+    with running("--story", "burst", "--nodes", "3", "--speed", "10") as show:
+        lines = show.rest()
+        assert show.process.returncode == 0
+    assert [line for line in lines if "1 request: 47" in line]
+    assert lines[lines.index("The end.") + 1].startswith("  41 pods got an address and ")
+    assert lines[-1].startswith("  audit: clean, ")
+
+
+def test_others_can_look_at_it_while_it_runs_and_ctrl_c_ends_it_with_a_summary(podtide: Run) -> None:
+    with running("--nodes", "3", "--speed", "0.2", PODTIDE_PLUGIN=str(SCRIPT)) as show:
+        where = show.until("podtide check").split()[2:]
+        kubeconfig = where[:2]
+        show.until("node-3 asks for 15 after 0")
+        node = podtide("why", "node/node-3", *kubeconfig, "-o", "json")
+        overview = podtide("top", *kubeconfig, "-o", "json")
+        check = podtide("check", *where)
+        show.process.send_signal(signal.SIGINT)
+        lines = show.rest()
+        assert show.process.returncode == 0
+    numbers = json.loads(node.out)["numbers"]
+    assert (numbers["demand"], numbers["requested"]) == (2, 15)
+    assert sorted(line["name"] for line in json.loads(overview.out)["nodes"]) == [
+        "node-1",
+        "node-2",
+        "node-3",
+    ]
+    assert (check.status, check.out.partition(":")[0]) == (0, "clean")
+    assert any("The plugin is the portable script" in line for line in show.lines)
+    assert "Stopped early. So far:" in lines
+    assert lines[-1].startswith("  audit: clean, ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--subnet", "10.0.0.0/28"), "needs 460: give a larger one, such as 10.240.0.0/23"),
+        (("--subnet", "10.0.0.0"), "10.0.0.0"),
+        (("--story", "none"), "'none' is not one of"),
+        (("--nodes", "1"), "--nodes"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_line(podtide: Run, options: tuple[str, ...], words: str) -> None:
+    outcome = podtide("demo", *options)
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert words in outcome.err

@@ -1,0 +1,253 @@
+"""What goes wrong around a node heals or is refused: nothing is given twice, and nothing that lives is released.
+
+Every scenario here is audited four times a virtual second; what its test adds is what had to come of it.
+"""
+
+import asyncio
+from io import StringIO
+
+import pytest
+from msgspec import structs
+
+from podtide.agent.program import NodeAgent
+from podtide.allocator.port import AllocatorUnavailable, Container, Wish
+from podtide.cluster.port import Cluster, NotFound, Page, R
+from podtide.core.address_states import State
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.pod import Pod
+from podtide.runtime.clock import Clock
+from podtide.runtime.disk import Locked
+from podtide.runtime.logging import make_logger
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.burst import requests_of
+from podtide.simulation.recording import RecordingAllocator, RecordingCluster
+from podtide.simulation.trace import Trace
+from podtide.simulation.world import Between, World
+from scenarios.looking import addresses_of_pods, config_of, count, granted, held, requested, subnet
+from scenarios.stage import Stage
+
+NODE = "node-0"
+
+
+async def a_node_with_pods(world: World, pods: int) -> list[str]:
+    """A node whose pods all have addresses, and that has all it wants."""
+    await world.add_node(NODE)
+    names = await world.workload.add_pods(NODE, pods)
+    await world.until(lambda: world.running_pods() == pods, within=60)
+    await world.pass_time(5)
+    world.trace.mark()
+    return names
+
+
+@pytest.mark.parametrize("edited", [0, 3, 200], ids=["to nothing", "to less than is used", "to far too much"])
+async def test_an_edit_of_the_request_out_of_band_heals_in_one_write(stage: Stage, edited: int) -> None:
+    async with stage.world("10.0.0.0/22") as world:
+        await a_node_with_pods(world, 10)
+        before = set(addresses_of_pods(world))
+        config = await config_of(world, NODE)
+        spec = structs.replace(config.spec, requested_ip_count=edited)
+        await world.cluster.replace(structs.replace(config, spec=spec), manager="kubectl-edit")
+        await world.until(lambda: held(world, NODE) == 31 and is_requested(world, 31), within=120)
+        await world.pass_time(120)
+        assert await requested(world, NODE) == await granted(world, NODE) == 31
+        assert set(addresses_of_pods(world)) == before
+        assert set(requests_of(world)) == {31}
+
+
+def is_requested(world: World, count: int) -> bool:
+    agent = world.machines[NODE].agent
+    return agent is not None and agent.addresses.state().requested == count
+
+
+class LosesOneAnswer(RecordingAllocator):
+    """Grants, and then the first answer does not arrive."""
+
+    lost = 0
+
+    async def put_container(self, wish: Wish) -> Container:
+        answer = await super().put_container(wish)
+        if wish.count and not self.lost:
+            self.lost += 1
+            raise AllocatorUnavailable("the connection broke before the answer came")
+        return answer
+
+
+async def test_an_answer_of_the_allocator_that_is_lost_after_its_commit_costs_nothing(stage: Stage) -> None:
+    async with stage.world("10.0.0.0/24", controller=False) as world:
+        losing = LosesOneAnswer(world.allocator, "controller", clock=world.clock, trace=Trace())
+        world.between = Between(allocator=lambda _program, _line: losing)
+        world.start_controller()
+        await a_node_with_pods(world, 10)
+        assert losing.lost == 1
+        await world.pass_time(60)
+        assert (await subnet(world)).reserved == 1 + 31
+        assert await granted(world, NODE) == held(world, NODE) == 31
+
+
+async def test_a_status_replayed_from_an_older_version_brings_nothing_back(stage: Stage) -> None:
+    async with stage.world("10.0.0.0/24") as world:
+        names = await a_node_with_pods(world, 30)
+        older = await config_of(world, NODE)
+        assert older.status.assigned_ip_count == 47
+        for name in names[10:]:
+            await world.workload.remove_pod(name)
+        await world.until(lambda: held(world, NODE) == 31, within=60)
+        await world.pass_time(60)
+        after = {address.ip for address in world_agent(world).addresses.all_addresses()}
+        assert len(after) == 31
+
+        now = await config_of(world, NODE)
+        await world.cluster.replace_status(structs.replace(now, status=older.status), manager="restore")
+        await world.pass_time(60)
+        assert {address.ip for address in world_agent(world).addresses.all_addresses()} == after
+        assert await granted(world, NODE) == 31
+        assert world.running_pods() == 10
+
+
+def world_agent(world: World) -> NodeAgent:
+    agent = world.machines[NODE].agent
+    assert agent is not None
+    return agent
+
+
+class PodsComeLate(RecordingCluster):
+    """Pods cannot be listed before that event."""
+
+    def __init__(
+        self, inner: Cluster, program: str, until: asyncio.Event, *, clock: Clock, trace: Trace
+    ) -> None:
+        super().__init__(inner, program, clock=clock, trace=trace)
+        self._until = until
+
+    async def list(
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        fields: str = "",
+        labels: str = "",
+        limit: int = 0,
+        more: str = "",
+    ) -> Page[R]:
+        if kind is Pod:
+            await self._until.wait()
+        return await super().list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more)
+
+
+@pytest.mark.parametrize("journal", [True, False], ids=["with its journal", "with its journal lost"])
+async def test_an_agent_restarted_before_its_pods_are_listed_gives_nothing_away(
+    stage: Stage, journal: bool
+) -> None:
+    async with stage.world("10.0.0.0/24") as world:
+        await a_node_with_pods(world, 30)
+        before = sorted(addresses_of_pods(world))
+        await world.kill_agent(NODE)
+        if not journal:
+            world.lose_disk(NODE)
+        listed = asyncio.Event()
+
+        def late(program: str, line: Cluster) -> Cluster:
+            return PodsComeLate(line, program, listed, clock=world.clock, trace=Trace())
+
+        world.between = Between(cluster=late)
+        agent = await world.start_agent(NODE)
+        await world.pass_time(300)
+        assert not agent.synced.is_set()
+        assert requests_of(world) == ()
+        assert await granted(world, NODE) == 47
+
+        listed.set()
+        await world.until(agent.synced.is_set, within=10)
+        await world.pass_time(60)
+        assert count(world, NODE, State.ASSIGNED) == 30
+        assert await granted(world, NODE) == 47
+        await world.workload.add_pods(NODE, 5)
+        await world.until(lambda: world.running_pods() == 35, within=60)
+        assert set(before) < set(addresses_of_pods(world))
+
+
+async def test_a_node_network_config_deleted_by_hand_is_made_again_around_the_same_container(
+    any_stage: Stage,
+) -> None:
+    async with any_stage.world("10.0.0.0/24") as world:
+        await a_node_with_pods(world, 10)
+        before = await config_of(world, NODE)
+        given = sorted(addresses_of_pods(world))
+        await world.cluster.delete(NodeNetworkConfig, NODE, SYSTEM_NAMESPACE)
+        await world.until(lambda: has_another_config(world, before), within=60)
+        await world.workload.add_pods(NODE, 30)
+        await world.until(lambda: world.running_pods() == 40, within=60)
+        assert set(given) < set(addresses_of_pods(world))
+        after = await config_of(world, NODE)
+        assert [container.id for container in after.status.network_containers] == [world.machines[NODE].uid]
+        assert after.status.network_containers[0].primary_ip == before.status.network_containers[0].primary_ip
+        await world.until(lambda: held(world, NODE) == 47, within=60)
+        assert (await subnet(world)).reserved == 48
+
+
+async def has_another_config(world: World, before: NodeNetworkConfig) -> bool:
+    try:
+        now = await config_of(world, NODE)
+    except NotFound:
+        return False
+    return now.metadata.uid != before.metadata.uid and bool(now.status.network_containers)
+
+
+async def test_a_node_recreated_under_its_name_starts_clean(any_stage: Stage) -> None:
+    async with any_stage.world("10.0.0.0/24") as world:
+        await a_node_with_pods(world, 10)
+        old = await config_of(world, NODE)
+        (old_container,) = old.status.network_containers
+        await world.remove_node(NODE)
+        await world.add_node(NODE)
+        await world.until(lambda: has_another_config(world, old), within=60)
+        await world.workload.add_pods(NODE, 10)
+        await world.until(lambda: world.running_pods() == 10 and held(world, NODE) == 31, within=60)
+        (new_container,) = (await config_of(world, NODE)).status.network_containers
+        assert new_container.id == world.machines[NODE].uid != old_container.id
+        # What the old one had is in quarantine: nobody has any of it yet.
+        had = {old_container.primary_ip, *(address.ip for address in old_container.ip_assignments)}
+        has = {new_container.primary_ip, *(address.ip for address in new_container.ip_assignments)}
+        assert had.isdisjoint(has)
+        assert (await subnet(world)).reserved == len(had) + len(has)
+
+
+async def test_an_agent_that_finds_another_node_under_its_name_hands_out_nothing_of_the_old_ones(
+    stage: Stage,
+) -> None:
+    async with stage.world("10.0.0.0/24") as world:
+        names = await a_node_with_pods(world, 10)
+        old = await config_of(world, NODE)
+        (old_container,) = old.status.network_containers
+        had = {address.ip for address in old_container.ip_assignments}
+        for name in names:
+            await world.workload.remove_pod(name)
+        await world.until(lambda: world.running_pods() == 0, within=60)
+
+        # The machine goes on as if nothing were: only the Node is another.
+        await world.cluster.delete(Node, NODE)
+        world.machines[NODE].uid = (await world.create_node(NODE)).metadata.uid
+        await world.workload.add_pods(NODE, 10)
+        await world.until(lambda: world.running_pods() == 10, within=120)
+        assert had.isdisjoint(addresses_of_pods(world))
+        assert await granted(world, NODE) == held(world, NODE) == 31
+
+
+async def test_a_second_agent_on_a_node_is_refused(stage: Stage) -> None:
+    async with stage.world("10.0.0.0/24") as world:
+        await a_node_with_pods(world, 10)
+        machine = world.machines[NODE]
+        with pytest.raises(Locked):
+            NodeAgent(
+                world.cluster,
+                NODE,
+                machine.disk,
+                settings=machine.settings,
+                clock=world.clock,
+                randomness=seeded_randomness(2),
+                log=make_logger(StringIO(), world.clock),
+            )
+        await world.workload.add_pods(NODE, 5)
+        await world.until(lambda: world.running_pods() == 15, within=60)

@@ -1,0 +1,112 @@
+"""Where there is no ClusterSubnet, agents go by the ClusterSubnetState of their own subnet, and by no other."""
+
+import pytest
+from msgspec import structs
+
+from podtide.cluster.port import Cluster, R
+from podtide.resources.base import ObjectMeta
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
+from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.simulation.burst import requests_of
+from podtide.simulation.embedded_world import SUBNET
+from podtide.simulation.recording import RecordingCluster
+from podtide.simulation.trace import Trace
+from podtide.simulation.world import Between, World
+from scenarios.looking import held
+from scenarios.stage import Stage
+
+NODE = "node-0"
+PODS = 5
+NORMAL = 15
+
+
+class SilentOnExhaustion(RecordingCluster):
+    """What a controller sees that has no say about exhaustion: its ClusterSubnetStates are lost."""
+
+    async def replace_status(self, item: R, *, manager: str) -> R:
+        if isinstance(item, ClusterSubnetState):
+            return item
+        return await super().replace_status(item, manager=manager)
+
+
+async def a_node_with_five_pods(world: World) -> None:
+    def silent(program: str, line: Cluster) -> Cluster:
+        return SilentOnExhaustion(line, program, clock=world.clock, trace=Trace())
+
+    world.between = Between(cluster=silent)
+    world.start_controller()
+    world.between = Between()
+    await world.add_node(NODE)
+    await world.workload.add_pods(NODE, PODS)
+    await world.until(lambda: world.running_pods() == PODS, within=60)
+    await world.pass_time(10)
+    assert held(world, NODE) == NORMAL
+
+
+async def say(world: World, *, exhausted: bool) -> None:
+    """Whether the subnet is exhausted, as somebody else says."""
+    state = await world.cluster.get(ClusterSubnetState, SUBNET, SYSTEM_NAMESPACE)
+    status = ClusterSubnetStateStatus(exhausted=exhausted, timestamp="2025-06-15T15:06:40Z")
+    await world.cluster.replace_status(structs.replace(state, status=status), manager="somebody")
+
+
+async def test_a_flip_of_the_subnets_state_alone_brings_a_node_to_one_address_beyond_its_pods(
+    stage: Stage,
+) -> None:
+    async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=False) as world:
+        await a_node_with_five_pods(world)
+        await say(world, exhausted=True)
+        await world.until(lambda: held(world, NODE) == PODS + 1, within=10)
+        await world.pass_time(120)
+        assert held(world, NODE) == PODS + 1
+
+        await say(world, exhausted=False)
+        await world.until(lambda: held(world, NODE) == NORMAL, within=10)
+
+
+async def test_a_state_that_is_deleted_is_as_good_as_not_exhausted(stage: Stage) -> None:
+    async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=False) as world:
+        await a_node_with_five_pods(world)
+        await say(world, exhausted=True)
+        await world.until(lambda: held(world, NODE) == PODS + 1, within=10)
+        await world.cluster.delete(ClusterSubnetState, SUBNET, SYSTEM_NAMESPACE)
+        await world.until(lambda: held(world, NODE) == NORMAL, within=10)
+
+
+@pytest.mark.parametrize("cluster_subnets", [True, False])
+async def test_the_state_of_another_subnet_is_none_of_a_nodes_business(
+    stage: Stage, cluster_subnets: bool
+) -> None:
+    async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=cluster_subnets) as world:
+        await a_node_with_five_pods(world)
+        world.trace.mark()
+        metadata = ObjectMeta(name="another", namespace=SYSTEM_NAMESPACE)
+        made = await world.cluster.create(ClusterSubnetState(metadata=metadata), manager="somebody")
+        status = ClusterSubnetStateStatus(exhausted=True, timestamp="2025-06-15T15:06:40Z")
+        await world.cluster.replace_status(structs.replace(made, status=status), manager="somebody")
+        await world.pass_time(120)
+        assert held(world, NODE) == NORMAL
+        assert requests_of(world) == ()
+
+
+async def test_a_cluster_subnet_takes_the_states_place_and_its_end_gives_it_back(stage: Stage) -> None:
+    async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=False) as world:
+        await a_node_with_five_pods(world)
+        agent = world.machines[NODE].agent_program
+        watched = len(world.trace.watches(ClusterSubnetState, agent))
+        assert watched == 1
+
+        metadata = ObjectMeta(name=SUBNET, namespace=SYSTEM_NAMESPACE)
+        made = await world.cluster.create(ClusterSubnet(metadata=metadata), manager="somebody")
+        in_force = ClusterSubnetStatus(scaler=ScalerInForce(batch=8, buffer=0.5))
+        await world.cluster.replace_status(structs.replace(made, status=in_force), manager="somebody")
+        await world.until(lambda: held(world, NODE) == 15, within=60)
+        await say(world, exhausted=True)
+        await world.pass_time(60)
+        assert held(world, NODE) == 15  # 8·⌈½ + 5/8⌉ - 1
+        assert len(world.trace.watches(ClusterSubnetState, agent)) == watched
+
+        await world.cluster.delete(ClusterSubnet, SUBNET, SYSTEM_NAMESPACE)
+        await world.until(lambda: held(world, NODE) == PODS + 1, within=10)
+        assert len(world.trace.watches(ClusterSubnetState, agent)) == watched + 1

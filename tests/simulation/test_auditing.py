@@ -1,0 +1,74 @@
+"""The auditor finds what is wrong with a picture, with how it came about, and with the database."""
+
+import asyncio
+
+import pytest
+from msgspec import Struct
+
+from podtide.core.address_states import State
+from podtide.core.audit import Grant, NodeView, Picture, PodView, Violation
+from podtide.simulation.auditing import Auditor, InvariantBroken
+from podtide.simulation.trace import AllocatorCall, Trace
+
+HOLDS = Picture(
+    grants=(Grant("nc", "node", "pods", "10.0.0.2", {"a": "10.0.0.3"}),),
+    nodes=(NodeView("node", {"10.0.0.3": State.ASSIGNED}),),
+    pods=(PodView("web", "node", ("10.0.0.3",)),),
+)
+GIVEN_TWICE = Picture(pods=(PodView("web", "node", ("10.0.0.3",)), PodView("db", "node", ("10.0.0.3",))))
+TAKEN_AWAY = Picture(grants=(Grant("nc", "node", "pods", "10.0.0.2", {}),), nodes=(NodeView("node", {}),))
+
+
+class Sights(Struct):
+    """What the auditor is shown."""
+
+    picture: Picture = HOLDS
+    in_the_database: tuple[Violation, ...] = ()
+
+    async def take(self) -> Picture:
+        return self.picture
+
+    async def read(self) -> tuple[Violation, ...]:
+        return self.in_the_database
+
+    def auditor(self, trace: Trace | None = None) -> Auditor:
+        return Auditor(self.take, self.read, trace or Trace())
+
+
+async def test_a_picture_that_fits_together_is_let_pass() -> None:
+    auditor = Sights().auditor()
+    await auditor.check()
+    await auditor.check()
+    assert auditor.audits == 2
+
+
+async def test_an_address_given_twice_is_found() -> None:
+    with pytest.raises(InvariantBroken, match=r"10\.0\.0\.3 is assigned to both web and db"):
+        await Sights(GIVEN_TWICE).auditor().check()
+
+
+async def test_an_address_that_left_its_node_unasked_is_found_in_the_next_picture() -> None:
+    sights = Sights()
+    auditor = sights.auditor()
+    await auditor.check()
+    sights.picture = TAKEN_AWAY
+    with pytest.raises(InvariantBroken, match="had not named it"):
+        await auditor.check()
+
+
+async def test_what_is_wrong_in_the_database_is_found() -> None:
+    sights = Sights(in_the_database=(Violation(2, "pods", "an address is lost"),))
+    with pytest.raises(InvariantBroken, match="an address is lost"):
+        await sights.auditor().check()
+
+
+async def test_it_looks_after_something_happened_and_only_then() -> None:
+    trace = Trace()
+    auditor = Sights().auditor(trace)
+    running = asyncio.create_task(auditor.run(every_seconds=1.0))
+    await asyncio.sleep(3600)
+    assert auditor.audits == 1
+    trace.note(AllocatorCall(at=3600.0, program="controller", call="put_container", subject="node"))
+    await asyncio.sleep(10)
+    assert auditor.audits == 2
+    running.cancel()
