@@ -137,13 +137,13 @@ async def test_a_node_that_only_a_stale_copy_shows_gets_nothing_made() -> None:
         node = await world.add_node("n1")
         await moment()
         replica.cluster.writes.clear()
-        replica.cluster.deaf_to.add(Node)
+        replica.cluster.turn_deaf(Node)
         await world.remove_node("n1")
         await moment(30)
         assert await world.holds(node.metadata.uid) == -1
         assert await world.find_config("n1") is None
         assert replica.cluster.about("NodeNetworkConfig") == ["replace NodeNetworkConfig"]
-        replica.cluster.deaf_to.clear()
+        replica.cluster.hear()
         await moment()
         again = await world.add_node("n1")
         await moment()

@@ -4,7 +4,7 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from msgspec import structs
@@ -75,8 +75,8 @@ class CountedCluster(FaultyCluster):
         self.writes: list[str] = []
         self.hidden: set[str] = set()
         """Names that lists leave out, as a stale cache of an API server does."""
-        self.deaf_to: set[type[Resource]] = set()
-        """Kinds whose watches are slow."""
+        self._deaf_to: type[Resource] | None = None
+        self._hears = asyncio.Event()
 
     async def list(self, kind: type[R], namespace: str = "", **more: Any) -> Page[R]:
         page = await super().list(kind, namespace, **more)
@@ -87,10 +87,20 @@ class CountedCluster(FaultyCluster):
     async def watch(
         self, kind: type[R], namespace: str = "", **more: Any
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        async for event in super().watch(kind, namespace, **more):
-            while kind in self.deaf_to:
-                await asyncio.sleep(0.1)
-            yield event
+        async with aclosing(super().watch(kind, namespace, **more)) as events:
+            async for event in events:
+                if kind is self._deaf_to:
+                    await self._hears.wait()
+                yield event
+
+    def turn_deaf(self, kind: type[Resource]) -> None:
+        """Hear of nothing that happens to this kind, until `hear`."""
+        self._deaf_to = kind
+        self._hears.clear()
+
+    def hear(self) -> None:
+        """Hear of everything, what was missed first."""
+        self._hears.set()
 
     async def create(self, item: R, *, manager: str) -> R:
         self.writes.append(f"create {item.api.kind}")

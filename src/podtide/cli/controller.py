@@ -87,6 +87,12 @@ class _Plan(Struct, frozen=True, kw_only=True):
     metavar="NAME",
     help="The subnet of a second address, for dual stack, of nodes without the label podtide.io/subnet-v6.",
 )
+@click.option(
+    "--cluster-subnets/--no-cluster-subnets",
+    default=True,
+    show_default=True,
+    help="Whether to make ClusterSubnets; without them every node is told the batch by itself, as Azure CNS has it.",
+)
 @click.option("--allocator", metavar="URL", help="A running allocator, such as https://allocator:8080.")
 @click.option("--token-file", type=_FILE, help="The token to show to the allocator.")
 @click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM.")
@@ -127,6 +133,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     network: str,
     subnet: str,
     subnet_v6: str,
+    cluster_subnets: bool,
     allocator: str | None,
     token_file: Path | None,
     ca_file: Path | None,
@@ -143,7 +150,13 @@ def controller(  # noqa: PLR0913 - one argument per option
     stops one, and another takes over at once. cooldown and quarantine are for --database.
     """
     plan = _Plan(
-        options=ControllerOptions(cluster=cluster_name, network=network, subnet=subnet, subnet_v6=subnet_v6),
+        options=ControllerOptions(
+            cluster=cluster_name,
+            network=network,
+            subnet=subnet,
+            subnet_v6=subnet_v6,
+            cluster_subnets=cluster_subnets,
+        ),
         allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",
         metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
