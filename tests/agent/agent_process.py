@@ -34,7 +34,6 @@ class AgentProcess:
 
     def __init__(self, directory: Path, kubeconfig: Path, node: str, *options: str) -> None:
         self.socket = directory / "run" / "agent.sock"
-        self.notes = self.socket.parent / "deleted"
         self.log = directory / "agent.log"
         self._command = (
             *(sys.executable, "-m", "podtide", "agent", "--kubeconfig", str(kubeconfig), "--node-name", node),
@@ -133,6 +132,10 @@ class AgentProcess:
         head, _, content = answer.partition(b"\r\n\r\n")
         assert not content or head.split(b" ")[1] == b"200", answer
         return content
+
+    def noted(self) -> set[str]:
+        """The sandboxes whose DEL the plugin has left in a note, because the agent was not there or too slow."""
+        return {note.name.partition("@")[0] for note in (self.socket.parent / "deleted").iterdir()}
 
     def logged(self) -> list[dict[str, Any]]:
         """All that it ever said. What is no JSON is a traceback, and fails here."""

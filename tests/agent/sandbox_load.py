@@ -88,7 +88,7 @@ class SandboxLoad:
         too_few = self._pods < self.level
         if self._idle and self._randomness.random() < (0.2 if too_few else 0.8):
             sandbox = self._idle.pop(self._randomness.randrange(len(self._idle)))
-            repeats_add = self._randomness.random() < 0.25  # noqa: PLR2004 - as runtimes do that have forgotten
+            repeats_add = self._randomness.random() < 0.25
             await (self._add(sandbox) if repeats_add else self._end(sandbox))
         elif too_few:
             await self._start()
@@ -121,7 +121,9 @@ class SandboxLoad:
 
     async def _call(self, verb: str, sandbox: Sandbox) -> Answer | None:
         pod = sandbox.pod.metadata
-        arguments = f"IgnoreUnknown=1;K8S_POD_NAMESPACE={NAMESPACE};K8S_POD_NAME={pod.name};K8S_POD_UID={pod.uid}"
+        arguments = (
+            f"IgnoreUnknown=1;K8S_POD_NAMESPACE={NAMESPACE};K8S_POD_NAME={pod.name};K8S_POD_UID={pod.uid}"
+        )
         call = environment(verb, sandbox.name, CNI_ARGS=arguments)
         answer: Answer | None
         if self._randomness.random() < BY_PLUGIN:

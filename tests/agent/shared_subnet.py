@@ -115,10 +115,13 @@ class SharedSubnet:
             uid=self._node.metadata.uid,
             addresses=None,
             sandboxes=tuple(sandboxes),
-            named=frozenset(self._named),
+            named=frozenset(),
         )
-        view = NodeView(sighting.identity, {each.ip: each.state for each in shown}, sighting.named)
-        return structs.replace(await take_picture((sighting,), self.allocator, NETWORK), nodes=(view,))
+        picture = await take_picture((sighting,), self.allocator, NETWORK)
+        # The names come last: what the allocator has let go by now was named by now.
+        states = {each.ip: each.state for each in shown}
+        view = NodeView(sighting.identity, states, frozenset(self._named))
+        return structs.replace(picture, nodes=(view,))
 
 
 def granted_names(config: NodeNetworkConfig) -> set[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-Behaviour = Callable[[socket.socket], None]
+Behaviour = Callable[[socket.socket], object]
 
+A_MOMENT_MILLISECONDS = 50
 ACKNOWLEDGED = b"HTTP/1.0 200 OK\r\n\r\n"
 
 
@@ -104,8 +105,21 @@ def hanging_after(*pieces: bytes) -> Behaviour:
     return behave
 
 
-def wait_until_gone(connection: socket.socket) -> None:
-    """Do nothing, not even read, until the other side has ended the connection."""
+def sip(connection: socket.socket) -> None:
+    """Read so slowly that it would take minutes."""
+    while not wait_until_gone(connection, A_MOMENT_MILLISECONDS):
+        connection.recv(100)
+
+
+def trickle(connection: socket.socket) -> None:
+    """Acknowledge so slowly that it would take minutes."""
+    read_request(connection)
+    while not wait_until_gone(connection, A_MOMENT_MILLISECONDS):
+        connection.sendall(b"x")
+
+
+def wait_until_gone(connection: socket.socket, milliseconds: int | None = None) -> bool:
+    """Whether the other side ended the connection in that time; nothing is read meanwhile."""
     hung_up = select.poll()
     hung_up.register(connection, select.POLLRDHUP)
-    hung_up.poll()
+    return bool(hung_up.poll(milliseconds))

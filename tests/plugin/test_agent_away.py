@@ -17,6 +17,8 @@ from plugin.scripted_agent import (
     answering,
     hanging_after,
     saying,
+    sip,
+    trickle,
     wait_until_gone,
 )
 
@@ -164,6 +166,8 @@ A_SECOND = b"HTTP/1.0 200 OK\r\nPodtide-Wait: 1\r\n\r\n"
 HANGS: dict[str, tuple[Callable[[Path], AbstractContextManager[object]], str]] = {
     "its queue is full": (FullQueue, "no acknowledgement within 2 seconds"),
     "it does not read": (hanging(wait_until_gone), "no acknowledgement within 2 seconds"),
+    "it reads slowly": (hanging(sip), "no acknowledgement within 2 seconds"),
+    "it acknowledges slowly": (hanging(trickle), "no acknowledgement within 2 seconds"),
     "it says nothing": (hanging(hanging_after()), "no acknowledgement within 2 seconds"),
     "it acknowledges by half": (
         hanging(hanging_after(b"HTTP/1.0 200 OK\r\nX")),

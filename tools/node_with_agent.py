@@ -1,0 +1,126 @@
+"""A node for benchmarks: a real agent with addresses to give, the cluster and the controller it needs, all processes.
+
+Nothing is pretended but the machine: the node's addresses come from an allocator on SQLite, by the controller.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Self
+
+from control_plane.errors import DidNotStart
+from control_plane.process import POLL_SECONDS, READY_SECONDS, Nursery, Process
+from podtide.allocator.port import SubnetSpec
+from podtide.allocator.store import open_allocator
+from podtide.cluster.kubernetes import KubernetesCluster, find_access
+from podtide.controller.program import LEASE
+from podtide.resources.base import ObjectMeta
+from podtide.resources.lease import Lease, LeaseSpec
+from podtide.resources.node import Node
+from podtide.runtime.clock import SystemClock
+from podtide.runtime.randomness import system_randomness
+
+NAME = "node-1"
+MANAGER = "bench"
+MOST_ADDRESSES = 1000
+PODTIDE = (sys.executable, "-m", "podtide")
+
+
+class NodeWithAgent:
+    """The agent answers on `socket` as long as this is open; `directory` is for whoever needs one beside it.
+
+    The node is idle and has that many addresses: a batch is one more, which is the primary's. The cluster is the one
+    of the kubeconfig, if there is one.
+    """
+
+    def __init__(self, *, addresses: int, kubeconfig: Path | None = None) -> None:
+        self._addresses = addresses
+        self._nursery = Nursery()
+        self.directory = self._nursery.directory
+        self.socket = self.directory / "agent.sock"
+        self._state = self.directory / "state"
+        self._needs_cluster = kubeconfig is None
+        self._kubeconfig = kubeconfig or self.directory / "kubeconfig"
+        self._database = f"sqlite:///{self.directory / 'subnets.db'}"
+        reach = ("--kubeconfig", self._kubeconfig)
+        self._cluster = self._program("cluster", *reach, is_ready=self._kubeconfig.exists)
+        self._controller = self._program(
+            "controller",
+            *(*reach, "--cluster-name", "bench", "--network", "bench", "--subnet", "pods"),
+            *("--database", self._database, "--batch", str(addresses + 1), "--max-ips", str(MOST_ADDRESSES)),
+            is_ready=lambda: True,
+        )
+        self._agent = self._program(
+            "agent",
+            *(*reach, "--node-name", NAME, "--state-directory", self._state, "--socket", self.socket),
+            is_ready=lambda: self._get("/readyz").startswith(b"200 "),
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            if self._needs_cluster:
+                self._cluster.start()
+            asyncio.run(self._prepare())
+            self._controller.start()
+            self._agent.start()
+            self._wait_for_addresses()
+        except BaseException:
+            self._nursery.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._nursery.close()
+
+    @property
+    def agent_pid(self) -> int:
+        """The agent's process: an agent writes its own into the lock that it holds."""
+        return int((self._state / "agent.lock").read_text())
+
+    def restart_agent(self) -> None:
+        """Kill the agent, as a crash would, and start it again; it is ready when this comes back."""
+        self._agent.kill()
+        self._agent.start()
+
+    def _program(self, command: str, *options: str | Path, is_ready: Callable[[], bool]) -> Process:
+        return Process(self._nursery, [*PODTIDE, command, *options], is_ready)
+
+    async def _prepare(self) -> None:
+        """Register the node, and open the subnet of its pods."""
+        access = find_access(kubeconfig=self._kubeconfig, context="", environment={}, home=self.directory)
+        async with KubernetesCluster(access, clock=SystemClock(), randomness=system_randomness()) as cluster:
+            await cluster.create(Node(metadata=ObjectMeta(name=NAME)), manager=MANAGER)
+            # Given up already, so that the controller need not wait whether somebody comes to renew it.
+            place = ObjectMeta(name=LEASE.name, namespace=LEASE.namespace)
+            await cluster.create(
+                Lease(metadata=place, spec=LeaseSpec(lease_duration_seconds=1)), manager=MANAGER
+            )
+        async with await open_allocator(self._database, clock=SystemClock(), migrate=True) as allocator:
+            await allocator.add_subnet(SubnetSpec(network="bench", name="pods", cidrs=("10.1.0.0/16",)))
+
+    def _wait_for_addresses(self) -> None:
+        held = f'cx_ipam_secondary_ips{{subnet="pods",subnet_cidr="10.1.0.0/16"}} {self._addresses}.0'
+        deadline = monotonic() + READY_SECONDS
+        while held.encode() not in self._get("/metrics"):
+            if monotonic() > deadline:
+                raise DidNotStart(
+                    f"the node has not got its {self._addresses} addresses after {READY_SECONDS:.0f} s"
+                )
+            sleep(POLL_SECONDS)
+
+    def _get(self, path: str) -> bytes:
+        """What the agent answers, from its status on; nothing when there is no agent."""
+        with socket.socket(socket.AF_UNIX) as agent:
+            try:
+                agent.connect(str(self.socket))
+                agent.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+                with agent.makefile("rb") as answer:
+                    return answer.read().partition(b" ")[2]
+            except OSError:
+                return b""
