@@ -36,9 +36,9 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     offered: list[str] = []
     offer = Watcher.offer
 
-    def recorded(self: Watcher, transition: Transition) -> None:
+    def recorded(self: Watcher, transition: Transition, change: Change) -> None:
         offered.append(transition.key)
-        offer(self, transition)
+        offer(self, transition, change)
 
     monkeypatch.setattr(Watcher, "offer", recorded)
     return offered

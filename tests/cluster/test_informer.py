@@ -41,7 +41,12 @@ class Bench:
     """An informer of Leases on an embedded cluster, with faults in between and one handler that remembers."""
 
     def __init__(
-        self, faults: Faults | None = None, limits: Limits | None = None, scope: Scope | None = None
+        self,
+        faults: Faults | None = None,
+        limits: Limits | None = None,
+        scope: Scope | None = None,
+        *,
+        can_do_without: bool = False,
     ) -> None:
         self.clock = LoopClock()
         self.server = EmbeddedCluster(
@@ -56,6 +61,7 @@ class Bench:
             clock=self.clock,
             randomness=seeded_randomness(2),
             log=make_logger(self.lines, self.clock),
+            can_do_without=can_do_without,
         )
         self.told: list[Told] = []
         self.informer.add_handler(lambda old, new: self.told.append((old, new)))
@@ -266,6 +272,28 @@ async def test_a_server_that_fails_every_list_is_asked_a_handful_of_times_per_mi
     assert not bench.informer.synced.is_set()
     assert [record["error"] for record in bench.log("warning")] == ["down"]
     running.cancel()
+
+
+async def test_who_can_do_without_a_kind_that_the_server_does_not_know_asks_for_it_seldom() -> None:
+    script = Script(list=[NotFound("no such kind")] * 10_000)
+    bench = Bench(script, can_do_without=True)
+    async with bench.running():
+        assert bench.informer.items() == []
+        await asyncio.sleep(3600)
+        assert bench.cluster.calls["list"] <= 40
+        script.steps["list"] = []
+        await bench.create("a")
+        await asyncio.sleep(600)
+        assert names(bench.told) == [(None, "a")]
+    assert len(bench.log("warning")) == 1
+
+
+async def test_a_kind_that_the_server_does_not_know_yet_is_waited_for_a_little() -> None:
+    bench = Bench(Script(list=[NotFound("no such kind")] * 2), can_do_without=True)
+    await bench.create("a")
+    async with bench.running():
+        assert names(bench.told) == [(None, "a")]
+        assert bench.clock.monotonic() < 10
 
 
 async def test_it_comes_back_within_the_cap_after_an_outage() -> None:

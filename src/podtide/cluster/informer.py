@@ -5,7 +5,8 @@ It lists once, then watches from there. Whatever breaks, it goes on where it was
     the watch ended          resume from the last event or bookmark, at once; nothing is listed again
     Unavailable, Throttled   wait (see `backoff`), then resume
     Gone                     list anew, and tell handlers the difference to what they were told before
-    Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind
+    Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind;
+                             but who can do without the kind learns after a few tries that there are none
     Invalid                  raised: a selector of ours that no server will ever accept
 
 Events are taken in order and a list is as fresh as a read, so the copy never goes back in time.
@@ -21,7 +22,7 @@ from msgspec import Struct
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.contact import Contact
 from podtide.cluster.object_cache import Handler, ObjectCache
-from podtide.cluster.port import Change, Cluster, ClusterError, Gone, Invalid, Page, R, WatchEvent
+from podtide.cluster.port import Change, Cluster, ClusterError, Gone, Invalid, NotFound, Page, R, WatchEvent
 from podtide.resources.base import Key
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
@@ -30,6 +31,10 @@ _PAGE_ITEMS = 500
 _ALL_IN_ONE = 0
 _CALM_SECONDS = 10.0
 """A watch that lasted this long was a good one: what comes next is no part of an earlier streak of failures."""
+_MISSING = Backoff(floor_seconds=1.0, cap_seconds=600.0)
+"""For a kind that the server does not know and that can be done without: thousands of nodes may ask for it for ever."""
+_TRIES_UNTIL_MISSING = 3
+"""Where a kind was added a moment ago, a server may not know it yet."""
 
 
 class Scope(Struct, frozen=True, kw_only=True):
@@ -55,6 +60,7 @@ class Informer(Generic[R]):
         clock: Clock,
         randomness: Random,
         log: Logger,
+        can_do_without: bool = False,
     ) -> None:
         self.synced = asyncio.Event()
         """Set once handlers were told of everything that was there. Before that, absence means nothing."""
@@ -63,6 +69,9 @@ class Informer(Generic[R]):
         self._cluster = cluster
         self._kind = kind
         self._scope = scope
+        self._can_do_without = can_do_without
+        self._randomness = randomness
+        self._missed = 0
         self._log = log.bind(kind=kind.api.kind)
         self._cache = ObjectCache[R](self._log)
         self._failures = FailureStreak(Backoff(), clock, randomness, calm_seconds=_CALM_SECONDS)
@@ -113,9 +122,18 @@ class Informer(Generic[R]):
             return self._delay_unless_calm(error)
         except ClusterError as error:
             self._complain(error)
+            if self._can_do_without and isinstance(error, NotFound):
+                return self._do_without()
             return self._failures.delay_seconds(error)
         self.resumed_watches += 1
         return self._delay_unless_calm()
+
+    def _do_without(self) -> float:
+        """The server does not know the kind: there is nothing of it. Answers how long to wait before asking again."""
+        self._missed += 1
+        if self._missed >= _TRIES_UNTIL_MISSING:
+            self.synced.set()
+        return _MISSING.delay_seconds(self._missed, self._randomness)
 
     def _delay_unless_calm(self, error: ClusterError | None = None) -> float:
         """Watches end and versions expire in the best of clusters. Only when they do so all the time, wait."""
@@ -139,6 +157,7 @@ class Informer(Generic[R]):
         self._cache.replace_all(items)
         self._resume_from = version
         self._complaint = ""
+        self._missed = 0
         self.synced.set()
 
     async def _read_pages(self, limit: int) -> tuple[list[R], str]:

@@ -54,8 +54,9 @@ class ObjectCache(Generic[R]):
 
     def put(self, new: R) -> None:
         """The object is now like this."""
-        old = self._items.get(new.key)
-        self._items[new.key] = new
+        key = new.key
+        old = self._items.get(key)
+        self._items[key] = new
         self._tell_difference(old, new)
 
     def remove(self, key: Key) -> None:

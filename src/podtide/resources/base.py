@@ -14,7 +14,7 @@ Three conventions keep the wire as Kubernetes wants it, and the CRDs follow them
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, json
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class OpenEnum(StrEnum):
         return word
 
 
-class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """A part of an object. In a list or map of such parts, `merge_key` is the wire name of the field that says which."""
 
     merge_key: ClassVar[str | None] = None
@@ -131,13 +131,21 @@ class Api(Struct, frozen=True, kw_only=True):
 class Original:
     """The JSON document an object was decoded from, kept so that a replace can carry unknown fields.
 
+    Few objects are ever replaced by those who read them: what was text stays text until its document is asked for.
     It says nothing about the object's meaning, so any two compare equal.
     """
 
-    __slots__ = ("document",)
+    __slots__ = ("_source",)
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        self.document = document
+    def __init__(self, source: dict[str, Any] | bytes) -> None:
+        self._source = source
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The document; whoever asks does not change it."""
+        if isinstance(self._source, bytes):
+            self._source = json.decode(self._source, type=dict[str, Any])
+        return self._source
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Original) or other is None

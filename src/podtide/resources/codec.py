@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import DecodeError, ValidationError
+from msgspec import DecodeError, Struct, ValidationError
 from msgspec.structs import replace
 
 from podtide.core.errors import InvalidInput
@@ -35,9 +35,11 @@ def to_document(item: Resource, *, keep_unknown: bool = True) -> dict[str, Any]:
     says, which is what server-side apply wants.
     """
     shape = shape_of(type(item))
-    known = shape.without_empty_parts(msgspec.to_builtins(replace(item, original=None)))
-    if keep_unknown and item.original is not None:
-        known = shape.overlay(known, item.original.document)
+    original = item.original
+    known = msgspec.to_builtins(replace(item, original=None) if original else item)
+    shape.drop_empty_parts(known)
+    if keep_unknown and original:
+        known = shape.overlay(known, _carried(original.document))
     return {"apiVersion": item.api.api_version, "kind": item.api.kind, **known}
 
 
@@ -48,28 +50,51 @@ def encode(item: Resource) -> bytes:
 
 def from_document(kind: type[R], document: Document) -> R:
     """The object a document holds; apiVersion and kind may be missing, as in the items of a list."""
+    _check_kind(kind, document.get("apiVersion"), document.get("kind"))
+    item = _convert(kind, document)
+    return replace(item, original=Original(_carried(document))) if kind.api.keeps_unknown else item
+
+
+def decode(kind: type[R], data: bytes) -> R:
+    """The object that JSON text holds, decoded straight into the struct where it fits.
+
+    Where it does not, it may only have Go's nulls in it, and what is wrong is better said about a document.
+    """
+    try:
+        item: R = _decoder(kind).decode(data)
+        stated = _KIND_DECODER.decode(data) if kind.api.keeps_unknown else None
+    except DecodeError:
+        return from_document(kind, _any_document(kind, data))
+    if stated is None:
+        return item
+    _check_kind(kind, stated.api_version, stated.kind)
+    return replace(item, original=Original(data))
+
+
+class _StatedKind(Struct, rename="camel"):
+    """What a document says it is."""
+
+    api_version: str | None = None
+    kind: str | None = None
+
+
+_KIND_DECODER = msgspec.json.Decoder(_StatedKind)
+
+
+def _check_kind(kind: type[Resource], api_version: object, name: object) -> None:
     api = kind.api
-    stated = (document.get("apiVersion", api.api_version), document.get("kind", api.kind))
+    stated = (api.api_version if api_version is None else api_version, api.kind if name is None else name)
     if stated != (api.api_version, api.kind):
         raise InvalidObject(
             f"a document of {stated[0]} {stated[1]} was read as {api.api_version} {api.kind}: ask for it by its own kind"
         )
-    item = _convert(kind, document)
-    return replace(item, original=Original(_carried(document))) if api.keeps_unknown else item
 
 
-def decode(kind: type[R], data: bytes) -> R:
-    """The object that JSON text holds. Kinds that keep nothing unknown are decoded straight into the struct."""
-    if not kind.api.keeps_unknown:
-        # What does not fit may only have Go's nulls in it, and what is wrong is better said about a document.
-        with suppress(DecodeError):
-            item: R = _decoder(kind).decode(data)
-            return item
+def _any_document(kind: type[Resource], data: bytes) -> Document:
     try:
-        document = msgspec.json.decode(data, type=dict[str, Any])
+        return msgspec.json.decode(data, type=dict[str, Any])
     except DecodeError as error:
         raise InvalidObject(f"a {kind.api.kind} was expected, and this is no JSON object: {error}") from error
-    return from_document(kind, document)
 
 
 @cache

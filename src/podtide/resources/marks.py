@@ -3,6 +3,9 @@
 They are part of the contract with people and with other programs, so they are stated once.
 """
 
+import re
+from collections.abc import Mapping
+
 SYSTEM_NAMESPACE = "kube-system"
 """Where NodeNetworkConfigs, ClusterSubnets and ClusterSubnetStates live, as Azure CNS has it."""
 
@@ -17,3 +20,11 @@ WAITING_PODS_ANNOTATION = "podtide.io/waiting-pods"
 
 CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
+
+_COUNT = re.compile("[0-9]{1,9}")
+
+
+def waiting_pods_in(annotations: Mapping[str, str]) -> int:
+    """How many pods wait by that annotation; none where it states no number that a node could mean."""
+    written = annotations.get(WAITING_PODS_ANNOTATION, "")
+    return int(written) if _COUNT.fullmatch(written) else 0

@@ -30,6 +30,11 @@ class Naming(StrEnum):
     WHEREABOUTS = "whereabouts"
 
 
+def is_object_name(text: str) -> bool:
+    """Whether Kubernetes takes this for an object's name."""
+    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
+
+
 def normalise_range(cidr: str) -> str:
     """A range as part of a name: `2001:db8::/64` is `2001-db8---64`."""
     return _without_colons(cidr).replace("/", "-")

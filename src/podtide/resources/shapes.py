@@ -29,6 +29,8 @@ class PartShape(Struct, frozen=True):
 
     def overlay(self, new: Document, old: Document) -> Document:
         """`new`, with the fields of `old` that no struct names."""
+        if not self.inner and self.known.issuperset(old):
+            return new
         result = new | {name: value for name, value in old.items() if name not in self.known}
         for name, shape in self.inner.items():
             before = old.get(name)
@@ -40,18 +42,17 @@ class PartShape(Struct, frozen=True):
                 result[name] = unknown
         return result
 
-    def without_empty_parts(self, document: Document) -> Document:
-        """The document without the implied parts that say nothing, so that one left at its default is left out.
+    def drop_empty_parts(self, document: Document) -> None:
+        """Take out of a document, in place, the implied parts that say nothing: one at its default is left out.
 
         To server-side apply, `{}` is not nothing: where the manager owned a field within, it becomes a `null`.
         """
-        result = dict(document)
         for name, shape in self.implied.items():
-            if name in result:
-                result[name] = shape.without_empty_parts(result[name])
-                if not result[name]:
-                    del result[name]
-        return result
+            part = document.get(name)
+            if part and shape.implied:
+                shape.drop_empty_parts(part)
+            if part == {}:
+                del document[name]
 
     def without_nulls(self, document: Any) -> Any:
         """The document with each `null` read as Go means it: absent, or empty where something must be.

@@ -5,6 +5,8 @@ has not exactly six digits.
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
+from math import floor
 
 from podtide.core.errors import InvalidInput
 
@@ -15,7 +17,12 @@ class InvalidTimestamp(InvalidInput):
 
 def to_time(wall_seconds: float) -> str:
     """Seconds since 1970 as `2026-11-05T12:00:00Z`."""
-    return datetime.fromtimestamp(wall_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _to_time(floor(wall_seconds))
+
+
+@lru_cache(maxsize=64)  # a busy cluster stamps thousands of objects within a second
+def _to_time(whole_seconds: int) -> str:
+    return datetime.fromtimestamp(whole_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def to_micro_time(wall_seconds: float) -> str:

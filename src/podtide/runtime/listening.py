@@ -1,5 +1,6 @@
 """Where a service listens: an address and a port, on the loopback alone where nobody is asked who they are."""
 
+import os
 import re
 from ipaddress import ip_address
 
@@ -43,6 +44,14 @@ def parse_listen_address(text: str, *, open_because: str = "") -> ListenAddress:
     if open_because and not is_loopback(host):
         raise InvalidListenAddress(f"{text!r} could be reached by others, and {open_because}")
     return ListenAddress("127.0.0.1" if host == "localhost" else host, int(match["port"]))
+
+
+def cannot_listen(address: ListenAddress, error: OSError) -> CannotListen:
+    """What to raise, with the kernel's own reason: servers wrap it, each in words of theirs."""
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    return CannotListen(
+        f"cannot listen on {address} ({reason}): name another address or port, or port 0 for any that is free"
+    )
 
 
 def host_of(authority: str) -> str:

@@ -10,7 +10,8 @@ same end; thirty lines of our own can also tell a deadlock, and simulations need
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
+from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,12 +37,38 @@ class _JumpingSelector(selectors.DefaultSelector):
         return ready
 
 
+class _NumberedTask(asyncio.Task[T]):
+    """A task that sets order by its number, not by where in memory it lies.
+
+    asyncio keeps tasks in sets, and cancels them in the order of the set: that order must be the same in every process.
+    """
+
+    def __init__(
+        self, work: Coroutine[Any, Any, T] | Generator[Any, None, T], number: int, **options: Any
+    ) -> None:
+        self._number = number  # first: asyncio's own __init__ puts the task into a set
+        super().__init__(work, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """The loop; `time()` starts at zero."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
+        self._numbers = count(1)
         super().__init__(self._jumping)
+        self.set_task_factory(self._make_task)
+
+    def _make_task(
+        self,
+        _loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        **options: Any,
+    ) -> asyncio.Task[T]:
+        return _NumberedTask(work, next(self._numbers), loop=self, **options)
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""

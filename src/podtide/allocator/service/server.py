@@ -13,7 +13,7 @@ import uvicorn
 
 from podtide.allocator.service.application import Service
 from podtide.allocator.service.certificate import Certificate
-from podtide.runtime.listening import CannotListen, ListenAddress
+from podtide.runtime.listening import ListenAddress, cannot_listen
 
 _LAST_ANSWERS_SECONDS = 15
 _IDLE_SECONDS = 75
@@ -60,6 +60,4 @@ def _listen(address: ListenAddress) -> socket.socket:
     try:
         return socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise CannotListen(
-            f"cannot listen on {address} ({error.strerror}): name another address or port, or port 0 for any that is free"
-        ) from error
+        raise cannot_listen(address, error) from error

@@ -16,7 +16,7 @@ from typing import TypeVar
 from podtide.cluster.embedded.api_server import ApiServer, Limits, Selection
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.watchers import Sighting
-from podtide.cluster.port import Change, Page, WatchEvent
+from podtide.cluster.port import Page, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
@@ -49,7 +49,7 @@ class EmbeddedCluster:
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         """See `Cluster.get`."""
-        await _turn()
+        await asyncio.sleep(0)
         return self.server.get(kind, name, namespace).decode(kind)
 
     async def list(  # noqa: PLR0913 - the port's
@@ -63,7 +63,7 @@ class EmbeddedCluster:
         more: str = "",
     ) -> Page[R]:
         """See `Cluster.list`."""
-        await _turn()
+        await asyncio.sleep(0)
         selection = Selection(namespace=namespace, fields=fields, labels=labels)
         listing = self.server.list(kind, selection, limit=limit, more=more)
         items = [record.decode(kind) for record in listing.records]
@@ -79,39 +79,38 @@ class EmbeddedCluster:
         labels: str = "",
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """See `Cluster.watch`."""
-        await _turn()
+        await asyncio.sleep(0)
         selection = Selection(namespace=namespace, fields=fields, labels=labels)
         with self.server.watching(kind, selection, resource_version) as watcher:
-            until = self.server.watch_deadline()
-            while await watcher.news(until):
+            while watcher.unread or await watcher.news():
                 yield _event(kind, watcher.unread.popleft())
 
     async def create(self, item: R, *, manager: str) -> R:
         """See `Cluster.create`."""
-        await _turn()
-        return self.server.create(type(item), _document(item), manager=manager).decode(type(item))
+        await asyncio.sleep(0)
+        return self.server.create(type(item), _document(item), manager=manager).shared(type(item))
 
     async def replace(self, item: R, *, manager: str) -> R:
         """See `Cluster.replace`."""
-        await _turn()
-        return self.server.replace(type(item), _document(item), manager=manager).decode(type(item))
+        await asyncio.sleep(0)
+        return self.server.replace(type(item), _document(item), manager=manager).shared(type(item))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
         """See `Cluster.replace_status`."""
-        await _turn()
-        return self.server.replace_status(type(item), _document(item), manager=manager).decode(type(item))
+        await asyncio.sleep(0)
+        return self.server.replace_status(type(item), _document(item), manager=manager).shared(type(item))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         """See `Cluster.apply`."""
-        await _turn()
+        await asyncio.sleep(0)
         document = _document(item, keep_unknown=False)
-        return self.server.apply(type(item), document, manager=manager, force=force).decode(type(item))
+        return self.server.apply(type(item), document, manager=manager, force=force).shared(type(item))
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
         """See `Cluster.delete`."""
-        await _turn()
+        await asyncio.sleep(0)
         self.server.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
 
     def expire_history(self) -> None:
@@ -127,17 +126,10 @@ class EmbeddedCluster:
         self.server.close()
 
 
-async def _turn() -> None:
-    await asyncio.sleep(0)
-
-
 def _document(item: Resource, *, keep_unknown: bool = True) -> Document:
     document = to_document(item, keep_unknown=keep_unknown)
     return {**document, "metadata": dict(document.get("metadata", {}))}
 
 
 def _event(kind: type[R], sighting: Sighting) -> WatchEvent[R]:
-    version = str(sighting.version)
-    if sighting.record is None:
-        return WatchEvent(Change.BOOKMARK, None, version)
-    return WatchEvent(sighting.change, sighting.record.shared(kind), version)
+    return WatchEvent(sighting.change, sighting.item(kind), str(sighting.version))

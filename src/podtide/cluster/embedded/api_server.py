@@ -25,8 +25,8 @@ from podtide.cluster.embedded.store import Store
 from podtide.cluster.embedded.table import Table
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.embedded.writing import (
+    DeleteOptions,
     applied,
-    check_preconditions,
     created,
     describe,
     first_applied,
@@ -120,9 +120,13 @@ class ApiServer:
 
     @contextmanager
     def watching(
-        self, kind: type[Resource], selection: Selection, resource_version: str
+        self,
+        kind: type[Resource],
+        selection: Selection,
+        resource_version: str,
+        asked_seconds: float | None = None,
     ) -> Iterator[Watcher]:
-        """A watcher that is told of every change after that version, for as long as the context lasts."""
+        """A watcher that is told of every change after that version, until its time is up or the context is left."""
         table = self._enter(kind, selection.namespace, all_namespaces=True)
         seen = self._known_version(resource_version)
         watcher = Watcher(_selector(kind, selection), seen, self._limits.unread)
@@ -130,15 +134,14 @@ class ApiServer:
         if seen < self.store.version:
             self._housekeeping.bookmark_later()
         table.watchers.add(watcher)
+        lasting = [each for each in (asked_seconds, self._limits.watch_seconds) if each is not None]
+        expiry = asyncio.get_running_loop().call_later(min(lasting), watcher.expire) if lasting else None
         try:
             yield watcher
         finally:
             table.watchers.remove(watcher)
-
-    def watch_deadline(self, asked_seconds: float | None = None) -> float | None:
-        """When a watch that begins now ends, on the loop's clock: when the client or the server wants, or never."""
-        lasting = [each for each in (asked_seconds, self._limits.watch_seconds) if each is not None]
-        return asyncio.get_running_loop().time() + min(lasting) if lasting else None
+            if expiry:
+                expiry.cancel()
 
     def create(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
         """A new object."""
@@ -201,11 +204,9 @@ class ApiServer:
     ) -> Record | None:
         """Remove the object (None), or mark it where something keeps it; `grace_seconds` is for pods on a node."""
         table = self._enter(kind, namespace)
-        rules = rules_of(table.kind)
         old = self._existing(table, name, namespace)
-        expected = {"uid": uid, "resourceVersion": resource_version}
-        check_preconditions(old.document(), rules, {name: value for name, value in expected.items() if value})
-        self.store.delete(table, old, self.clock.wall(), grace_seconds)
+        options = DeleteOptions(uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
+        self.store.delete(table, old, self.clock.wall(), options)
         self._housekeeping.after_write()
         return table.records.get(old.key)
 

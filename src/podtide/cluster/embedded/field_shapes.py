@@ -25,24 +25,24 @@ class FieldShape(Struct, frozen=True):
     is_set: bool = False
     is_whole: bool = False
 
-    def of(self, name: str) -> "FieldShape":
-        """How the field of that name is taken apart."""
-        return self.fields.get(name) or self.inner or _UNKNOWN
-
-    def parts(self, value: object) -> "dict[str, tuple[Any, FieldShape]] | None":
+    def parts(self, value: object) -> dict[str, Any] | None:
         """The fields of a value by their step, or None when it can only be owned whole."""
-        if isinstance(value, dict) and not self.is_whole:
-            return {f"f:{name}": (item, self.of(name)) for name, item in value.items()}
-        if isinstance(value, list) and self.list_keys and all(isinstance(item, dict) for item in value):
-            inner = self.inner or _UNKNOWN
-            return {
-                f"k:{_text({key: item.get(key) for key in self.list_keys})}": (item, inner) for item in value
-            }
-        if isinstance(value, list) and self.is_set:
-            return {f"v:{_text(item)}": (item, _UNKNOWN) for item in value}
+        if isinstance(value, dict):
+            return None if self.is_whole else {f"f:{name}": item for name, item in value.items()}
+        if not isinstance(value, list):
+            return None
+        if self.list_keys and all(isinstance(item, dict) for item in value):
+            return {f"k:{_text({key: item.get(key) for key in self.list_keys})}": item for item in value}
+        if self.is_set:
+            return {f"v:{_text(item)}": item for item in value}
         return None
 
+    def within(self, step: str) -> "FieldShape":
+        """How what lies behind a step is taken apart."""
+        return self.fields.get(step[2:]) or self.inner or _UNKNOWN
 
+
+_CONTAINERS = (dict, list)
 _UNKNOWN = FieldShape()
 _METADATA = FieldShape(
     fields={
@@ -57,7 +57,10 @@ def all_fields(value: object, shape: FieldShape) -> FieldSet:
     parts = shape.parts(value)
     if not parts:
         return {}
-    fields = {step: all_fields(part, inner) for step, (part, inner) in parts.items()}
+    fields = {
+        step: all_fields(part, shape.within(step)) if isinstance(part, _CONTAINERS) else {}
+        for step, part in parts.items()
+    }
     fields[MEMBER] = {}
     return fields
 
@@ -67,7 +70,7 @@ def stated_fields(value: object, shape: FieldShape) -> FieldSet:
     parts = shape.parts(value)
     if not parts:
         return {}
-    fields = {step: stated_fields(part, inner) for step, (part, inner) in parts.items()}
+    fields = {step: stated_fields(part, shape.within(step)) for step, part in parts.items()}
     for step, below in fields.items():
         if step.startswith("k:") and below:
             below[MEMBER] = {}

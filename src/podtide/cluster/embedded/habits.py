@@ -22,6 +22,8 @@ class Habits(Struct, frozen=True, kw_only=True):
     """A status sent with create is taken, though later only the status subresource takes one."""
     first_status: dict[str, Any] = {}
     """The status the server gives a new object, whatever was sent."""
+    knows_status_owners: bool = True
+    """Who wrote which field of the status is kept. Nothing hangs on it, as nobody can apply one: for the record only."""
     waits_for_kubelet: bool = False
     """Once it is bound to a node, and until it is finished, a delete only marks it: its kubelet ends it."""
 
@@ -29,7 +31,10 @@ class Habits(Struct, frozen=True, kw_only=True):
 _CUSTOM_RESOURCE = Habits()
 _BUILT_IN = {
     ("", "Pod"): Habits(
-        replace_needs_version=False, first_status={"phase": "Pending"}, waits_for_kubelet=True
+        replace_needs_version=False,
+        first_status={"phase": "Pending"},
+        knows_status_owners=False,
+        waits_for_kubelet=True,
     ),
     ("", "Node"): Habits(counts_generations=False, replace_needs_version=False, keeps_first_status=True),
     ("", "Event"): Habits(counts_generations=False, replace_needs_version=False, replace_creates=True),

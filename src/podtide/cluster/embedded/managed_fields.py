@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from podtide.cluster.embedded.field_sets import (
+    MEMBER,
     FieldSet,
     add,
     copied,
@@ -19,7 +20,7 @@ from podtide.cluster.embedded.field_sets import (
     shared,
     subtract,
 )
-from podtide.cluster.embedded.field_shapes import FieldShape, stated_fields
+from podtide.cluster.embedded.field_shapes import FieldShape, all_fields, stated_fields
 from podtide.cluster.embedded.merging import Difference, compare, merge, without
 from podtide.cluster.port import Conflict
 
@@ -75,7 +76,10 @@ def is_entry(value: object) -> bool:
 
 def after_create(content: dict[str, Any], shape: FieldShape, writer: Writer) -> Owned:
     """A new object: its maker owns all of it."""
-    return after_update([], {}, content, shape, writer)
+    fields = all_fields(content, shape)
+    fields.pop(MEMBER, None)
+    fields.get("f:metadata", {}).pop(MEMBER, None)  # see `_compare`
+    return Owned(content, [writer.entry(_UPDATE, fields)] if fields else [])
 
 
 def after_update(
@@ -133,8 +137,12 @@ def _own(entries: list[Entry], writer: Writer, operation: str) -> Entry | None:
 def _yielding(entries: list[Entry], own: Entry | None, happened: Difference) -> list[Entry]:
     """The other managers' entries, without the fields that were taken over or are gone."""
     left = []
+    touched = happened.changed.keys() | happened.removed.keys()
     for entry in entries:
         if entry is own:
+            continue
+        if touched.isdisjoint(entry["fieldsV1"]):
+            left.append(entry)
             continue
         fields = copied(entry["fieldsV1"])
         subtract(fields, happened.changed)

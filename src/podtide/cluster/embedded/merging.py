@@ -31,11 +31,11 @@ def _compare(old: object, new: object, shape: FieldShape) -> tuple[FieldSet, Fie
         return all_fields(new, shape) | {MEMBER: {}}, {step: {} for step in before or ()}
     changed: FieldSet = {}
     removed: FieldSet = {step: {} for step in before if step not in after}
-    for step, (value, inner) in after.items():
+    for step, value in after.items():
         if step not in before:
-            changed[step] = all_fields(value, inner)
-        elif before[step][0] != value:
-            below_changed, below_removed = _compare(before[step][0], value, inner)
+            changed[step] = all_fields(value, shape.within(step))
+        elif before[step] != value:
+            below_changed, below_removed = _compare(before[step], value, shape.within(step))
             if below_changed:
                 changed[step] = {} if below_changed.keys() == {MEMBER} else below_changed
             if below_removed:
@@ -45,19 +45,14 @@ def _compare(old: object, new: object, shape: FieldShape) -> tuple[FieldSet, Fie
 
 def merge(present: Any, applied: Any, shape: FieldShape) -> Any:
     """The present value with all that the applied one states."""
-    if isinstance(present, dict) and isinstance(applied, dict) and not shape.is_whole:
-        merged = dict(present)
-        for name, value in applied.items():
-            merged[name] = merge(present[name], value, shape.of(name)) if name in present else value
-        return merged
     before, stated = shape.parts(present), shape.parts(applied)
     if before is None or stated is None:
         return applied
-    both = before | {
-        step: (merge(before[step][0], value, inner), inner) if step in before else (value, inner)
-        for step, (value, inner) in stated.items()
+    merged = before | {
+        step: merge(before[step], value, shape.within(step)) if step in before else value
+        for step, value in stated.items()
     }
-    return [value for value, _ in both.values()]
+    return _assembled(applied, merged)
 
 
 def without(value: Any, gone: FieldSet, kept: FieldSet, shape: FieldShape) -> Any:
@@ -66,16 +61,22 @@ def without(value: Any, gone: FieldSet, kept: FieldSet, shape: FieldShape) -> An
     if parts is None:
         return value
     left = {}
-    for step, (part, inner) in parts.items():
+    for step, part in parts.items():
         if step not in gone:
             left[step] = part
             continue
+        inner = shape.within(step)
         rest = without(part, gone[step], kept.get(step, {}), inner)
         if step in kept or (inner.parts(part) is not None and not _is_bare(rest, shape)):
             left[step] = rest
-    if isinstance(value, dict):
-        return {step[2:]: part for step, part in left.items()}
-    return list(left.values())
+    return _assembled(value, left)
+
+
+def _assembled(like: Any, parts: dict[str, Any]) -> Any:
+    """The value that has these parts: an object or a list, as the one given."""
+    return (
+        {step[2:]: part for step, part in parts.items()} if isinstance(like, dict) else list(parts.values())
+    )
 
 
 def _is_bare(value: Any, shape: FieldShape) -> bool:

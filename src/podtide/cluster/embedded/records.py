@@ -1,13 +1,17 @@
 """One version of one object, and the step from one version to the next.
 
 A record holds the object as JSON text. That keeps it small, makes it what the file holds, and means that nothing a
-caller was given shares a byte with it: whoever reads gets an object decoded for them. Watchers alone share one decoded
-object per version, however many they are.
+caller was given shares a byte with it: whoever reads gets an object decoded for them. Those who are told of a version
+(whoever wrote it, and the watchers) share one decoded object, however many they are; it is let go with the version.
+
+Records and transitions are out of the garbage collector's sight (`gc=False`): they are many, and in no cycle.
 """
 
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podtide.resources.base import Resource
 from podtide.resources.codec import decode
@@ -15,35 +19,22 @@ from podtide.resources.codec import decode
 R = TypeVar("R", bound=Resource)
 Document = dict[str, Any]
 
+_NO_LABELS: dict[str, str] = {}
 
-class Record:
+
+class Record(Struct, eq=False, gc=False):
     """One version of one object. `key` is `namespace/name`, in whose order Kubernetes lists."""
 
-    __slots__ = (
-        "_shared",
-        "encoded",
-        "fields",
-        "key",
-        "labels",
-        "name",
-        "namespace",
-        "owners",
-        "uid",
-        "version",
-    )
-
-    def __init__(self, document: Document, encoded: bytes, version: int, fields: dict[str, str]) -> None:
-        metadata = document["metadata"]
-        self.namespace: str = metadata.get("namespace", "")
-        self.name: str = metadata["name"]
-        self.key = key_of(self.namespace, self.name)
-        self.uid: str = metadata["uid"]
-        self.version = version
-        self.encoded = encoded
-        self.labels: dict[str, str] = metadata.get("labels") or {}
-        self.fields = fields
-        self.owners = tuple(owner["uid"] for owner in metadata.get("ownerReferences") or ())
-        self._shared: Resource | None = None
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    version: int
+    encoded: bytes
+    labels: dict[str, str]
+    fields: dict[str, str]
+    owners: tuple[str, ...]
+    _shared: Resource | None = None
 
     def document(self) -> Document:
         """The object as a JSON document of the caller's own."""
@@ -60,17 +51,18 @@ class Record:
             self._shared = self.decode(kind)
         return self._shared
 
+    def let_go(self) -> None:
+        """Keep no decoded object: this is history now. Whoever still asks has it decoded again."""
+        self._shared = None
 
-class Transition:
+
+class Transition(Struct, eq=False, gc=False):
     """One write: the object before (None: it was created) and after (None: it is gone)."""
 
-    __slots__ = ("_departed", "new", "old", "version")
-
-    def __init__(self, version: int, old: Record | None, new: Record | None) -> None:
-        self.version = version
-        self.old = old
-        self.new = new
-        self._departed: Record | None = None
+    version: int
+    old: Record | None
+    new: Record | None
+    _departed: Record | None = None
 
     @property
     def key(self) -> str:
@@ -84,9 +76,14 @@ class Transition:
         """The object as it was before, at the version of its departure: what a DELETED event carries."""
         if self._departed is None:
             assert self.old is not None, "only what was there can depart"
-            document = self.old.document()
-            self._departed = stamped(document, self.version, self.old.fields)
+            self._departed = stamped(self.old.document(), self.version, self.old.fields)
         return self._departed
+
+    def departed_as(self, kind: type[R]) -> R:
+        """`departed` as a struct, made from the one that is there already."""
+        assert self.old is not None, "only what was there can depart"
+        item = self.old.shared(kind)
+        return replace(item, metadata=replace(item.metadata, resource_version=str(self.version)))
 
 
 def key_of(namespace: str, name: str) -> str:
@@ -97,4 +94,22 @@ def key_of(namespace: str, name: str) -> str:
 def stamped(document: Document, version: int, fields: dict[str, str]) -> Record:
     """A record of the document, which gets the version as its resourceVersion."""
     document["metadata"]["resourceVersion"] = str(version)
-    return Record(document, msgspec.json.encode(document), version, fields)
+    return record_of(document, msgspec.json.encode(document), version, fields)
+
+
+def record_of(document: Document, encoded: bytes, version: int, fields: dict[str, str]) -> Record:
+    """A record of the document, of which the text is known."""
+    metadata = document["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    owners = metadata.get("ownerReferences")
+    return Record(
+        key_of(namespace, name),
+        namespace,
+        name,
+        metadata["uid"],
+        version,
+        encoded,
+        metadata.get("labels") or _NO_LABELS,
+        fields,
+        tuple(owner["uid"] for owner in owners) if owners else (),
+    )

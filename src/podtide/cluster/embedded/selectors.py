@@ -130,18 +130,18 @@ def field_reader(paths: tuple[str, ...]) -> Callable[[dict[str, object]], dict[s
     split = [(path, path.split(".")) for path in paths]
 
     def read(document: dict[str, object]) -> dict[str, str]:
-        return {path: _as_text(document, steps) for path, steps in split}
+        fields = {}
+        for path, steps in split:
+            value: object = document
+            for step in steps:
+                value = value.get(step) if isinstance(value, dict) else None
+            fields[path] = value if isinstance(value, str) else _as_text(value)
+        return fields
 
     return read
 
 
-def _as_text(document: object, steps: list[str]) -> str:
-    for step in steps:
-        document = document.get(step) if isinstance(document, dict) else None
-    match document:
-        case None:
-            return ""
-        case bool():
-            return "true" if document else "false"
-        case _:
-            return str(document)
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -17,10 +17,10 @@ from podtide.cluster.embedded.persistence import (
     StoredObject,
     UnusableFile,
 )
-from podtide.cluster.embedded.records import Document, Record, Transition, stamped
+from podtide.cluster.embedded.records import Document, Record, Transition, record_of, stamped
 from podtide.cluster.embedded.table import Table
 from podtide.cluster.embedded.watchers import Watcher
-from podtide.cluster.embedded.writing import deleted, rules_of
+from podtide.cluster.embedded.writing import DELETE, DeleteOptions, deleted, rules_of
 from podtide.cluster.port import NotFound, Unavailable
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
@@ -69,10 +69,10 @@ class Store:
         self.dependents.note(table, transition)
         table.take(transition)
 
-    def delete(self, table: Table, old: Record, now: float, grace_seconds: int | None = None) -> None:
+    def delete(self, table: Table, old: Record, now: float, options: DeleteOptions = DELETE) -> None:
         """Remove the object, or mark it for deletion where something keeps it."""
         before = old.document()
-        after = deleted(before, rules_of(table.kind), now, grace_seconds)
+        after = deleted(before, rules_of(table.kind), now, options)
         if after is None:
             self.commit(table, old, None)
         elif after is not before:
@@ -123,7 +123,7 @@ class Store:
         if stored.version > self.version:
             raise DamagedFile(path, f"{table.kind.api.kind} {item.key} is newer than the file's last version")
         document = msgspec.json.decode(stored.document)
-        return Record(document, stored.document, stored.version, table.read_fields(document))
+        return record_of(document, stored.document, stored.version, table.read_fields(document))
 
 
 def _resource(api: Api) -> str:

@@ -8,6 +8,7 @@ ever copied. Both end where the history does.
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import merge
 from itertools import islice
 
 from podtide.cluster.embedded.records import Record, Transition, key_of
@@ -44,6 +45,8 @@ class Table:
             self._remove(transition.old)
         else:
             self._put(transition.old, transition.new)
+            if transition.old is not None:
+                transition.old.let_go()
         self._history.append(transition)
         if len(self._history) > self._history_size:
             self.horizon = self._history.popleft().version
@@ -107,9 +110,8 @@ class Table:
         then: dict[str, Record | None] = {}
         for transition in self.since(version):
             then.setdefault(transition.key, transition.old)
-        gone = (key for key, record in then.items() if record is not None and key not in self.records)
-        now = self._between(start, None)
-        for key in sorted({*now, *(key for key in gone if key >= start)}) if then else now:
+        gone = sorted(key for key in then if key >= start and key not in self.records)
+        for key in merge(self._between(start, None), gone):
             record = then[key] if key in then else self.records[key]
             if record is not None:
                 yield record

@@ -11,19 +11,18 @@ watch ends and it resumes from the history, or learns there that it has to list 
 import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 from msgspec import Struct
 
 from podtide.cluster.embedded.records import Record, Transition
 from podtide.cluster.embedded.selectors import NAME, NAMESPACE, Selector
-from podtide.cluster.port import Change
+from podtide.cluster.port import Change, R
 
 Bucket = tuple[str, str]
 _EVERYTHING: Bucket = ("", "")
 
 
-class Sighting(Struct, frozen=True):
+class Sighting(Struct, frozen=True, gc=False):
     """What a watcher is to be told: a change of an object, or with BOOKMARK only how far things have gone."""
 
     change: Change
@@ -37,29 +36,46 @@ class Sighting(Struct, frozen=True):
             return None
         return self.transition.departed if self.change is Change.DELETED else self.transition.new
 
+    def item(self, kind: type[R]) -> R | None:
+        """`record` as a struct, shared with whoever else is told of it."""
+        transition = self.transition
+        if transition is None:
+            return None
+        if self.change is Change.DELETED:
+            return transition.departed_as(kind)
+        assert transition.new is not None, "only a deletion leaves nothing"
+        return transition.new.shared(kind)
+
 
 class Watcher:
     """One open watch: what it selects, and what it has not yet read."""
 
     def __init__(self, selector: Selector, version: int, limit: int) -> None:
-        self.selector = selector
         self.bucket = _bucket(selector)
+        self._selector = selector
+        terms = len(selector.fields) + len(selector.labels)
+        self._bucket_says_all = terms == (0 if self.bucket == _EVERYTHING else 1)
         self.unread: deque[Sighting] = deque()
         self.closed = False
         self._told = version
         self._limit = limit
-        self._news = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
 
     def replay(self, missed: Iterable[Transition]) -> None:
         """Note what it missed before it was there; this much it may leave unread."""
         for transition in missed:
-            self._note(transition)
+            change = seen_through(self._selector, transition)
+            if change is not None:
+                self._tell(Sighting(change, transition.version, transition))
 
-    def offer(self, transition: Transition) -> None:
-        """Note the transition, or close when too much is unread already."""
+    def offer(self, transition: Transition, change: Change) -> None:
+        """Note the transition, which is that change to its bucket, or close when too much is unread already."""
+        seen = change if self._bucket_says_all else seen_through(self._selector, transition)
+        if seen is None:
+            return
         if len(self.unread) < self._limit:
-            self._note(transition)
-        elif seen_through(self.selector, transition):
+            self._tell(Sighting(seen, transition.version, transition))
+        else:
             self.close()
 
     def mark(self, version: int) -> None:
@@ -70,28 +86,28 @@ class Watcher:
     def close(self) -> None:
         """Nothing more will come."""
         self.closed = True
-        self._news.set()
+        self._wake()
 
-    async def news(self, until: float | None) -> bool:
-        """Wait for something to read; False when the watch is over, at the latest at that time of the loop's clock."""
-        if until is not None and asyncio.get_running_loop().time() >= until:
-            return False
+    def expire(self) -> None:
+        """Its time is up: nothing more is to be read."""
+        self.unread.clear()
+        self.close()
+
+    async def news(self) -> bool:
+        """Wait for something to read; False when the watch is over."""
         if not self.unread and not self.closed:
-            self._news.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(until):
-                    await self._news.wait()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
         return bool(self.unread)
 
-    def _note(self, transition: Transition) -> None:
-        change = seen_through(self.selector, transition)
-        if change is not None:
-            self._tell(Sighting(change, transition.version, transition))
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def _tell(self, sighting: Sighting) -> None:
         self.unread.append(sighting)
         self._told = sighting.version
-        self._news.set()
+        self._wake()
 
 
 class Watchers:
@@ -123,19 +139,23 @@ class Watchers:
 
     def tell(self, transition: Transition) -> None:
         """Offer the transition to every watcher it may concern."""
-        for bucket in self._concerned(transition):
-            watchers = self._buckets.get(bucket)
-            if watchers is None:
-                continue
-            for watcher in tuple(watchers):
-                watcher.offer(transition)
-                if watcher.closed:
-                    self.remove(watcher)
+        # Not by a set, whose order differs from process to process: a simulation must take the same path again.
+        old, new = transition.old, transition.new
+        for path in tuple(self._paths):
+            before = None if old is None else (path, old.fields.get(path, ""))
+            after = None if new is None else (path, new.fields.get(path, ""))
+            if before == after:
+                self._tell_bucket(after, transition, Change.MODIFIED)
+            else:
+                self._tell_bucket(before, transition, Change.DELETED)
+                self._tell_bucket(after, transition, Change.ADDED)
 
-    def _concerned(self, transition: Transition) -> dict[Bucket, None]:
-        # Not a set, whose order differs from process to process: a simulation must take the same path again.
-        records = [record for record in (transition.old, transition.new) if record is not None]
-        return {(path, record.fields.get(path, "")): None for path in self._paths for record in records}
+    def _tell_bucket(self, bucket: Bucket | None, transition: Transition, change: Change) -> None:
+        watchers = self._buckets.get(bucket) if bucket else None
+        for watcher in tuple(watchers or ()):
+            watcher.offer(transition, change)
+            if watcher.closed:
+                self.remove(watcher)
 
 
 def seen_through(selector: Selector, transition: Transition) -> Change | None:

@@ -43,6 +43,7 @@ _SERVERS_OWN = frozenset(
     )
 )
 _IDENTITY = frozenset(("name", "namespace"))
+_NO_CONTENT = _SERVERS_OWN | _IDENTITY
 _DEFAULT_GRACE_SECONDS = 30
 
 
@@ -52,6 +53,8 @@ class Rules(Struct, frozen=True):
     api: Api
     habits: Habits
     shape: FieldShape
+    no_content: frozenset[str]
+    """The fields of a document that a writer of the whole object has no say in, or not in the same way."""
     defaults: Defaults = NO_DEFAULTS
     demands: Demands = NO_DEMANDS
 
@@ -61,10 +64,23 @@ class Rules(Struct, frozen=True):
         return describe(self.api, metadata.get("namespace", ""), metadata.get("name", ""))
 
 
+class DeleteOptions(Struct, frozen=True, kw_only=True):
+    """What a delete was asked with: which object it is meant for, and how long its kubelet may take."""
+
+    uid: str = ""
+    resource_version: str = ""
+    grace_seconds: int | None = None
+
+
+DELETE = DeleteOptions()
+
+
 @cache
 def rules_of(kind: type[Resource]) -> Rules:
     """The rules for a kind."""
-    rules = Rules(kind.api, habits_of(kind.api), field_shape_of(kind))
+    status = {"status"} if kind.api.status_subresource else set()
+    no_content = frozenset({"apiVersion", "kind", "metadata"} | status)
+    rules = Rules(kind.api, habits_of(kind.api), field_shape_of(kind), no_content)
     if not is_custom(kind.api):
         return rules
     (version,) = crd(kind)["spec"]["versions"]
@@ -102,9 +118,11 @@ def status_replaced(old: Document, document: Document, rules: Rules, writer: Wri
     before, after = _status(old), _status(rules.defaults.fill(document))
     if before == after:
         return old
-    entries = after_update(_entries(old), before, after, rules.shape, writer).entries
     kept = {name: value for name, value in old.items() if name != "status"}
-    return {**kept, "metadata": {**old["metadata"], "managedFields": entries}, **after}
+    metadata = dict(old["metadata"])
+    if rules.habits.knows_status_owners:
+        metadata["managedFields"] = after_update(_entries(old), before, after, rules.shape, writer).entries
+    return {**kept, "metadata": metadata, **after}
 
 
 def first_applied(document: Document, rules: Rules, writer: Writer, uid: str) -> Document:
@@ -119,16 +137,18 @@ def first_applied(document: Document, rules: Rules, writer: Writer, uid: str) ->
 
 def applied(old: Document, document: Document, rules: Rules, writer: Writer, *, force: bool) -> Document:
     """The object with all that `document` states."""
-    check_preconditions(old, rules, document["metadata"])
+    _check_preconditions(old, rules, document["metadata"])
     before, wish = _content(old, rules), _content(document, rules)
     owned = after_apply(_entries(old), before, wish, rules.shape, writer, force=force)
     return _successor(old, _filled(owned, rules), rules)
 
 
-def deleted(old: Document, rules: Rules, now: float, asked_grace: int | None = None) -> Document | None:
+def deleted(old: Document, rules: Rules, now: float, options: DeleteOptions) -> Document | None:
     """The object marked for deletion, or None when nothing keeps it; a pod's kubelet gets the grace asked for."""
     metadata = old["metadata"]
-    grace = _grace_seconds(old, rules, asked_grace)
+    expected = {"uid": options.uid, "resourceVersion": options.resource_version}
+    _check_preconditions(old, rules, {field: value for field, value in expected.items() if value})
+    grace = _grace_seconds(old, rules, options.grace_seconds)
     if not metadata.get("finalizers") and not grace:
         return None
     if "deletionTimestamp" in metadata and grace >= metadata["deletionGracePeriodSeconds"]:
@@ -153,7 +173,7 @@ def is_released(document: Document) -> bool:
     )
 
 
-def check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) -> None:
+def _check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) -> None:
     """Refuse a write that was meant for another object or another version of it."""
     metadata = old["metadata"]
     for field, what in (("uid", "uid"), ("resourceVersion", "resource version")):
@@ -165,7 +185,7 @@ def check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) -
 
 
 def _check_replace(old: Document, document: Document, rules: Rules) -> None:
-    check_preconditions(old, rules, document["metadata"])
+    _check_preconditions(old, rules, document["metadata"])
     if rules.habits.replace_needs_version and "resourceVersion" not in document["metadata"]:
         raise Invalid(
             f"{rules.describe(old)} can only be replaced by what carries its resource version: read it first"
@@ -213,14 +233,11 @@ def _check_successor(old: Document, new: Document, rules: Rules) -> None:
 
 def _content(document: Document, rules: Rules) -> Document:
     """What a writer of the object has a say in: not its identity, nor what only the server or the status endpoint sets."""
-    aside = {"apiVersion", "kind", "metadata"} | ({"status"} if rules.api.status_subresource else set())
-    content = {name: value for name, value in document.items() if name not in aside}
-    metadata = {
-        name: value
-        for name, value in document["metadata"].items()
-        if name not in _SERVERS_OWN and name not in _IDENTITY
-    }
-    return content | {"metadata": metadata} if metadata else content
+    content = {name: value for name, value in document.items() if name not in rules.no_content}
+    metadata = {name: value for name, value in document["metadata"].items() if name not in _NO_CONTENT}
+    if metadata:
+        content["metadata"] = metadata
+    return content
 
 
 def _status(document: Document) -> Document:

@@ -40,7 +40,7 @@ def load_kubeconfig(paths: Sequence[Path], context: str = "") -> Access:
     name = context or file.current_context
     if not name:
         raise InvalidAccess(
-            f"{where} has no current-context: name one of its contexts {_names(file.contexts)}"
+            f"{where} has no current-context: name a context, of which it has {_names(file.contexts)}"
         )
     chosen = _pick(file.contexts, name, "context", where)
     cluster = _pick(file.clusters, chosen.cluster, "cluster", where)

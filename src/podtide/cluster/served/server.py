@@ -8,7 +8,7 @@ from aiohttp import web
 from podtide.cluster.embedded import ApiServer
 from podtide.cluster.served.namespaces import make_standing_namespaces
 from podtide.cluster.served.routes import make_application
-from podtide.runtime.listening import CannotListen, ListenAddress
+from podtide.runtime.listening import ListenAddress, cannot_listen
 
 _LAST_ANSWERS_SECONDS = 2.0
 
@@ -31,9 +31,7 @@ async def serving(server: ApiServer, address: ListenAddress) -> AsyncIterator[st
         try:
             await web.TCPSite(runner, address.host, address.port).start()
         except OSError as error:
-            raise CannotListen(
-                f"cannot listen on {address} ({error.strerror}): name another port, or 0 for any that is free"
-            ) from error
+            raise cannot_listen(address, error) from error
         port = runner.addresses[0][1]
         yield f"http://{ListenAddress(address.host, port)}"
     finally:

@@ -27,14 +27,14 @@ Show = Callable[[Record], bytes]
 async def watch(target: Target, request: web.Request) -> web.StreamResponse:
     """The changes, one line each."""
     server, kind, selection = target.server, target.kind, target.selection(request)
-    until = server.watch_deadline(number(request, "timeoutSeconds") or None)
+    asked_seconds = number(request, "timeoutSeconds") or None
     version = request.query.get("resourceVersion", "")
     initial: list[Record] = []
     if version in {"", "0"} or flag(request, "sendInitialEvents"):
         listing = server.list(kind, selection)
         initial, version = listing.records, str(listing.version)
     show = _shown(target, request)
-    with server.watching(kind, selection, version) as watcher:
+    with server.watching(kind, selection, version, asked_seconds) as watcher:
         response = web.StreamResponse()
         response.content_type = JSON
         response.enable_chunked_encoding()
@@ -44,7 +44,7 @@ async def watch(target: Target, request: web.Request) -> web.StreamResponse:
                 await response.write(_line(Change.ADDED, show(record)))
             if flag(request, "sendInitialEvents"):
                 await response.write(_bookmark(kind.api, version, {_INITIAL_EVENTS_END: "true"}))
-            while await watcher.news(until):
+            while await watcher.news():
                 if lines := _unread(watcher, kind.api, show, bookmarks=flag(request, "allowWatchBookmarks")):
                     await response.write(lines)
             await response.write_eof()
