@@ -60,13 +60,11 @@ class PoolAddresses:
         self._wake()
 
     async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
-        self._fail_if_told()
         deadline = self._now() + self._wait_seconds
         while True:
-            if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
-                raise Overtaken("a DEL came: add it anew")
-            if (addresses := self.pool.assign(owner, self._now(), wanted)) is not None:
-                return tuple(map(_given, addresses))
+            given = self.add_now(owner, arrived=arrived, wanted=wanted)
+            if given is not None:
+                return given
             self.waiting += 1
             try:
                 async with asyncio.timeout(deadline - self._now()), self._changed:
@@ -75,6 +73,15 @@ class PoolAddresses:
                 raise NoAddress("no address became free: wait") from None
             finally:
                 self.waiting -= 1
+
+    def add_now(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[Given, ...] | None:
+        self._fail_if_told()
+        if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
+            raise Overtaken("a DEL came: add it anew")
+        addresses = self.pool.assign(owner, self._now(), wanted)
+        return None if addresses is None else tuple(map(_given, addresses))
 
     def delete(self, owner: Owner) -> tuple[Given, ...]:
         self._fail_if_told()

@@ -216,8 +216,8 @@ async def test_addresses_that_are_none_are_left_out_and_said_once() -> None:
     async with bench.running() as agent:
         await bench.settle()
         assert [address.name for address in agent.addresses.all_addresses()] == ["good"]
-        [line] = bench.log("unusable addresses")
-        assert len(line["addresses"]) == 3
+        [line] = bench.log("a network container says what cannot be used")
+        assert len(line["complaints"]) == 3
 
 
 async def test_a_second_agent_on_the_same_disk_is_refused() -> None:

@@ -176,10 +176,10 @@ async def test_an_add_without_an_address_fails_with_try_again_later() -> None:
 async def test_an_add_that_is_given_nothing_is_a_failure() -> None:
     node = Node("10.1.0.5")
 
-    async def nothing(*_: object, **__: object) -> tuple[()]:
+    def nothing(*_: object, **__: object) -> tuple[()]:
         return ()
 
-    node.addresses.add = nothing  # type: ignore[method-assign]  # an `Addresses` that breaks its word
+    node.addresses.add_now = nothing  # type: ignore[method-assign]  # an `Addresses` that breaks its word
     assert code(await node.call("ADD")) == 11
 
 

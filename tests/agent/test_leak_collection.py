@@ -87,7 +87,32 @@ async def test_a_pods_newer_sandbox_makes_the_older_one_collectable() -> None:
         await bench.settle(GRACE + 10)
         assert agent.addresses.state().demand == 1
         assert await bench.add("newer", pod) == newer
-        assert bench.cluster.calls["get"] == 1, "only the Node was asked for"
+        assert bench.cluster.calls["get"] == 2, "the Node was asked for, and the pod"
+
+
+async def test_the_sandbox_whose_address_its_pod_shows_is_not_collected_however_late_another_one_asked() -> (
+    None
+):
+    bench = await joined()
+    async with bench.controller(), bench.running() as agent:
+        pod = await bench.schedule("pod")
+        lives = await bench.add("lives", pod)
+        await bench.report(pod, PodPhase.RUNNING, lives)
+        await bench.add("given up long ago", pod)
+        await bench.settle(GRACE + 10)
+        assert agent.addresses.check(owner("lives", pod))
+
+
+async def test_an_add_that_comes_after_its_own_delete_does_not_make_the_pods_sandbox_look_old() -> None:
+    bench = await joined()
+    async with bench.controller(), bench.running() as agent:
+        pod = await bench.schedule("pod")
+        agent.addresses.delete(owner("given up", pod))
+        lives = await bench.add("lives", pod)
+        await bench.add("given up", pod)
+        await bench.settle(GRACE + 10)
+        assert agent.addresses.state().collected_leaks == 1
+        assert await bench.add("lives", pod) == lives
 
 
 async def test_a_newer_sandbox_that_waits_in_vain_gets_what_the_older_one_leaked() -> None:

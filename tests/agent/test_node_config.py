@@ -1,10 +1,8 @@
 import pytest
 
-from podtide.agent.node_config import is_owed, networks_of, node_scaler_of, waiting_pods_said
+from podtide.agent.node_config import is_owed, networks_of, node_scaler_of
 from podtide.core.pool import Container
 from podtide.core.scaler import NodeScaler
-from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import WAITING_PODS_ANNOTATION
 from podtide.resources.node_network_config import (
     ContainerStatus,
     IPAssignment,
@@ -36,6 +34,29 @@ def test_a_container_of_the_second_family_is_read_from_its_own_fields() -> None:
     assert network.primary == "fd00::1"
 
 
+@pytest.mark.parametrize(
+    ("cidr", "gateway", "read", "complaints"),
+    [
+        ("10.0.0.4/16", "10.0.0.1", ("10.0.0.0/16", "10.0.0.1"), 0),
+        ("", "", ("", ""), 0),
+        ("garbage", "10.0.0.1", ("", "10.0.0.1"), 1),
+        ("10.0.0.0", "10.0.0.1", ("", "10.0.0.1"), 1),
+        ("fd00::/64", "10.0.0.1", ("", "10.0.0.1"), 1),
+        ("10.0.0.0/16", "garbage", ("10.0.0.0/16", ""), 1),
+        ("10.0.0.0/16", "fd00::1", ("10.0.0.0/16", ""), 1),
+    ],
+)
+def test_a_subnet_or_gateway_that_is_none_is_told_to_no_pod_and_complained_of(
+    cidr: str, gateway: str, read: tuple[str, str], complaints: int
+) -> None:
+    odd = NetworkContainer(
+        id="uid", primary_ip="10.0.0.9", subnet_address_space=cidr, default_gateway=gateway
+    )
+    [network] = networks_of(config(odd))
+    assert (network.cidr, network.gateway) == read
+    assert len(network.unusable) == complaints
+
+
 def test_a_container_without_an_id_is_none() -> None:
     assert networks_of(config(NetworkContainer())) == ()
 
@@ -63,10 +84,3 @@ def test_a_node_is_owed_when_a_container_found_its_subnet_full() -> None:
     assert is_owed(
         config(NetworkContainer(id="a"), NetworkContainer(id="b", status=ContainerStatus.SUBNET_FULL))
     )
-
-
-@pytest.mark.parametrize(("written", "read"), [("", 0), ("7", 7), ("-7", 0), ("many", 0), ("\u0667", 0)])
-def test_the_number_of_waiting_pods_is_read_where_it_is_one(written: str, read: int) -> None:
-    annotated = NodeNetworkConfig(metadata=ObjectMeta(annotations={WAITING_PODS_ANNOTATION: written}))
-    assert waiting_pods_said(annotated) == read
-    assert waiting_pods_said(NodeNetworkConfig()) == 0

@@ -164,6 +164,7 @@ async def test_a_new_sandbox_of_a_pod_gets_a_fresh_address_and_the_adopted_one_i
         await bench.settle()
         fresh = await bench.add("new-sandbox", pods[0])
         assert fresh != (addresses[0],)
+        await bench.report(pods[0], PodPhase.RUNNING, fresh)
         await bench.settle(310)
         assert agent.addresses.state().collected_leaks == 1
         assert agent.addresses.state().demand == 3

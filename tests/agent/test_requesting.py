@@ -274,6 +274,7 @@ async def test_what_is_named_is_in_the_journal_before_the_cluster_is_told() -> N
             await bench.settle(36)
             told = names(bench.cluster)[1]
             assert len(told) == 32
+            assert len(bench.log("cannot write the request; will go on trying")) == 1
         bench.disk.crash(Random(1))
         async with bench.running() as agent:
             named = {each.name for each in agent.addresses.all_addresses() if each.state == "PendingRelease"}

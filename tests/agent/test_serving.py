@@ -139,6 +139,16 @@ async def test_a_call_that_waits_is_acknowledged_with_how_long_that_may_take(tmp
         assert (await plugin.body()).exit_status == 0
 
 
+async def test_an_add_that_waits_is_not_undone_by_the_note_of_an_earlier_del(tmp_path: Path) -> None:
+    async with Node(tmp_path).served() as node:
+        note = tmp_path / "deleted" / f"{SANDBOX}@eth0"
+        note.write_bytes(encode_call(environment("DEL"), config()))
+        async with waiting_add(node) as plugin:
+            assert not note.exists()
+            node.addresses.grant("10.1.0.5")
+            assert (await plugin.body()).exit_status == 0
+
+
 async def test_two_adds_of_one_sandbox_at_once_get_the_same_answer(tmp_path: Path) -> None:
     async with Node(tmp_path).served() as node:
         adds = [asyncio.create_task(node.call("ADD")) for _ in range(2)]

@@ -1,4 +1,6 @@
 from agent.node_bench import Bench, container
+from cluster.faulty_cluster import Script
+from podtide.cluster.port import NotFound
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -86,6 +88,28 @@ async def test_a_cluster_subnet_without_a_status_leaves_the_nodes_own_parameters
     async with bench.controller(), bench.running():
         await bench.settle()
         assert bench.cluster.requests == [15]
+
+
+async def test_where_the_cluster_does_not_know_the_kinds_the_nodes_own_parameters_are_in_force() -> None:
+    missing = NotFound("the server knows no such kind")
+    bench = Bench(faults=Script(list=[None, None, *[missing] * 6]))
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        assert await bench.add("sandbox")
+        agent.addresses.require_ready()
+        assert bench.cluster.requests == [15]
+        await bench.settle(600)  # somebody installs them
+        await bench.make_subnet(batch=32, buffer=0.5)
+        await bench.settle()
+        assert bench.cluster.requests == [15, 31]
+
+
+async def test_a_subnet_may_be_called_what_no_object_can_be() -> None:
+    bench = Bench()
+    await bench.join(container("nc", subnet="a,b=c\\"))
+    async with bench.controller(), bench.running() as agent:
+        assert await bench.add("sandbox")
+        assert agent.addresses.state().subnet == "a,b=c\\"
 
 
 async def test_a_node_that_moves_to_another_subnet_watches_that_one() -> None:

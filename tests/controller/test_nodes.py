@@ -47,6 +47,17 @@ async def test_the_config_of_a_node_that_is_gone_stays_until_the_allocator_has_l
         assert await world.holds(node.metadata.uid) == -1
 
 
+async def test_a_config_that_belongs_to_nobody_can_be_deleted() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        place = ObjectMeta(name="n1", namespace=SYSTEM_NAMESPACE, finalizers=[CONTAINER_FINALIZER])
+        await world.cluster.create(NodeNetworkConfig(metadata=place), manager="kubectl")
+        await moment()
+        await world.cluster.delete(NodeNetworkConfig, "n1", SYSTEM_NAMESPACE)
+        await moment()
+        assert await world.find(NodeNetworkConfig, "n1") is None
+
+
 async def test_a_node_made_again_under_its_name_starts_clean() -> None:
     async with a_world() as world:
         world.replica().start()

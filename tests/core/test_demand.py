@@ -214,3 +214,23 @@ class DemandMachine(RuleBasedStateMachine):
 
 TestDemandMachine = DemandMachine.TestCase
 TestDemandMachine.settings = settings(max_examples=60, stateful_step_count=30)
+
+
+def test_a_sandbox_that_asks_after_it_was_deleted_is_not_its_pods_newest_unless_it_is_the_only_one() -> None:
+    demand, late, new = Demand(), sandbox(1), sandbox(2)
+    demand.deleted(late.sandbox)
+    demand.asked(late)
+    assert demand.newest_sandbox(WEB.uid) == late.sandbox
+    demand.taken(new)
+    demand.taken(late)
+    assert demand.newest_sandbox(WEB.uid) == new.sandbox
+
+
+def test_only_the_last_deleted_sandboxes_are_remembered() -> None:
+    demand, forgotten = Demand(), sandbox(1)
+    demand.deleted(forgotten.sandbox)
+    for number in range(1024):
+        demand.deleted(f"another-{number}")
+    demand.taken(sandbox(2))
+    demand.taken(forgotten)
+    assert demand.newest_sandbox(WEB.uid) == forgotten.sandbox

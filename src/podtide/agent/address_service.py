@@ -50,6 +50,13 @@ class AddressService:
 
     async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
         """See `Addresses.add`."""
+        given = self.add_now(owner, arrived=arrived, wanted=wanted)
+        return self._given(await self._wait(owner, wanted)) if given is None else given
+
+    def add_now(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[Given, ...] | None:
+        """See `Addresses.add_now`."""
         key = (owner.sandbox, owner.interface)
         if self._deletes.happened_after(arrived, key):
             raise Overtaken(
@@ -62,7 +69,7 @@ class AddressService:
             self._require_contact(owner)
             if not self._line.is_ahead_of(wanted) and (assigned := self._holdings.assign(owner, wanted)):
                 return self._given(assigned)
-        return self._given(await self._wait(owner, wanted))
+        return None
 
     async def _wait(self, owner: Owner, wanted: tuple[str, ...]) -> tuple[Address, ...]:
         addresses = await self._line.wait(owner, wanted, self._add_wait_seconds)
@@ -83,6 +90,7 @@ class AddressService:
         """See `Addresses.delete`."""
         key = (owner.sandbox, owner.interface)
         self._deletes.remember(key, self._clock.monotonic())
+        self._holdings.deleted(owner.sandbox)
         self._line.overtake(key)
         return self._given(self._holdings.free(*key) or self._free_stand_in(owner))
 

@@ -29,12 +29,14 @@ class Bell:
         if until is not None and until <= now:
             # What is due already must not keep other tasks from their turn.
             await asyncio.sleep(0)
+        elif until is None or self._rung.is_set():
+            await self._rung.wait()
         else:
             try:
-                async with asyncio.timeout(None if until is None else until - now):
+                async with asyncio.timeout(until - now):
                     await self._rung.wait()
             except TimeoutError:
                 self._rung.clear()
-                return max(self._clock.monotonic(), until or 0.0)
+                return max(self._clock.monotonic(), until)
         self._rung.clear()
         return self._clock.monotonic()

@@ -34,6 +34,8 @@ class CallEntry(Struct):
     owner: Owner | None = None
     addresses: tuple[str, ...] = ()
     error: Exception | None = None
+    is_over: bool = True
+    """If not, somebody goes on with it, and it is written down then."""
 
 
 def uncounted(_verb: str, _outcome: str, _seconds: float) -> None:
@@ -60,24 +62,32 @@ class CallLog:
             outcome = ABANDONED
             raise
         finally:
-            seconds = max(0.0, self._clock.monotonic() - arrived)
-            self._count(entry.verb, outcome, seconds)
-            self._write(entry, outcome, seconds)
+            if entry.is_over:
+                seconds = max(0.0, self._clock.monotonic() - arrived)
+                self._count(entry.verb, outcome, seconds)
+                self._write(entry, outcome, seconds)
 
     def _write(self, entry: CallEntry, outcome: str, seconds: float) -> None:
-        log = self._log.bind(verb=entry.verb, outcome=outcome, milliseconds=round(seconds * 1000, 3))
+        said: dict[str, object] = {
+            "verb": entry.verb,
+            "outcome": outcome,
+            "milliseconds": round(seconds * 1000, 3),
+        }
         if (owner := entry.owner) is not None:
-            log = log.bind(
-                pod=owner.name, namespace=owner.namespace, sandbox=owner.sandbox, ifname=owner.interface
-            )
+            said |= {
+                "pod": owner.name,
+                "namespace": owner.namespace,
+                "sandbox": owner.sandbox,
+                "ifname": owner.interface,
+            }
         if entry.addresses:
-            log = log.bind(addresses=entry.addresses)
+            said["addresses"] = entry.addresses
         match entry.error:
             case None if entry.verb in _QUIET:
-                log.debug("call")
+                self._log.debug("call", **said)
             case None:
-                log.info("call")
+                self._log.info("call", **said)
             case RetryError() | FixError():
-                log.warning("call", error=str(entry.error))
+                self._log.warning("call", error=str(entry.error), **said)
             case error:
-                log.error("call", error=str(error), exc_info=error)
+                self._log.error("call", error=str(error), exc_info=error, **said)

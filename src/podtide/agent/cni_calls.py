@@ -5,9 +5,11 @@ in the log. The runtime acts on the code alone (`podtide.cni.errors` chooses it)
 right kind of error at the right time: whatever can be refused is refused before an address is taken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from podtide.agent.call_log import CallEntry, CallLog, Count, uncounted
 from podtide.agent.notes import Notes
@@ -23,11 +25,20 @@ from podtide.cni.ipam_config import IpamConfig, parse_config, with_arguments
 from podtide.cni.results import AssignedAddress, render_result
 from podtide.cni.versions import LATEST, SUPPORTED, Verb, require_verb, version_answer
 from podtide.core.errors import InvalidConfig, PodtideError
+from podtide.core.pool import Owner
 from podtide.core.ranges import parse_address, parse_network
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
 _NOTHING = b""
+
+
+class _Wait(Struct, frozen=True):
+    """An ADD that has to wait for an address: nothing else speaks against it."""
+
+    owner: Owner
+    config: IpamConfig
+    arrived: float
 
 
 class CniCalls:
@@ -47,20 +58,44 @@ class CniCalls:
         When this is cancelled an ADD that waits takes no address later.
         """
         with self._calls.call(arrived) as entry:
-            entry.verb = environment.get("CNI_COMMAND", "")
             try:
-                return Answer(0, await self._carry_out(environment, stdin, arrived, entry))
+                output = self._carry_out(environment, stdin, arrived, entry)
+                if isinstance(output, _Wait):
+                    given = await self._addresses.add(output.owner, arrived=output.arrived)
+                    output = _added(given, output.config, entry)
+                return Answer(0, output)
             except Exception as error:  # noqa: BLE001 - whatever it is, the runtime must be told in its own words
                 entry.error = error
                 return refusal(error, stdin)
 
-    async def _carry_out(
+    def answer_now(
+        self, environment: Mapping[str, str], stdin: bytes, *, arrived: float, give: Callable[[Answer], None]
+    ) -> float | None:
+        """Give the answer to a call that needs no wait. Of an ADD that does, say for `answer` when it arrived.
+
+        It is written down after it is given, so that no caller waits for the log.
+        """
+        with self._calls.call(arrived) as entry:
+            try:
+                output = self._carry_out(environment, stdin, arrived, entry)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the runtime must be told in its own words
+                entry.error = error
+                give(refusal(error, stdin))
+                return None
+            if isinstance(output, _Wait):
+                entry.is_over = False
+                return output.arrived
+            give(Answer(0, output))
+            return None
+
+    def _carry_out(
         self, environment: Mapping[str, str], stdin: bytes, arrived: float, entry: CallEntry
-    ) -> bytes:
+    ) -> "bytes | _Wait":
+        entry.verb = environment.get("CNI_COMMAND", "")
         call = parse_environment(environment)
         match call.verb:
             case Verb.ADD:
-                return await self._add(call, stdin, arrived, entry)
+                return self._add(call, stdin, arrived, entry)
             case Verb.DEL:
                 return self._delete(call, stdin, entry)
             case Verb.CHECK:
@@ -72,19 +107,17 @@ class CniCalls:
             case Verb.VERSION:
                 return msgspec.json.encode(version_answer(_stated_version(stdin)))
 
-    async def _add(self, call: Call, stdin: bytes, arrived: float, entry: CallEntry) -> bytes:
-        config = with_arguments(_config(Verb.ADD, stdin), call.pod)
+    def _add(self, call: Call, stdin: bytes, arrived: float, entry: CallEntry) -> "bytes | _Wait":
+        config = _config(Verb.ADD, stdin)
+        if call.pod.ips or call.pod.gateways:
+            config = with_arguments(config, call.pod)
         _require_pool(config)
         owner = entry.owner = owner_of(call, config.name)
         if self._notes.carry_out(owner.sandbox, owner.interface):
-            arrived = (
-                self._clock.monotonic()
-            )  # the DEL in the note came first, though it is carried out only now
-        given = await self._addresses.add(owner, arrived=arrived)
-        if not given:
-            raise NoAddress("the node's pool gave no address: try again, and report this")
-        entry.addresses = tuple(each.ip for each in given)
-        return render_result(config.result(map(assigned, given)), config.cni_version)
+            # The DEL in the note came first, though it is carried out only now.
+            arrived = self._clock.monotonic()
+        given = self._addresses.add_now(owner, arrived=arrived)
+        return _Wait(owner, config, arrived) if given is None else _added(given, config, entry)
 
     def _delete(self, call: Call, stdin: bytes, entry: CallEntry) -> bytes:
         # What else the configuration says is not asked: whatever became of it, the sandbox must be let go.
@@ -141,10 +174,21 @@ def refusal(error: Exception, stdin: bytes) -> Answer:
     return Answer(1, msgspec.json.encode(one_line))
 
 
+_parsed = lru_cache(maxsize=8)(parse_config)
+"""A runtime sends the same configuration for pod after pod."""
+
+
 def _config(verb: Verb, stdin: bytes) -> IpamConfig:
-    config = parse_config(stdin)
+    config = _parsed(stdin)
     require_verb(verb, config.cni_version)
     return config
+
+
+def _added(given: tuple[Given, ...], config: IpamConfig, entry: CallEntry) -> bytes:
+    if not given:
+        raise NoAddress("the node's pool gave no address: try again, and report this")
+    entry.addresses = tuple(each.ip for each in given)
+    return render_result(config.result(map(assigned, given)), config.cni_version)
 
 
 def _require_pool(config: IpamConfig) -> None:
@@ -155,6 +199,7 @@ def _require_pool(config: IpamConfig) -> None:
         )
 
 
+@lru_cache(maxsize=256)
 def assigned(given: Given) -> AssignedAddress:
     """The address with its network's prefix length and gateway; alone where nothing is known of its network."""
     address = parse_address(given.ip)

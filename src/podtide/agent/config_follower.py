@@ -139,7 +139,7 @@ class ConfigFollower:
             self._holdings.apply(container)
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
-            self._log.error("unusable addresses", addresses=network.unusable)
+            self._log.error("a network container says what cannot be used", complaints=network.unusable)
 
 
 class _OfAnotherNode(RetryError):

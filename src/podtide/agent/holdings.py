@@ -116,6 +116,10 @@ class Holdings:
             self._took(owner)
         return addresses
 
+    def deleted(self, sandbox: str) -> None:
+        """The runtime deleted the sandbox: an ADD of it that is still on its way comes too late."""
+        self.demand.deleted(sandbox)
+
     def free(self, sandbox: str, interface: str) -> tuple[Address, ...]:
         """The sandbox's interface is gone. Answers what it had."""
         with self._stopping_at_contradictions():

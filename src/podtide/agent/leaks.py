@@ -1,7 +1,8 @@
 """Collects what sandboxes hold for nobody, once it is certain that they are dead (see `core.leaks`).
 
 A cache that lacks a pod proves nothing (DESIGN.md "Absence"): the cluster is asked for the pod by its name, and what it
-says counts. A pod that has a newer sandbox needs no such proof: the newer one asked this very agent for an address.
+says counts. So also where the pod has a newer sandbox: calls can come in another order than they were made, and the
+sandbox whose address the pod shows is the one that lives.
 """
 
 from random import Random
@@ -9,7 +10,7 @@ from typing import NoReturn
 
 from podtide.agent.bell import Bell
 from podtide.agent.holdings import Holdings
-from podtide.agent.pods import pod_on_node
+from podtide.agent.pods import pod_on_node, shown_addresses
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError, NotFound
 from podtide.core.demand import reference_of
@@ -66,7 +67,7 @@ class LeakCollector:
             self._bell.ring()
 
     async def _judge(self, owner: Owner) -> None:
-        alive = not self._is_superseded(owner) and await self._is_alive(owner)
+        alive = await self._is_alive(owner)
         if self._holdings.demand.owner(owner.sandbox, owner.interface) is not owner:
             return  # it gave its addresses back, or something else was decided, while the cluster was asked
         if alive:
@@ -86,11 +87,8 @@ class LeakCollector:
             namespace=owner.namespace,
         )
 
-    def _is_superseded(self, owner: Owner) -> bool:
-        return suspicion_of(owner, self._holdings.demand) is Suspicion.SUPERSEDED
-
     async def _is_alive(self, owner: Owner) -> bool:
-        """Whether the cluster knows a pod of this node that the sandbox is of, and that has not ended."""
+        """Whether the cluster knows a pod of this node that the sandbox is of, and that lives in this sandbox."""
         if not owner.name:
             return True  # there is nothing to ask for; the runtime's own garbage collection will tell
         try:
@@ -99,4 +97,9 @@ class LeakCollector:
             return False
         there = pod_on_node(pod)
         is_ours = pod.spec.node_name == self._node and reference_of(owner) in there.references
-        return is_ours and not there.ended
+        if not is_ours or there.ended:
+            return False
+        is_superseded = suspicion_of(owner, self._holdings.demand) is Suspicion.SUPERSEDED
+        return not is_superseded or any(
+            address.ip in shown_addresses(pod) for address in self._holdings.held_by(owner)
+        )

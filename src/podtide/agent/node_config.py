@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from podtide.core.errors import InvalidInput
 from podtide.core.pool import Container, Family
-from podtide.core.ranges import parse_address
+from podtide.core.ranges import parse_address, parse_network
 from podtide.core.scaler import NodeScaler
 from podtide.resources.base import Key
 from podtide.resources.conditions import ConditionStatus
-from podtide.resources.marks import SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import (
     ConfigStatus,
     ContainerStatus,
@@ -32,7 +32,7 @@ class Network(Struct, frozen=True, kw_only=True):
     gateway: str
     primary: str
     unusable: tuple[str, ...] = ()
-    """Sentences about addresses of it that cannot be used."""
+    """Sentences about what it says and cannot be used."""
 
 
 def config_key(node: str) -> Key:
@@ -70,13 +70,19 @@ def networks_of(config: NodeNetworkConfig) -> tuple[Network, ...]:
 
 def _network(container: NetworkContainer) -> Network:
     primary = container.primary_ip or container.primary_ipv6
-    cidr = container.subnet_address_space or container.subnet_address_space_v6
-    family = _family(primary or cidr)
+    stated_cidr = container.subnet_address_space or container.subnet_address_space_v6
+    stated_gateway = container.default_gateway or container.default_gateway_v6
+    family = _family(primary or stated_cidr)
+    cidr, gateway = _network_in(stated_cidr, family), _address_in(stated_gateway, family)
+    unusable = [
+        f"network container {container.id} has {stated!r} for its {what}, which is none of IPv{family}: no pod is told it"
+        for what, stated, usable in (("subnet", stated_cidr, cidr), ("gateway", stated_gateway, gateway))
+        if stated and not usable
+    ]
     addresses: dict[str, str] = {}
-    unusable = []
     for granted in container.ip_assignments:
-        ip = _normal(granted.ip)
-        if not granted.name or not ip or _family(ip) != family:
+        ip = _address_in(granted.ip, family)
+        if not granted.name or not ip:
             unusable.append(
                 f"network container {container.id} lists {granted.ip!r} as {granted.name!r}, "
                 f"which is no IPv{family} address with a name: it is not used"
@@ -87,7 +93,7 @@ def _network(container: NetworkContainer) -> Network:
         container=Container(container.id, container.version, family, addresses),
         subnet=container.subnet_name,
         cidr=cidr,
-        gateway=container.default_gateway or container.default_gateway_v6,
+        gateway=gateway,
         primary=primary,
         unusable=tuple(unusable),
     )
@@ -97,12 +103,22 @@ def _family(address: str) -> Family:
     return 6 if ":" in address else 4
 
 
-def _normal(ip: str) -> str:
-    """The address as pods' statuses spell it; "" when it is none."""
+def _address_in(text: str, family: Family) -> str:
+    """The address as pods' statuses spell it; "" when it is none of the family."""
     try:
-        return str(parse_address(ip))
+        address = parse_address(text)
     except InvalidInput:
         return ""
+    return str(address) if address.version == family else ""
+
+
+def _network_in(text: str, family: Family) -> str:
+    """The network without host bits; "" when it is none of the family."""
+    try:
+        network = parse_network(text)
+    except InvalidInput:
+        return ""
+    return str(network) if network.version == family else ""
 
 
 def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
@@ -126,12 +142,6 @@ def is_owed(config: NodeNetworkConfig) -> bool:
     return any(
         container.status is ContainerStatus.SUBNET_FULL for container in config.status.network_containers
     )
-
-
-def waiting_pods_said(config: NodeNetworkConfig) -> int:
-    """How many waiting pods the object tells of."""
-    said = config.metadata.annotations.get(WAITING_PODS_ANNOTATION, "")
-    return int(said) if said.isascii() and said.isdigit() else 0
 
 
 def complaints(config: NodeNetworkConfig) -> str:

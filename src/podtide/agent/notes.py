@@ -89,9 +89,10 @@ class DeletionNotes:
             return []
 
     def _carry_out(self, name: str) -> bool:
-        path = self._directory / name
+        path = f"{self._directory}/{name}"
         try:
-            body = path.read_bytes()
+            with open(path, "rb") as note:  # noqa: PTH123 - a Path takes twice as long, and most ADDs find no note
+                body = note.read()
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -117,7 +118,7 @@ class DeletionNotes:
                 addresses=[each.ip for each in given],
             )
         try:
-            path.unlink(missing_ok=True)
+            Path(path).unlink(missing_ok=True)
         except OSError as error:
             raise StuckNote(f"the note {path} cannot be removed ({error.strerror}): correct that") from error
         return True

@@ -89,6 +89,12 @@ class Addresses(Protocol):
         """
         ...
 
+    def add_now(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[Given, ...] | None:
+        """The same, if it needs no wait; None if it does, and then nothing has happened. Raises what `add` raises."""
+        ...
+
     def delete(self, owner: Owner) -> tuple[Given, ...]:
         """The sandbox's interface is gone; what it held is free. Nothing for what is not known. Cancels a waiting ADD."""
         ...

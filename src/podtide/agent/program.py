@@ -28,9 +28,11 @@ from podtide.agent.requester import Requester
 from podtide.agent.subnet_view import SubnetView
 from podtide.agent.subnets import Subnets
 from podtide.agent.target import TargetMaker
+from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
 from podtide.core.pacing import Pace
+from podtide.core.pool import Pool
 from podtide.resources.base import Resource
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
@@ -65,10 +67,10 @@ class NodeAgent:
         self._log = log = log.bind(node=node_name)
         self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
         self._holdings = Holdings(self._kept, clock=clock, log=log)
-        self._pods = self._informer(Pod, Scope(fields=f"spec.nodeName={node_name}"))
+        self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
         key = config_key(node_name)
         self._configs = self._informer(
-            NodeNetworkConfig, Scope(namespace=key.namespace, fields=f"metadata.name={key.name}")
+            NodeNetworkConfig, Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name))
         )
         self._follower = ConfigFollower(
             cluster,
@@ -138,6 +140,11 @@ class NodeAgent:
     def addresses(self) -> Addresses:
         """What the agent's API may ask."""
         return self._service
+
+    @property
+    def pool(self) -> Pool:
+        """The node's pool, to read and to follow."""
+        return self._holdings.pool
 
     @property
     def synced(self) -> asyncio.Event:

@@ -20,7 +20,7 @@ from podtide.agent.bell import Bell
 from podtide.agent.config_follower import ConfigFollower
 from podtide.agent.holdings import Holdings
 from podtide.agent.knowledge import Knowledge
-from podtide.agent.node_config import is_owed, waiting_pods_said
+from podtide.agent.node_config import is_owed
 from podtide.agent.target import Target, TargetMaker
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
@@ -28,7 +28,7 @@ from podtide.core.errors import RetryError
 from podtide.core.pacing import Pace, Waiting, pace
 from podtide.core.scaling import to_release
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import WAITING_PODS_ANNOTATION
+from podtide.resources.marks import WAITING_PODS_ANNOTATION, waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
@@ -79,6 +79,7 @@ class Requester:
         self._changing: Waiting | None = None
         self._untidy_since: float | None = None
         self._retry_at = 0.0
+        self._complaint = ""
         holdings.on_change.append(self.look)
 
     def look(self) -> None:
@@ -153,7 +154,7 @@ class Requester:
         """How many waiting pods we told of. A write of that alone makes no new generation, so it is remembered."""
         answer = self._answer
         is_the_same = answer is not None and answer.metadata.uid == config.metadata.uid
-        return waiting_pods_said(answer if answer and is_the_same else config)
+        return waiting_pods_in((answer if answer and is_the_same else config).metadata.annotations)
 
     def _named(self) -> list[str]:
         pool = self._holdings.pool
@@ -165,11 +166,18 @@ class Requester:
             await self._write(config, request, keep)
         except (ClusterError, RetryError) as error:
             self._retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
-            self._log.warning("cannot write the request; will try again", error=str(error))
+            self._complain(str(error))
             return self._retry_at
+        self._complaint = ""
         self._changing = self._untidy_since = None
         self._bell.ring()  # things may have changed while it was written
         return None
+
+    def _complain(self, why: str) -> None:
+        """Say it once, however long it lasts."""
+        if why != self._complaint:
+            self._complaint = why
+            self._log.warning("cannot write the request; will go on trying", error=why)
 
     async def _write(self, config: NodeNetworkConfig, request: int, keep: int) -> None:
         for container_id in self._follower.networks:

@@ -21,11 +21,13 @@ from podtide.agent import cni_calls, cns_api
 from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsAnswer, CnsApi, Shape, one, several
 from podtide.agent.metrics import Metrics
+from podtide.agent.plugin_door import arrived_at
 from podtide.agent.plugin_protocol import MOST_REQUEST_BYTES, Answer, decode_call, encode_answer
 from podtide.agent.port import Addresses, NotReady
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidInput, RetryError
 from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
 
@@ -57,6 +59,7 @@ class AgentApi(Struct, frozen=True, kw_only=True):
     is_running: Callable[[], bool]
     """Whether the agent's program runs: what /healthz says."""
     clock: Clock
+    log: Logger
     add_wait_seconds: float
 
 
@@ -93,7 +96,9 @@ class Routes:
     # The plugin's path
 
     async def _cni(self, request: web.Request) -> web.StreamResponse:
-        arrived = self._api.clock.monotonic()
+        arrived = arrived_at.get()
+        if arrived is None:
+            arrived = self._api.clock.monotonic()
         try:
             environment, stdin = decode_call(await _body(request))
         except InvalidInput as error:

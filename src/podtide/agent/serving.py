@@ -14,11 +14,12 @@ from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsApi
 from podtide.agent.metrics import Metrics
 from podtide.agent.notes import Notes
+from podtide.agent.plugin_door import PluginDoor
 from podtide.agent.port import Addresses
 from podtide.agent.routes import AgentApi, Routes
-from podtide.agent.unix_socket import BACKLOG, listening
+from podtide.agent.unix_socket import listening
 from podtide.runtime.clock import Clock
-from podtide.runtime.listening import CannotListen, ListenAddress
+from podtide.runtime.listening import ListenAddress, cannot_listen
 from podtide.runtime.logging import Logger
 
 _LAST_ANSWERS_SECONDS = 2.0
@@ -42,6 +43,7 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
         addresses=addresses,
         is_running=is_running,
         clock=clock,
+        log=log,
         add_wait_seconds=add_wait_seconds,
     )
 
@@ -57,8 +59,10 @@ async def serving(
     routes = Routes(api)
     async with AsyncExitStack() as serving_there:
         runner = await serving_there.enter_async_context(_runner(routes.application(for_plugin=True)))
-        listener = serving_there.enter_context(listening(socket))
-        await web.SockSite(runner, listener, backlog=BACKLOG).start()
+        assert runner.server is not None  # it is there from its setup on
+        door = PluginDoor(api.calls, runner.server, clock=api.clock, log=api.log)
+        serving_there.push_async_callback(door.close)
+        door.open(serving_there.enter_context(listening(socket)))
         if listen is not None:
             runner = await serving_there.enter_async_context(_runner(routes.application(for_plugin=False)))
             listen = await _listen(runner, listen)
@@ -82,7 +86,5 @@ async def _listen(runner: web.AppRunner, address: ListenAddress) -> ListenAddres
     try:
         await web.TCPSite(runner, address.host, address.port).start()
     except OSError as error:
-        raise CannotListen(
-            f"cannot listen on {address} ({error.strerror}): name another port, or 0 for any that is free"
-        ) from error
+        raise cannot_listen(address, error) from error
     return ListenAddress(address.host, runner.addresses[0][1])

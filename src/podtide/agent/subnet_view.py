@@ -2,15 +2,18 @@
 
 A subnet's ClusterSubnet says both. Only where there is none is its ClusterSubnetState watched, which says no more than
 whether the subnet is exhausted; making a ClusterSubnet ends that watch, deleting it resumes it. Each is watched by its
-name, so another subnet's state is never looked at.
+name, so another subnet's state is never looked at. A cluster need not even know the kinds: beside the controller of
+Azure CNS, which knows no ClusterSubnet, the node's own parameters are in force.
 """
 
 import asyncio
 from collections.abc import Callable
+from functools import lru_cache
 from random import Random
 from typing import NoReturn, TypeVar
 
 from podtide.agent.bell import Bell
+from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
 from podtide.core.exact import exact
@@ -74,7 +77,7 @@ class SubnetView:
         in_force = self._subnet.status.scaler if self._subnet is not None else None
         if in_force is None:
             return effective_scaler(node, None, exhausted=self.is_exhausted)
-        return effective_scaler(node, SubnetScaler(in_force.batch, exact(in_force.buffer, "buffer")))
+        return _scaler_in_force(node, in_force.batch, in_force.buffer)
 
     async def run(self) -> NoReturn:
         """Keep the view up to date until cancelled."""
@@ -106,9 +109,15 @@ class SubnetView:
             self._tell()
 
     def _informer(self, kind: type[R]) -> Informer[R]:
-        scope = Scope(namespace=self._key.namespace, fields=f"metadata.name={self._key.name}")
+        scope = Scope(namespace=self._key.namespace, fields=field_is("metadata.name", self._key.name))
         informer = Informer(
-            self._cluster, kind, scope, clock=self._clock, randomness=self._randomness, log=self._log
+            self._cluster,
+            kind,
+            scope,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+            can_do_without=True,
         )
         informer.add_handler(lambda _old, _new: self._tell())
         return informer
@@ -116,3 +125,9 @@ class SubnetView:
     def _tell(self) -> None:
         self._bell.ring()
         self._changed()
+
+
+@lru_cache(maxsize=64)
+def _scaler_in_force(node: NodeScaler, batch: int, buffer: float) -> Scaler:
+    """Asked for at every change of demand, and it seldom changes."""
+    return effective_scaler(node, SubnetScaler(batch, exact(buffer, "buffer")))

@@ -56,6 +56,8 @@ class Subnets:
         A network container need not name its subnet: then the node's own parameters are all there is.
         """
         scalers = [view.scaler(node) for view in self._views.values()] or [effective_scaler(node, None)]
+        if len(scalers) == 1:
+            return scalers[0]
         return min(scalers, key=lambda scaler: decide_request(demand, scaler).request)
 
     async def run(self) -> NoReturn:

@@ -18,7 +18,7 @@ from podtide.runtime.listening import CannotListen
 _LONGEST_PATH_BYTES = 107
 """What Linux has room for in a socket's address, with the terminator."""
 
-BACKLOG = 1024
+_BACKLOG = 1024
 """A node's pods may all start at once."""
 
 _ANSWER_SECONDS = 1.0
@@ -59,7 +59,7 @@ def _bind(path: Path) -> socket.socket:
     mask = os.umask(0o177)  # so that nobody else can connect, not even before its mode could be changed
     try:
         listener.bind(os.fspath(path))
-        listener.listen(BACKLOG)
+        listener.listen(_BACKLOG)
     except OSError:
         listener.close()
         raise

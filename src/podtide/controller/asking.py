@@ -13,7 +13,7 @@ from podtide.controller.guard import GuardedAllocator
 from podtide.controller.options import ControllerOptions
 from podtide.controller.placing import Place
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import WAITING_PODS_ANNOTATION
+from podtide.resources.marks import waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 Refusal = AllocatorError | InvalidInput
@@ -34,12 +34,6 @@ class Answer(Struct, frozen=True):
         return 1 if isinstance(self.refusal, SubnetFull) else 0
 
 
-def waiting_pods(config: NodeNetworkConfig) -> int:
-    """How many pods wait, as the agent annotated; what is no count is none, for it only decides who is first."""
-    written = config.metadata.annotations.get(WAITING_PODS_ANNOTATION, "")
-    return min(int(written), MOST_WANTED) if written.isascii() and written.isdigit() else 0
-
-
 def wanted_count(config: NodeNetworkConfig, most: int) -> int:
     """How many addresses the node is to have: what it asks for, within what a node may ask for."""
     return min(max(config.spec.requested_ip_count, 0), most)
@@ -57,7 +51,7 @@ def make_wish(config: NodeNetworkConfig, place: Place, options: ControllerOption
         generation=config.metadata.generation,
         count=wanted_count(config, most),
         release=tuple(config.spec.ips_not_in_use),
-        waiting_pods=waiting_pods(config),
+        waiting_pods=min(waiting_pods_in(config.metadata.annotations), MOST_WANTED),
     )
 
 

@@ -66,7 +66,7 @@ class Nodes:
         node = self._nodes.get(Key("", name))
         config = self._configs.get(Key(SYSTEM_NAMESPACE, name))
         known = self._uids_heard_of(name, node, config)
-        if known and (known != {uid_of(node)} or config is None or is_being_deleted(config)):
+        if _is_doubtful(known, node, config):
             # Only a fresh read tells who is there; and from now on it is newer than the copy.
             node = await self._read(name)
             gone = known - {uid_of(node)}
@@ -117,3 +117,10 @@ class Nodes:
             self._suspects.pop(name, None)
         self._requests.forget(name)
         self._subnets.forget_node(name)
+
+
+def _is_doubtful(known: frozenset[str], node: Node | None, config: NodeNetworkConfig | None) -> bool:
+    """Whether something may have to be made or let go of."""
+    if config is None:
+        return bool(known)
+    return is_being_deleted(config) or bool(known - {uid_of(node)})

@@ -2,7 +2,9 @@
 
 from msgspec import Struct
 
+from podtide.allocator.limits import check_names
 from podtide.core.errors import InvalidInput
+from podtide.resources.names import is_object_name
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
@@ -22,6 +24,13 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
         for name in ("cluster", "network", "subnet"):
             if not getattr(self, name):
                 raise InvalidInput(f"the controller's {name} is empty: give its name at the allocator")
+        check_names(cluster=self.cluster, network=self.network)
+        for subnet in filter(None, (self.subnet, self.subnet_v6)):
+            if not is_object_name(subnet):
+                raise InvalidInput(
+                    f"subnet {subnet!r} cannot be the nodes': two objects are named after it, and Kubernetes takes "
+                    "lower-case letters, digits, '-' and '.' for a name; give the subnet such a one"
+                )
         if self.subnet_v6 == self.subnet:
             raise InvalidInput(
                 f"subnet {self.subnet} is given for both addresses of a node: give the second a subnet of its own"

@@ -9,6 +9,7 @@ property tests, after every step of a simulation, and on a live cluster by `podt
     4  An assigned address never disappears from under a pod.
 
 3 speaks of two instants, so `audit_change` compares pictures; 1, 2 and 4 hold in each, and `audit` checks them.
+`running_audit` checks the same one change at a time.
 The remaining invariants of the design are about writes and about time, and are checked where those are seen.
 """
 
@@ -18,6 +19,9 @@ from itertools import chain
 from msgspec import Struct
 
 from podtide.core.address_states import State
+
+HELD_FOR_A_POD = frozenset({State.ASSIGNED, State.ORPHANED})
+MAY_BE_A_PODS = HELD_FOR_A_POD | {State.QUARANTINED}
 
 
 class Ledger(Struct, frozen=True):
@@ -97,7 +101,7 @@ def audit_change(before: Picture, after: Picture) -> tuple[Violation, ...]:
     granted_then = {(grant.node, name) for grant in after.grants for name in grant.addresses}
     return tuple(
         sorted(
-            Violation(3, ip, f"{ip} ({name}) left node {grant.node}, which had not named it for release")
+            left_unnamed(ip, name, grant.node)
             for grant in before.grants
             if grant.node in nodes_left
             for name, ip in grant.addresses.items()
@@ -108,11 +112,11 @@ def audit_change(before: Picture, after: Picture) -> tuple[Violation, ...]:
 
 def _one_holder_each(picture: Picture) -> Iterable[Violation]:
     yield from _twice(
-        "is assigned to both {} and {}",
+        TWO_PODS,
         ((ip, pod.pod) for pod in picture.pods for ip in pod.addresses),
     )
     yield from _twice(
-        "is in both container {} and container {}",
+        TWO_CONTAINERS,
         (
             (ip, grant.container)
             for grant in picture.grants
@@ -121,7 +125,7 @@ def _one_holder_each(picture: Picture) -> Iterable[Violation]:
     )
     # a node that gave an address up may still show it until it hears that it is gone
     yield from _twice(
-        "is in the pools of both {} and {}",
+        TWO_POOLS,
         (
             (ip, view.node)
             for view in picture.nodes
@@ -135,7 +139,7 @@ def _twice(words: str, holders: Iterable[tuple[str, str]]) -> Iterable[Violation
     seen: dict[str, str] = {}
     for ip, holder in holders:
         if ip in seen:
-            yield Violation(1, ip, f"{ip} {words.format(seen[ip], holder)}")
+            yield held_twice(words, ip, seen[ip], holder)
         seen[ip] = holder
 
 
@@ -144,40 +148,68 @@ def _counts_add_up(picture: Picture) -> Iterable[Violation]:
     for grant in picture.grants:
         granted[grant.subnet] = granted.get(grant.subnet, 0) + 1 + len(grant.addresses)
     for ledger in picture.ledgers:
-        total = ledger.reserved + ledger.free + ledger.resting
-        if total != ledger.capacity:
-            yield Violation(
-                2,
-                ledger.subnet,
-                f"subnet {ledger.subnet} counts {ledger.reserved} reserved + {ledger.free} free + "
-                f"{ledger.resting} resting = {total}, but its capacity is {ledger.capacity}",
-            )
-        if (actual := granted.get(ledger.subnet, 0)) != ledger.reserved:
-            yield Violation(
-                2,
-                ledger.subnet,
-                f"subnet {ledger.subnet} counts {ledger.reserved} reserved, but its containers hold {actual}",
-            )
+        yield from miscounts(ledger, granted.get(ledger.subnet, 0))
 
 
 def _assigned_is_granted(picture: Picture) -> Iterable[Violation]:
     granted = {(grant.node, ip) for grant in picture.grants for ip in grant.addresses.values()}
     for view in picture.nodes:
         for ip, state in view.states.items():
-            if state in (State.ASSIGNED, State.ORPHANED) and (view.node, ip) not in granted:
-                yield Violation(
-                    4, ip, f"{ip} is assigned on node {view.node}, but no container grants it there"
-                )
+            if state in HELD_FOR_A_POD and (view.node, ip) not in granted:
+                yield assigned_ungranted(ip, view.node)
     assigned = {
         (view.node, ip)
         for view in picture.nodes
         for ip, state in view.states.items()
-        if state in (State.ASSIGNED, State.ORPHANED, State.QUARANTINED)
+        if state in MAY_BE_A_PODS
     }
     known = {view.node for view in picture.nodes}
     for pod in picture.pods:
         for ip in pod.addresses:
             if pod.node in known and (pod.node, ip) not in assigned:
-                yield Violation(
-                    4, ip, f"{ip} is used by pod {pod.pod}, but not assigned in the pool of node {pod.node}"
-                )
+                yield used_unassigned(ip, pod)
+
+
+# The sentences
+
+TWO_PODS = "is assigned to both {} and {}"
+TWO_CONTAINERS = "is in both container {} and container {}"
+TWO_POOLS = "is in the pools of both {} and {}"
+
+
+def held_twice(words: str, ip: str, first: str, second: str) -> Violation:
+    """An address is in two hands, of the kind that the words speak of."""
+    return Violation(1, ip, f"{ip} {words.format(first, second)}")
+
+
+def miscounts(ledger: Ledger, held: int) -> Iterable[Violation]:
+    """What is wrong with a subnet's counts, of which containers hold so many."""
+    total = ledger.reserved + ledger.free + ledger.resting
+    if total != ledger.capacity:
+        yield Violation(
+            2,
+            ledger.subnet,
+            f"subnet {ledger.subnet} counts {ledger.reserved} reserved + {ledger.free} free + "
+            f"{ledger.resting} resting = {total}, but its capacity is {ledger.capacity}",
+        )
+    if held != ledger.reserved:
+        yield Violation(
+            2,
+            ledger.subnet,
+            f"subnet {ledger.subnet} counts {ledger.reserved} reserved, but its containers hold {held}",
+        )
+
+
+def left_unnamed(ip: str, name: str, node: str) -> Violation:
+    """A node lost what it did not give up."""
+    return Violation(3, ip, f"{ip} ({name}) left node {node}, which had not named it for release")
+
+
+def assigned_ungranted(ip: str, node: str) -> Violation:
+    """A node gave a pod what is not the node's."""
+    return Violation(4, ip, f"{ip} is assigned on node {node}, but no container grants it there")
+
+
+def used_unassigned(ip: str, pod: PodView) -> Violation:
+    """A pod has what its node's pool does not know to be taken."""
+    return Violation(4, ip, f"{ip} is used by pod {pod.pod}, but not assigned in the pool of node {pod.node}")

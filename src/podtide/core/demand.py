@@ -12,12 +12,15 @@ the pod's mirror in the API carries beside a uid of its own. A sandbox that came
 its name. No event makes anything be counted again: each looks at one pod and the sandboxes of that pod.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from msgspec import Struct
 
 from podtide.core.address import Owner
+
+_REMEMBERED = 1024
+"""Deleted sandboxes: as many as a node deletes in the time that a call can be held up."""
 
 
 class PodOnNode(Struct, frozen=True):
@@ -62,6 +65,7 @@ class Demand:
         self._owners_by_reference: dict[str, dict[tuple[str, str], Owner]] = {}
         self._asking: Counter[str] = Counter()
         self._newest_sandbox: dict[str, str] = {}
+        self._deleted: OrderedDict[str, None] = OrderedDict()
 
     # What happens
 
@@ -70,14 +74,15 @@ class Demand:
         known = self._pods.get(pod.uid)
         if known == pod:
             return False
-        for reference in pod.references:
+        references = pod.references
+        for reference in references:
             if (namesake := self._pod_by_reference.get(reference)) is not None:
                 self.pod_gone(namesake.uid)
-        before = self._needed(pod.references)
+        before = self._needed(references)
         self._pods[pod.uid] = pod
-        for reference in pod.references:
+        for reference in references:
             self._pod_by_reference[reference] = pod
-        self.waiting += self._needed(pod.references) - before
+        self.waiting += self._needed(references) - before
         return True
 
     def pod_gone(self, uid: str) -> bool:
@@ -85,17 +90,18 @@ class Demand:
         pod = self._pods.get(uid)
         if pod is None:
             return False
-        before = self._needed(pod.references)
+        references = pod.references
+        before = self._needed(references)
         del self._pods[uid]
-        for reference in pod.references:
+        for reference in references:
             del self._pod_by_reference[reference]
-        self.waiting += self._needed(pod.references) - before
+        self.waiting += self._needed(references) - before
         return True
 
     def asked(self, owner: Owner) -> None:
         """The sandbox has to wait for an address. `gave_up` must follow, also when it got one."""
         self._count_asking(owner, 1)
-        self._newest_sandbox[reference_of(owner)] = owner.sandbox
+        self._note_newest(owner)
 
     def gave_up(self, owner: Owner) -> None:
         """The sandbox waits no longer."""
@@ -111,8 +117,14 @@ class Demand:
         before = self._needed((reference,))
         self._owners[key] = owner
         self._owners_by_reference.setdefault(reference, {})[key] = owner
-        self._newest_sandbox[reference] = owner.sandbox
+        self._note_newest(owner)
         self.waiting += self._needed((reference,)) - before
+
+    def deleted(self, sandbox: str) -> None:
+        """The sandbox was deleted. An ADD of it that comes after that is a late one: others of its pod are newer."""
+        self._deleted[sandbox] = None
+        if len(self._deleted) > _REMEMBERED:
+            self._deleted.popitem(last=False)
 
     def freed(self, sandbox: str, interface: str) -> Owner | None:
         """The sandbox gave its address back. Answers who it was."""
@@ -151,7 +163,10 @@ class Demand:
         return tuple(self._owners_by_reference.get(reference, {}).values())
 
     def newest_sandbox(self, reference: str) -> str | None:
-        """The sandbox that was the last to take or ask for an address under this reference, if any is known of."""
+        """The sandbox that was the last to take or ask for an address under this reference, if any is known of.
+
+        One that was deleted before it asked is that only where there is no other.
+        """
         return self._newest_sandbox.get(reference)
 
     def pod(self, reference: str) -> PodOnNode | None:
@@ -174,13 +189,19 @@ class Demand:
 
     def _needed(self, references: Iterable[str]) -> int:
         """How many addresses are missing by those who go by these references: of one pod, or of nobody known."""
-        asking = 0
         for reference in references:
             if (pod := self._pod_by_reference.get(reference)) is not None:
-                asking = sum(self._asking[each] for each in pod.references)
-                return max(asking, pod.needs_address and not self.holds_address(pod))
-            asking += self._asking[reference]
-        return asking
+                lacking = int(pod.needs_address and not self.holds_address(pod))
+                return max(lacking, self._asking_by(pod.references)) if self._asking else lacking
+        return self._asking_by(references) if self._asking else 0
+
+    def _asking_by(self, references: Iterable[str]) -> int:
+        return sum(self._asking[reference] for reference in references)
+
+    def _note_newest(self, owner: Owner) -> None:
+        reference = reference_of(owner)
+        if owner.sandbox not in self._deleted or reference not in self._newest_sandbox:
+            self._newest_sandbox[reference] = owner.sandbox
 
     def _forget_newest(self, reference: str) -> None:
         if reference not in self._owners_by_reference and not self._asking[reference]:

@@ -9,7 +9,7 @@ What to hand out or give back is chosen in one step and carried out in another (
 and `name`), so that a program can write the choice down in between. `assign` and `name_for_release` are both at once.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import TypeVar
 
@@ -58,6 +58,8 @@ class Pool:
         """The holdings that are granted: none that is withdrawn."""
         self._by_ip: dict[str, Address] = {}
         self._by_owner: dict[tuple[str, str], tuple[Address, ...]] = {}
+        self.on_move: list[Callable[[Address], None]] = []
+        """Told of every address whose state changed, after it did. One that is gone has none."""
 
     # What the cluster says
 
@@ -384,6 +386,8 @@ class Pool:
             del holding.addresses[address.name], self._by_ip[address.ip]
         else:
             holding.shelf(address, new)[address.name] = address
+        for tell in self.on_move:
+            tell(address)
 
 
 def _is_orphan_of(holding: Holding, address: Address) -> bool:

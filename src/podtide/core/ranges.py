@@ -12,6 +12,7 @@ warning.
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import islice
 from typing import TypeAlias
@@ -143,6 +144,7 @@ def parse_range(
     return ParsedRange(AddressRange(network, intervals), tuple(warnings))
 
 
+@lru_cache(maxsize=1024)
 def parse_address(text: str) -> IPAddress:
     """An IPv4 address (leading zeroes of octets dropped) or an IPv6 address without zone."""
     try:
@@ -153,6 +155,7 @@ def parse_address(text: str) -> IPAddress:
         raise InvalidRange(f"{text!r} is no IP address (as 10.0.0.5 or fd00::5 is)") from None
 
 
+@lru_cache(maxsize=256)
 def parse_network(text: str) -> IPNetwork:
     """A CIDR, host bits dropped: 192.168.2.225/28 is 192.168.2.224/28."""
     return _address_and_network(text)[1]
