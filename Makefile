@@ -89,6 +89,15 @@ format: $(READY) ## Fix what style and format can fix by themselves
 bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possible) ## Measure everything, or one part: make bench ONLY=core
 	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY)
 
+.PHONY: comparison
+comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
+	@$(BIN)/python tools/comparison.py
+
+.PHONY: soak
+MINUTES ?= 10
+soak: $(READY) ## Simulate clusters in trouble on all cores, a new seed each: make soak MINUTES=10
+	@$(BIN)/python tools/soak.py --minutes $(MINUTES) $(ARGS)
+
 .PHONY: coverage
 coverage: $(READY) plugin control-plane-if-possible postgresql-if-possible ## Show which lines of podtide no test reaches; core/ must have none
 	$(PYTEST) --cov=podtide --cov-report= $(ARGS)
@@ -101,7 +110,7 @@ mutation: $(READY) ## Break scaling and exhaustion in every small way; a test mu
 
 .PHONY: lock
 lock: $(READY) ## Write requirements.lock from pyproject.toml; ARGS=--upgrade takes new releases
-	$(BIN)/uv pip compile pyproject.toml --group dev --group mutation --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra plots --group dev --group mutation --universal --generate-hashes \
 		--no-header --no-emit-index-url --quiet --output-file requirements.lock $(ARGS)
 
 $(READY):

@@ -74,7 +74,10 @@ def nowhere(directory: Path) -> tuple[str, str]:
         (("--database", "sqlite:///x", "--batch", "0"), "--batch=0 is refused"),
         (("--database", "sqlite:///x", "--lower-threshold", "0.95"), "give less than upper_threshold"),
         (("--database", "mysql://x"), "'mysql' is refused"),
+        (("--database", "sqlite:///x", "--cluster-name", "east west"), "cluster 'east west' is no name"),
+        (("--database", "sqlite:///x", "--subnet", "Pods_A"), "subnet 'Pods_A' cannot be the nodes'"),
         (("--allocator", "http://a", "--token-file", ""), "names no file"),
+        (("--allocator", "http://a", "--token-file", "/none"), "the token in /none cannot be read"),
         (("--database", "sqlite:///x", "--kubeconfig", "/none"), "/none cannot be read"),
     ],
 )

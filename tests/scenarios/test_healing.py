@@ -76,7 +76,7 @@ class LosesOneAnswer(RecordingAllocator):
 
 async def test_an_answer_of_the_allocator_that_is_lost_after_its_commit_costs_nothing(stage: Stage) -> None:
     async with stage.world("10.0.0.0/24", controller=False) as world:
-        losing = LosesOneAnswer(world.allocator, "controller", clock=world.clock, trace=Trace())
+        losing = LosesOneAnswer(world.allocator, "controller", clock=world.clock, trace=world.trace)
         world.between = Between(allocator=lambda _program, _line: losing)
         world.start_controller()
         await a_node_with_pods(world, 10)

@@ -22,17 +22,22 @@ TAKEN_AWAY = Picture(grants=(Grant("nc", "node", "pods", "10.0.0.2", {}),), node
 class Sights(Struct):
     """What the auditor is shown."""
 
-    picture: Picture = HOLDS
+    shown: Picture = HOLDS
     in_the_database: tuple[Violation, ...] = ()
+    findings: tuple[Violation, ...] = ()
+    adds_up: bool = True
 
-    async def take(self) -> Picture:
-        return self.picture
+    async def counts_add_up(self) -> bool:
+        return self.adds_up
 
-    async def read(self) -> tuple[Violation, ...]:
+    async def picture(self) -> Picture:
+        return self.shown
+
+    async def audit_database(self) -> tuple[Violation, ...]:
         return self.in_the_database
 
     def auditor(self, trace: Trace | None = None) -> Auditor:
-        return Auditor(self.take, self.read, trace or Trace())
+        return Auditor(self, trace or Trace())
 
 
 async def test_a_picture_that_fits_together_is_let_pass() -> None:
@@ -51,7 +56,7 @@ async def test_an_address_that_left_its_node_unasked_is_found_in_the_next_pictur
     sights = Sights()
     auditor = sights.auditor()
     await auditor.check()
-    sights.picture = TAKEN_AWAY
+    sights.shown = TAKEN_AWAY
     with pytest.raises(InvariantBroken, match="had not named it"):
         await auditor.check()
 
@@ -72,3 +77,37 @@ async def test_it_looks_after_something_happened_and_only_then() -> None:
     await asyncio.sleep(10)
     assert auditor.audits == 2
     running.cancel()
+
+
+async def test_what_the_book_found_is_told_at_the_next_step() -> None:
+    sights = Sights()
+    auditor = sights.auditor()
+    await auditor.look()
+    sights.findings = (Violation(1, "10.0.0.3", "it is in two hands"),)
+    with pytest.raises(InvariantBroken, match="in two hands"):
+        await auditor.look()
+
+
+async def test_everything_is_read_anew_after_some_steps_and_when_counts_do_not_add_up() -> None:
+    sights = Sights()
+    auditor = sights.auditor()
+    for _ in range(49):
+        await auditor.look()
+    assert auditor.audits == 0
+    await auditor.look()
+    assert auditor.audits == 1
+    sights.adds_up = False
+    await auditor.look()
+    assert auditor.audits == 2
+
+
+async def test_an_attendant_looks_after_every_step() -> None:
+    trace, sights = Trace(), Sights()
+    attending = asyncio.create_task(sights.auditor(trace).attend())
+    await asyncio.sleep(1)
+    sights.findings = (Violation(1, "10.0.0.3", "it is in two hands"),)
+    await asyncio.sleep(1)
+    assert not attending.done()
+    trace.note(AllocatorCall(at=2.0, program="controller", call="put_container", subject="node"))
+    with pytest.raises(InvariantBroken, match="in two hands"):
+        await attending

@@ -15,6 +15,7 @@ from podtide.cli.named_file import NamedFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
 from podtide.cluster.kubernetes import Access, KubernetesCluster
+from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.metrics import ControllerMetrics
 from podtide.controller.program import Controller, ControllerOptions
 from podtide.core.errors import InvalidInput
@@ -48,6 +49,8 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
         if self.url:
             from podtide.allocator.client import HttpAllocator, Server  # noqa: PLC0415 - one of two ways is taken
 
+            if self.token_file:
+                await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
             server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
             async with HttpAllocator(server) as there:
                 yield there

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from podtide.runtime.listening import CannotListen, ListenAddress
+from podtide.runtime.listening import ListenAddress, cannot_listen
 
 
 @asynccontextmanager
@@ -32,9 +32,7 @@ async def serving_health(
         try:
             await web.TCPSite(runner, address.host, address.port).start()
         except OSError as error:
-            raise CannotListen(
-                f"cannot listen on {address} ({error.strerror}): name another address or port, or port 0 for any that is free"
-            ) from error
+            raise cannot_listen(address, error) from error
         yield ListenAddress(address.host, runner.addresses[0][1])
     finally:
         await runner.cleanup()

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.reading_cluster import list_all
+from podtide.cluster.field_selector import field_is
 from podtide.cluster.port import Cluster, NotFound, R
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Resource
@@ -122,7 +123,7 @@ async def _what_there_is_instead(cluster: Cluster, kind: str, name: str, namespa
     looked_for = {"p": f"no pod {namespace}/{name}", "n": f"no node {name}"}.get(
         kind, f"neither a pod {namespace}/{name} nor a node {name}"
     )
-    elsewhere = [] if kind == "n" else await list_all(cluster, Pod, fields=f"metadata.name={name}")
+    elsewhere = [] if kind == "n" else await list_all(cluster, Pod, fields=field_is("metadata.name", name))
     if elsewhere:
         return f"there is {looked_for}, but a pod in namespace {elsewhere[0].metadata.namespace}: name that with -n"
     return f"there is {looked_for}: check the name, and the namespace (-n)"
@@ -131,7 +132,7 @@ async def _what_there_is_instead(cluster: Cluster, kind: str, name: str, namespa
 async def _observe(cluster: Cluster, name: str) -> ObservedNode:
     if not name:
         return ObservedNode(name="", config=None, pods=())
-    pods = await list_all(cluster, Pod, fields=f"spec.nodeName={name}")
+    pods = await list_all(cluster, Pod, fields=field_is("spec.nodeName", name))
     config = await _get(cluster, NodeNetworkConfig, name, SYSTEM_NAMESPACE)
     return ObservedNode(name=name, config=config, pods=tuple(pods))
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping
 
 from podtide.agent.cni_calls import CniCalls, refusal
+from podtide.agent.plugin_protocol import Answer
 from podtide.agent.port import Addresses, NotReady
 from podtide.cni.arguments import Call, parse_environment
 from podtide.cni.versions import Verb
@@ -46,11 +47,33 @@ class _Notes:
 
 
 class _Door:
-    """An agent's API, open for as long as the agent lives."""
+    """An agent's API, open for as long as the agent lives. Who waits for an answer does so in a task of their own."""
 
     def __init__(self, calls: CniCalls) -> None:
-        self.calls = calls
-        self.closed = asyncio.Event()
+        self._calls = calls
+        self._is_open = True
+        self._callers: dict[asyncio.Task[object], None] = {}
+
+    async def answer(self, environment: Mapping[str, str], stdin: bytes, arrived: float) -> Answer | None:
+        """The agent's answer, or None when the agent dies over it."""
+        caller = asyncio.current_task()
+        assert caller is not None  # a coroutine that waits is a task's
+        cancelled_before = caller.cancelling()
+        self._callers[caller] = None
+        try:
+            return await self._calls.answer(environment, stdin, arrived=arrived)
+        except asyncio.CancelledError:
+            if self._is_open or caller.uncancel() > cancelled_before:
+                raise  # it is the caller who gives up
+            return None
+        finally:
+            del self._callers[caller]
+
+    def close(self) -> None:
+        """The agent is no more: whoever waits gets no answer."""
+        self._is_open = False
+        for caller in self._callers:
+            caller.cancel()
 
 
 class AgentsInProcess:
@@ -72,23 +95,12 @@ class AgentsInProcess:
     async def close(self, node: str) -> None:
         """The node's agent is no more: whoever waits for its answer gets none."""
         if door := self._doors.pop(node, None):
-            door.closed.set()
+            door.close()
 
     async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
         """Exit status and standard output, as of the executable."""
         door = self._doors.get(node)
-        answer = None
-        if door is not None:
-            answering = asyncio.create_task(
-                door.calls.answer(environment, stdin, arrived=self._clock.monotonic())
-            )
-            closing = asyncio.create_task(door.closed.wait())
-            try:
-                await asyncio.wait({answering, closing}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                closing.cancel()
-                answering.cancel()
-            answer = answering.result() if answering.done() else None
+        answer = await door.answer(environment, stdin, self._clock.monotonic()) if door else None
         if answer is None:
             return self._without_agent(node, environment, stdin)
         return answer.exit_status, answer.output

@@ -49,6 +49,7 @@ class AgentsOnSockets:
             addresses=addresses,
             is_running=lambda: node in self._served,
             clock=self._clock,
+            log=log,
             add_wait_seconds=self._add_wait_seconds,
         )
         async with AsyncExitStack() as opened:

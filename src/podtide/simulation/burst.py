@@ -12,14 +12,13 @@ from contextlib import asynccontextmanager
 from msgspec import Struct, structs
 
 from podtide.agent.policy import ExactPolicy, ReactivePolicy, RequestPolicy
-from podtide.allocator.port import Container, Wish
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.embedded_world import open_embedded_world
 from podtide.simulation.kubelet import Habits
-from podtide.simulation.recording import RecordingAllocator
+from podtide.simulation.slow_grants import SlowGrants
 from podtide.simulation.trace import Trace
 from podtide.simulation.world import Between, Customs, World
 
@@ -56,14 +55,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Until the last of them had its address."""
 
 
-class _SlowAllocator(RecordingAllocator):
-    """An allocator whose grants take their time."""
-
-    async def put_container(self, wish: Wish) -> Container:
-        await asyncio.sleep(GRANT_SECONDS)
-        return await super().put_container(wish)
-
-
 @asynccontextmanager
 async def before_the_burst(contestant: Contestant, *, clock: Clock, log: Logger) -> AsyncIterator[World]:
     """T0: a node with one pod, and its first batch of addresses."""
@@ -77,7 +68,9 @@ async def before_the_burst(contestant: Contestant, *, clock: Clock, log: Logger)
     )
     async with open_embedded_world("10.0.0.0/16", customs=customs, clock=clock, seed=1, log=log) as world:
         world.between = Between(
-            allocator=lambda program, line: _SlowAllocator(line, program, clock=clock, trace=Trace())
+            allocator=lambda program, line: SlowGrants(
+                line, program, GRANT_SECONDS, clock=clock, trace=Trace()
+            )
         )
         world.start_controller()
         await world.add_node(NODE)

@@ -4,8 +4,6 @@ The environment and the configuration are those a runtime hands to an IPAM plugi
 it do here all that they do on a real node. Whatever comes of a call is put on record.
 """
 
-from ipaddress import ip_interface
-
 import msgspec
 from msgspec import Struct
 
@@ -110,4 +108,4 @@ def _read(verb: Verb, exit_status: int, output: bytes) -> tuple[tuple[str, ...],
     if verb is not Verb.ADD:
         return (), ""
     result = msgspec.json.decode(output, type=_Result)
-    return tuple(str(ip_interface(entry.address).ip) for entry in result.ips), ""
+    return tuple(entry.address.partition("/")[0] for entry in result.ips), ""

@@ -10,6 +10,7 @@ twice or in bulk. As with a real kubelet and runtime:
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from random import Random
@@ -44,6 +45,9 @@ class Sandbox(Struct, frozen=True):
     pod: str
     """Namespace and name."""
     addresses: tuple[str, ...] = ()
+
+
+SandboxListener = Callable[[Sandbox | None, Sandbox | None], None]
 
 
 class Move(StrEnum):
@@ -103,9 +107,9 @@ class _Charge:
         """Whether the pod is still one that must have a sandbox."""
         return next_move(None if self.gone else self.last_seen, None) is Move.SET_UP
 
-    async def until_unwanted(self) -> None:
-        """Wait, perhaps for ever."""
-        while self.is_wanted:
+    async def until_unwanted(self, or_done: "asyncio.Task[None] | None" = None) -> None:
+        """Wait, perhaps for ever, or until a task is done whose end is news."""
+        while self.is_wanted and not (or_done is not None and or_done.done()):
             self.news.clear()
             await self.news.wait()
 
@@ -130,6 +134,8 @@ class Kubelet:
         self._randomness = randomness
         self._log = log.bind(node=node)
         self._charges: dict[str, _Charge] = {}
+        self.on_sandbox: list[SandboxListener] = []
+        """Told of every sandbox that comes, changes or goes: as it was and as it is."""
         self._turns = asyncio.Semaphore(habits.at_once)
         self._tasks = asyncio.TaskGroup()
         scope = Scope(fields=f"spec.nodeName={node}")
@@ -176,9 +182,10 @@ class Kubelet:
                 await self._set_up(charge)
             case Move.TEAR_DOWN:
                 assert charge.sandbox is not None  # or there would be nothing to tear down
-                charge.sandbox = structs.replace(charge.sandbox, addresses=())
-                await self._runtime.delete(charge.last_seen, charge.sandbox.id)
-                charge.sandbox = None
+                bare = structs.replace(charge.sandbox, addresses=())
+                self._set_sandbox(charge, bare)
+                await self._runtime.delete(charge.last_seen, bare.id)
+                self._set_sandbox(charge, None)
             case Move.SHOW:
                 addresses = charge.sandbox.addresses if charge.sandbox else ()
                 await self._write_status(charge.last_seen, PodPhase.RUNNING, addresses)
@@ -199,11 +206,11 @@ class Kubelet:
             if not charge.is_wanted:
                 return
             id_ = f"{self._randomness.getrandbits(256):064x}"
-            charge.sandbox = Sandbox(id_, str(charge.last_seen.key))
-            adding = self._tasks.create_task(self._add(charge, charge.sandbox))
-            unwanted = self._tasks.create_task(charge.until_unwanted())
-            await asyncio.wait({adding, unwanted}, return_when=asyncio.FIRST_COMPLETED)
-            unwanted.cancel()
+            sandbox = Sandbox(id_, str(charge.last_seen.key))
+            self._set_sandbox(charge, sandbox)
+            adding = self._tasks.create_task(self._add(charge, sandbox))
+            adding.add_done_callback(lambda _adding: charge.news.set())
+            await charge.until_unwanted(or_done=adding)
 
     async def _add(self, charge: _Charge, sandbox: Sandbox) -> None:
         """Ask for the sandbox's addresses. Nobody may be waiting for them any more when they come."""
@@ -214,7 +221,12 @@ class Kubelet:
             return
         if charge.sandbox is sandbox:
             charge.failures = 0
-            charge.sandbox = structs.replace(sandbox, addresses=addresses)
+            self._set_sandbox(charge, structs.replace(sandbox, addresses=addresses))
+
+    def _set_sandbox(self, charge: _Charge, sandbox: Sandbox | None) -> None:
+        old, charge.sandbox = charge.sandbox, sandbox
+        for tell in self.on_sandbox:
+            tell(old, sandbox)
 
     async def _remove(self, pod: Pod) -> None:
         """End the pod for good: the API server lets only finished ones go."""

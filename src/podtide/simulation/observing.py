@@ -8,12 +8,15 @@ In a picture a node is its name and its uid: a Node made again under its name is
 still have of a Node that it no longer is concerns nobody but these pods: it rests in quarantine, and they have to go.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from podtide.agent.port import Addresses
 from podtide.allocator.port import Allocator, Container, Subnet
+from podtide.controller.placing import node_uid
+from podtide.core.address import Address
 from podtide.core.address_states import State
 from podtide.core.audit import Grant, Ledger, NodeView, Picture, PodView
 from podtide.simulation.kubelet import Sandbox
@@ -34,45 +37,37 @@ class Sighting(Struct, frozen=True, kw_only=True):
     @property
     def identity(self) -> str:
         """The node in a picture."""
-        return _identity(self.node, self.uid)
+        return identity_of(self.node, self.uid)
 
-    def own(self) -> dict[str, State]:
-        """The addresses of the Node that the machine is."""
-        return {
-            address.ip: address.state
+    def pods(self) -> Iterator[PodView]:
+        """What has addresses, each as the node by which it has them."""
+        containers = {
+            address.ip: address.container
             for address in (self.addresses.all_addresses() if self.addresses else ())
-            if address.state and self.is_own(address.container)
         }
-
-    def is_own(self, container: str) -> bool:
-        """Whether a container is one of the Node that the machine is."""
-        return bool(self.uid) and container.startswith(self.uid)
-
-    def holder(self, sandbox: Sandbox) -> str:
-        """The node by which a sandbox has its addresses."""
-        for address in self.addresses.all_addresses() if self.addresses else ():
-            if address.ip in sandbox.addresses and not self.is_own(address.container):
-                return _identity(self.node, address.container)
-        return self.identity
+        for sandbox in self.sandboxes:
+            if sandbox.addresses:
+                holder = containers.get(sandbox.addresses[0], self.uid)
+                yield PodView(sandbox.pod, identity_of(self.node, holder), sandbox.addresses)
 
 
 async def take_picture(sightings: Sequence[Sighting], allocator: Allocator, network: str) -> Picture:
     """The picture of one network."""
     nodes = tuple(
-        NodeView(sighting.identity, sighting.own(), sighting.named)
+        NodeView(
+            sighting.identity, own_addresses(sighting.addresses.all_addresses(), sighting.uid), sighting.named
+        )
         for sighting in sightings
         if sighting.addresses is not None and sighting.uid
     )
-    pods = tuple(
-        PodView(sandbox.pod, sighting.holder(sandbox), sandbox.addresses)
-        for sighting in sightings
-        for sandbox in sighting.sandboxes
-        if sandbox.addresses
-    )
+    pods = tuple(pod for sighting in sightings for pod in sighting.pods())
     subnets, containers = await _read(allocator, network)
+    held = Counter[str]()
+    for container in containers:
+        held[container.subnet] += 1 + len(container.addresses)
     return Picture(
-        ledgers=tuple(_ledger(subnet, containers) for subnet in subnets),
-        grants=tuple(_grant(container, sightings) for container in containers),
+        ledgers=tuple(ledger_of(subnet, held[subnet.name]) for subnet in subnets),
+        grants=tuple(map(grant_of, containers)),
         nodes=nodes,
         pods=pods,
     )
@@ -100,9 +95,8 @@ async def _containers(allocator: Allocator, network: str) -> AsyncIterator[Conta
             return
 
 
-def _ledger(subnet: Subnet, containers: Iterable[Container]) -> Ledger:
-    """The subnet's counts. What it reserves beyond its containers rests in quarantine: nothing else may."""
-    held = sum(1 + len(container.addresses) for container in containers if container.subnet == subnet.name)
+def ledger_of(subnet: Subnet, held: int) -> Ledger:
+    """The subnet's counts. What it reserves beyond what containers hold rests in quarantine: nothing else may."""
     resting = max(0, subnet.reserved - held)
     return Ledger(
         subnet=subnet.name,
@@ -113,20 +107,26 @@ def _ledger(subnet: Subnet, containers: Iterable[Container]) -> Ledger:
     )
 
 
-def _grant(container: Container, sightings: Iterable[Sighting]) -> Grant:
-    identities = (
-        sighting.identity
-        for sighting in sightings
-        if sighting.node == container.node and sighting.is_own(container.id)
-    )
+def grant_of(container: Container) -> Grant:
+    """What a node has, by the allocator's word."""
     return Grant(
         container=container.id,
-        node=next(identities, _identity(container.node, container.id)),
+        node=identity_of(container.node, container.id),
         subnet=container.subnet,
         primary=container.primary,
         addresses={address.name: address.ip for address in container.addresses},
     )
 
 
-def _identity(node: str, uid: str) -> str:
-    return f"{node} ({uid})"
+def own_addresses(addresses: Iterable[Address], uid: str) -> dict[str, State]:
+    """Those of a machine's addresses that are of the Node which the machine is."""
+    return {
+        address.ip: address.state
+        for address in addresses
+        if address.state and address.container.startswith(uid)
+    }
+
+
+def identity_of(node: str, container: str) -> str:
+    """The node that a container is of; a Node's uid is the id of its first."""
+    return f"{node} ({node_uid(container)})"

@@ -30,10 +30,13 @@ class Programs:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._lines: dict[str, tuple[Line, ...]] = {}
+        self._ended: dict[str, None] = {}
+        """Programs that ended at some time, so that nobody has to look at those that never did."""
 
     def start(self, name: str, run: Coroutine[Any, Any, Any], *lines: Line) -> None:
         """Let a program run; `lines` are all that it reaches others by."""
-        self._tasks[name] = asyncio.create_task(run, name=name)
+        task = self._tasks[name] = asyncio.create_task(run, name=name)
+        task.add_done_callback(lambda _task: self._ended.setdefault(name))
         self._lines[name] = lines
 
     def is_running(self, name: str) -> bool:
@@ -59,8 +62,9 @@ class Programs:
 
     def check(self) -> None:
         """ProgramFailed if one ended by an error."""
-        for name, task in self._tasks.items():
-            if task.done():
+        for name in self._ended:
+            task = self._tasks.get(name)
+            if task is not None and task.done():
                 _raise_failure(name, task)
 
     async def close(self) -> None:

@@ -4,7 +4,9 @@ Each simulated program has lines of its own, so that the trace says who wrote, a
 writes nothing more, whatever its `finally` clauses would still like to do.
 """
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any, TypeVar
 
 from podtide.allocator.port import (
     Allocator,
@@ -22,12 +24,27 @@ from podtide.resources.base import Resource
 from podtide.runtime.clock import Clock
 from podtide.simulation.trace import AllocatorCall, ClusterWatch, ClusterWrite, Trace
 
+T = TypeVar("T")
+
 
 class RecordingCluster:
-    """The Cluster port as one program uses it."""
+    """The Cluster port as one program uses it.
 
-    def __init__(self, inner: Cluster, program: str, *, clock: Clock, trace: Trace) -> None:
+    A write is on record once it is answered; `sending` is told what is applied before it leaves, because others may
+    act on it before its answer is back.
+    """
+
+    def __init__(
+        self,
+        inner: Cluster,
+        program: str,
+        *,
+        clock: Clock,
+        trace: Trace,
+        sending: Callable[[Resource], None] = lambda _item: None,
+    ) -> None:
         self._inner = inner
+        self._sending = sending
         self._program = program
         self._clock = clock
         self._trace = trace
@@ -98,6 +115,7 @@ class RecordingCluster:
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         """See `Cluster.apply`."""
         self._check()
+        self._sending(item)
         return self._wrote("apply", await self._inner.apply(item, manager=manager, force=force))
 
     async def delete(
@@ -176,15 +194,12 @@ class RecordingAllocator:
     async def put_container(self, wish: Wish) -> Container:
         """See `Allocator.put_container`."""
         self._check()
-        answer = await self._inner.put_container(wish)
-        self._record("put_container", wish.node)
-        return answer
+        return await _whoever_waits(self._put(wish))
 
     async def delete_container(self, container_id: str, *, cluster: str) -> None:
         """See `Allocator.delete_container`."""
         self._check()
-        await self._inner.delete_container(container_id, cluster=cluster)
-        self._record("delete_container", container_id)
+        await _whoever_waits(self._delete(container_id, cluster))
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator.get_container`."""
@@ -228,7 +243,27 @@ class RecordingAllocator:
         if self._cut:
             raise AllocatorUnavailable(f"{self._program} has no connection to the allocator: it was cut")
 
-    def _record(self, call: str, subject: str) -> None:
+    async def _put(self, wish: Wish) -> Container:
+        answer = await self._inner.put_container(wish)
+        self._record("put_container", wish.node, answer)
+        return answer
+
+    async def _delete(self, container_id: str, cluster: str) -> None:
+        await self._inner.delete_container(container_id, cluster=cluster)
+        self._record("delete_container", container_id)
+
+    def _record(self, call: str, subject: str, answer: Container | None = None) -> None:
         self._trace.note(
-            AllocatorCall(at=self._clock.monotonic(), program=self._program, call=call, subject=subject)
+            AllocatorCall(
+                at=self._clock.monotonic(),
+                program=self._program,
+                call=call,
+                subject=subject,
+                answer=answer,
+            )
         )
+
+
+async def _whoever_waits(call: Coroutine[Any, Any, T]) -> T:
+    """Carry out a call that the allocator finishes, and that is put on record, even if its caller dies meanwhile."""
+    return await asyncio.shield(asyncio.create_task(call))

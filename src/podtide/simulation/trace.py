@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from podtide.allocator.port import Container
 from podtide.resources.base import Resource
 
 
@@ -67,6 +68,8 @@ class AllocatorCall(Struct, frozen=True, kw_only=True):
     program: str
     call: str
     subject: str
+    answer: Container | None = None
+    """What the node has now, where that was asked for."""
 
     def __str__(self) -> str:
         return f"{self.program}: {self.call} {self.subject}"
@@ -92,13 +95,19 @@ class Trace:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.noted = 0
+        """How many entries there ever were."""
+        self.is_kept = True
+        """Whether entries are kept, or only told to the listeners: of thousands of nodes nobody reads them all."""
         self.listeners: list[Callable[[Entry], None]] = []
         """Told of every entry as it is made."""
         self._marked_at = 0
 
     def note(self, entry: Entry) -> None:
         """This happened now."""
-        self.entries.append(entry)
+        self.noted += 1
+        if self.is_kept:
+            self.entries.append(entry)
         for listener in self.listeners:
             listener(entry)
 

@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from podtide.cluster.port import Cluster, Conflict, NotFound
-from podtide.resources.pod import Pod, PodPhase, PodStatus
+from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.pods import MANAGER, NAMESPACE, new_pod
 
 
@@ -42,13 +42,10 @@ class Workload:
     async def clear_node(self, node: str) -> None:
         """The node is gone and its pods with it: end and remove them, as the cluster's garbage collector would."""
         for pod in (await self._cluster.list(Pod, fields=f"spec.nodeName={node}")).items:
+            place = pod.metadata
             try:
-                await self._cluster.replace_status(
-                    structs.replace(pod, status=PodStatus(phase=PodPhase.FAILED)), manager=MANAGER
-                )
-                await self._cluster.delete(
-                    Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid
-                )
+                await self.complete_pod(place.name, PodPhase.FAILED)
+                await self._cluster.delete(Pod, place.name, place.namespace, uid=place.uid)
             except NotFound:
                 continue
 

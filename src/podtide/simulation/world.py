@@ -12,7 +12,8 @@ demonstration and fault runs tell theirs by these methods.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -25,17 +26,17 @@ from podtide.allocator.store import DatabaseAllocator
 from podtide.cluster.port import Cluster
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
-from podtide.core.audit import Picture
+from podtide.core.audit import Picture, Violation
 from podtide.core.errors import PodtideError
 from podtide.resources.base import ObjectMeta
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
 from podtide.runtime.logging import Logger
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
+from podtide.simulation.address_book import AddressBook
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.auditing import Auditor
 from podtide.simulation.container_runtime import ContainerRuntime
@@ -46,7 +47,7 @@ from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.pods import MANAGER
 from podtide.simulation.programs import Programs
 from podtide.simulation.recording import RecordingAllocator, RecordingCluster
-from podtide.simulation.trace import ClusterWrite, Trace
+from podtide.simulation.trace import ClusterWrite, Entry, Trace
 from podtide.simulation.workload import Workload
 
 _LOOK_EVERY_SECONDS = 0.05
@@ -93,7 +94,9 @@ class World:
         self.workload = Workload(cluster)
         self.between = Between()
         """Counts for programs that are started from then on."""
-        self.auditor = Auditor(self.picture, allocator.audit, self.trace)
+        self.book = AddressBook(self.machines)
+        self.trace.listeners.append(self._hear)
+        self.auditor = Auditor(self, self.trace)
         self.cluster = cluster
         self.allocator = allocator
         self.options = options
@@ -104,7 +107,7 @@ class World:
         self._seed = seed
         self._log = log
         self._boots: Counter[str] = Counter()
-        self._traced = 0
+        self._cluster_writes = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -179,7 +182,7 @@ class World:
         """The machine is switched off and its Node deleted; its pods go with it."""
         machine = self.machines[name]
         await self.kill_agent(name)
-        await self.programs.kill(machine.kubelet_program)
+        await self._switch_off(machine)
         del self.machines[name]
         await self.cluster.delete(Node, name, uid=machine.uid)
         await self.workload.clear_node(name)
@@ -187,7 +190,13 @@ class World:
     async def start_agent(self, name: str) -> NodeAgent:
         """Start the node's agent on what is on its disk."""
         machine = self.machines[name]
-        line = RecordingCluster(self.cluster, machine.agent_program, clock=self.clock, trace=self.trace)
+        line = RecordingCluster(
+            self.cluster,
+            machine.agent_program,
+            clock=self.clock,
+            trace=self.trace,
+            sending=partial(self.book.hear_sent, machine),
+        )
         agent = NodeAgent(
             self.between.cluster(machine.agent_program, line),
             name,
@@ -199,6 +208,7 @@ class World:
             policy=machine.policy,
         )
         machine.agent = agent
+        self.book.follow(machine, agent)
         self.programs.start(machine.agent_program, agent.run(), line)
         await self._doors.open(name, agent.addresses)
         return agent
@@ -223,7 +233,7 @@ class World:
         """The machine loses power and starts again: its sandboxes are gone, and so may be what was not synced."""
         machine = self.machines[name]
         await self.kill_agent(name)
-        await self.programs.kill(machine.kubelet_program)
+        await self._switch_off(machine)
         if isinstance(machine.disk, MemoryDisk):
             machine.disk.crash(seeded_randomness(f"{self._seed}/crash {machine.disk.life} of {name}"))
         machine.kubelet = self._new_kubelet(name, machine.runtime)
@@ -234,9 +244,13 @@ class World:
         """Put a new disk in place of the machine's, while no agent runs on it."""
         self.machines[name].disk = self._new_disk(name)
 
+    async def _switch_off(self, machine: Machine) -> None:
+        await self.programs.kill(machine.kubelet_program)
+        self.book.powered_off(machine)
+
     def _new_kubelet(self, name: str, runtime: ContainerRuntime) -> Kubelet:
         self._boots[name] += 1
-        return Kubelet(
+        kubelet = Kubelet(
             self.cluster,
             name,
             runtime,
@@ -245,6 +259,8 @@ class World:
             randomness=seeded_randomness(f"{self._seed}/kubelet {name} {self._boots[name]}"),
             log=self._log.bind(program=f"kubelet {name}"),
         )
+        kubelet.on_sandbox.append(partial(self.book.sandbox_changed, name))
+        return kubelet
 
     # Waiting and looking
 
@@ -277,11 +293,31 @@ class World:
         then both are read again.
         """
         while True:
-            self._note_names()
+            writes = self._cluster_writes
             sightings = tuple(map(self._sighting, self.machines.values()))
             picture = await take_picture(sightings, self.allocator, self.options.network)
-            if not any(isinstance(entry, ClusterWrite) for entry in self.trace.entries[self._traced :]):
+            if self._cluster_writes == writes:
                 return picture
+
+    @property
+    def findings(self) -> Sequence[Violation]:
+        """What the book found to be broken."""
+        return self.book.findings
+
+    async def counts_add_up(self) -> bool:
+        """Whether the allocator counts as many addresses as it answered to have granted, if it granted any lately.
+
+        Of what it does at this moment it has counted already, and answers only afterwards: no proof that it errs.
+        """
+        if not self.book.grants_changed:
+            return True
+        self.book.grants_changed = False
+        subnets = await self.allocator.list_subnets(self.options.network)
+        return all(self.book.held(each.name) <= each.reserved <= each.capacity for each in subnets)
+
+    async def audit_database(self) -> tuple[Violation, ...]:
+        """What is wrong with the allocator's database."""
+        return await self.allocator.audit()
 
     def _sighting(self, machine: Machine) -> Sighting:
         return Sighting(
@@ -292,14 +328,9 @@ class World:
             named=frozenset(machine.named),
         )
 
-    def _note_names(self) -> None:
-        """Remember which names agents have given up: only those may leave their nodes."""
-        for entry in self.trace.entries[self._traced :]:
-            if isinstance(entry, ClusterWrite) and isinstance(entry.item, NodeNetworkConfig):
-                machine = self.machines.get(entry.name)
-                if machine is not None and entry.program == machine.agent_program:
-                    machine.named.update(entry.item.spec.ips_not_in_use)
-        self._traced = len(self.trace.entries)
+    def _hear(self, entry: Entry) -> None:
+        self._cluster_writes += isinstance(entry, ClusterWrite)
+        self.book.hear(entry)
 
     def summary(self) -> str:
         """The nodes in one line, for whoever has to find out why something did not happen."""

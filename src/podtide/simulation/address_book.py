@@ -1,0 +1,162 @@
+"""Who has which address, followed change by change at the ports of the programs, and checked at every one.
+
+    allocator      what its calls answered              from the trace
+    agents         what they named for release          from the trace
+                   every move of an address in a pool   from the pool, while it belongs to an agent that is synced
+    machines       every sandbox that got or lost its addresses
+
+So nothing that is broken for an instant only goes unseen, and what a change costs does not depend on how many nodes
+there are. What is found is kept: programs must not hear of it, they could not have known.
+
+In the book as in a picture (see `observing`) a node is its name and its uid. Which pool is a node's is looked up when
+something happens to the node, so what was found is held against the present before it counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from podtide.agent.program import NodeAgent
+from podtide.allocator.port import Container
+from podtide.core.address import Address
+from podtide.core.audit import NodeView, Picture, PodView, Violation, audit
+from podtide.core.running_audit import RunningAudit
+from podtide.resources.base import Resource
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.simulation.kubelet import Sandbox
+from podtide.simulation.machine import Machine
+from podtide.simulation.observing import grant_of, identity_of, own_addresses
+from podtide.simulation.trace import AllocatorCall, ClusterWrite, Entry
+
+_OF_CHANGES = 3
+"""The invariant that no single instant can show to be broken."""
+
+
+class _View:
+    """A node's pool as the book follows it: by which agent, and as which Node."""
+
+    def __init__(self, machine: Machine, agent: NodeAgent) -> None:
+        self.agent = agent
+        self.uid = machine.uid
+        self.identity = identity_of(machine.name, machine.uid)
+
+
+class AddressBook:
+    """The book of a world with these machines."""
+
+    def __init__(self, machines: Mapping[str, Machine]) -> None:
+        self.findings: list[Violation] = []
+        """What was broken, the first first."""
+        self.grants_changed = False
+        """Whether the allocator gave or took anything since somebody last set this to False."""
+        self._machines = machines
+        self._audit = RunningAudit()
+        self._views: dict[str, _View] = {}
+        self._nodes: dict[str, str] = {}
+        """The nodes of containers, by id."""
+
+    def held(self, subnet: str) -> int:
+        """How many addresses of a subnet are in containers."""
+        return self._audit.held(subnet)
+
+    def picture(self) -> Picture:
+        """All that stands in the book."""
+        return self._audit.picture()
+
+    # What happens
+
+    def hear(self, entry: Entry) -> None:
+        """Something happened, as the trace tells it."""
+        if isinstance(entry, AllocatorCall):
+            self._take_answer(entry)
+        elif isinstance(entry, ClusterWrite) and entry.item is not None:
+            machine = self._machines.get(entry.name)
+            if machine is not None and entry.program == machine.agent_program:
+                self.hear_sent(machine, entry.item)
+
+    def hear_sent(self, machine: Machine, item: Resource) -> None:
+        """A machine's agent writes this, whatever becomes of it on its way."""
+        if isinstance(item, NodeNetworkConfig):
+            self._take_names(machine, item.spec.ips_not_in_use)
+
+    def follow(self, machine: Machine, agent: NodeAgent) -> None:
+        """An agent begins its work on a machine."""
+        agent.pool.on_move.append(partial(self._take_move, machine, agent))
+
+    def sandbox_changed(self, node: str, old: Sandbox | None, new: Sandbox | None) -> None:
+        """A sandbox of a machine came, changed or went."""
+        if old is not None and old.addresses:
+            self._audit.pod_gone(old.id)
+        if new is not None and new.addresses:
+            self._refresh(node)
+            pod = PodView(new.pod, self._holder(node, new), new.addresses)
+            self._find(self._audit.pod_has(new.id, pod))
+
+    def powered_off(self, machine: Machine) -> None:
+        """A machine's sandboxes went all at once."""
+        for sandbox in machine.kubelet.sandboxes():
+            self._audit.pod_gone(sandbox.id)
+
+    def _take_answer(self, entry: AllocatorCall) -> None:
+        if isinstance(entry.answer, Container):
+            self._nodes[entry.answer.id] = entry.answer.node
+            self._refresh(entry.answer.node)
+            self._find(self._audit.granted(grant_of(entry.answer)))
+            self.grants_changed = True
+        elif (node := self._nodes.pop(entry.subject, None)) is not None:
+            self._refresh(node)
+            self._find(self._audit.ungranted(entry.subject))
+            self.grants_changed = True
+
+    def _take_names(self, machine: Machine, names: Iterable[str]) -> None:
+        machine.named.update(names)
+        if (view := self._views.get(machine.name)) is not None:
+            self._audit.named(view.identity, names)
+
+    def _take_move(self, machine: Machine, agent: NodeAgent, address: Address) -> None:
+        view = self._views.get(machine.name)
+        if view is None or view.agent is not agent or view.uid != machine.uid:
+            self._refresh(machine.name)
+        elif address.container.startswith(view.uid):
+            self._find(self._audit.moved(view.identity, address.ip, address.state))
+
+    # What is so
+
+    def _refresh(self, node: str) -> None:
+        """See whether another pool is the node's by now, or none that is known."""
+        now = self._present(node)
+        view = self._views.get(node)
+        if view is not None and (now is None or (view.agent, view.uid) != (now.agent, now.uid)):
+            del self._views[node]
+            self._audit.unknown(view.identity)
+            view = None
+        if view is None and now is not None:
+            self._views[node] = now
+            own = own_addresses(now.agent.pool.addresses(), now.uid)
+            named = frozenset(self._machines[node].named)
+            self._find(self._audit.known(NodeView(now.identity, own, named)))
+
+    def _present(self, node: str) -> _View | None:
+        """The node as it is, if its pool is known."""
+        machine = self._machines.get(node)
+        if machine is None or not machine.uid or machine.agent is None or not machine.agent.synced.is_set():
+            return None
+        return _View(machine, machine.agent)
+
+    def _holder(self, node: str, sandbox: Sandbox) -> str:
+        """The node by which a sandbox has its addresses: the machine may be another Node by now."""
+        machine = self._machines[node]
+        address = machine.agent.pool.find(sandbox.addresses[0]) if machine.agent else None
+        return identity_of(node, address.container if address else machine.uid)
+
+    def _find(self, violations: tuple[Violation, ...]) -> None:
+        """What was found counts if it is still so when the book is up to date with who is there."""
+        if not violations:
+            return
+        for node in tuple(self._views):
+            self._refresh(node)
+        present = {(each.invariant, each.subject) for each in audit(self._audit.picture())}
+        self.findings += [
+            each
+            for each in violations
+            if each.invariant == _OF_CHANGES or (each.invariant, each.subject) in present
+        ]

@@ -1,0 +1,53 @@
+"""Four ways to size a node's pool, each one step of the design papers ahead of the one before, and podtide as it is.
+
+    reactive         one batch more or less at a time, by what is assigned
+    idempotent       the formula, by what is assigned
+    pod-watching     the formula, by the pods that are scheduled
+    adaptive batch   the same, with the batch that the controller puts in force for the subnet
+    podtide          the same, and an ADD waits for an address that is on its way
+
+Only agents differ, by their policy and by whether they let an ADD wait. The controller always decides on a batch;
+whoever has a fixed one does not listen.
+"""
+
+from msgspec import Struct
+
+from podtide.agent.policy import Decided, ExactPolicy, ReactivePolicy, RequestPolicy, Situation
+from podtide.core.scaler import Scaler
+from podtide.core.scaling import decide_request
+
+
+class AssignedOnly:
+    """The formula of the papers' phase 2: from what is assigned to the request in one step. Sees no pods."""
+
+    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+        """See `RequestPolicy.decide`."""
+        return decide_request(situation.assigned, scaler, situation.primaries)
+
+
+class FixedBatch:
+    """Another policy, by the configured batch and buffer, whatever is in force for the subnet."""
+
+    def __init__(self, policy: RequestPolicy) -> None:
+        self._policy = policy
+
+    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+        """See `RequestPolicy.decide`."""
+        return self._policy.decide(situation, Scaler(max_ips=scaler.max_ips))
+
+
+class Contestant(Struct, frozen=True):
+    """A way to size a node's pool."""
+
+    name: str
+    policy: RequestPolicy
+    waits: bool = False
+    """Whether an ADD waits for an address that is on its way, instead of failing."""
+
+
+REACTIVE = Contestant("reactive", FixedBatch(ReactivePolicy()))
+IDEMPOTENT = Contestant("idempotent", FixedBatch(AssignedOnly()))
+POD_WATCHING = Contestant("pod-watching", FixedBatch(ExactPolicy()))
+ADAPTIVE_BATCH = Contestant("adaptive batch", ExactPolicy())
+PODTIDE = Contestant("podtide", ExactPolicy(), waits=True)
+CONTESTANTS = (REACTIVE, IDEMPOTENT, POD_WATCHING, ADAPTIVE_BATCH, PODTIDE)

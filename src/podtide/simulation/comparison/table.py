@@ -1,0 +1,38 @@
+"""The comparison as a table, in Markdown."""
+
+from collections.abc import Iterable, Iterator
+
+from podtide.simulation.comparison.trial import Outcome
+
+_COLUMNS = (
+    "",
+    "requests written",
+    "pods whose first ADD found no address",
+    "ADDs failed",
+    "idle addresses held, on average",
+    "slowest pod",
+    "pods left without an address",
+)
+
+
+def table(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """How everybody did under one load."""
+    yield _line(_COLUMNS)
+    yield _line("---" for _ in _COLUMNS)
+    for outcome in outcomes:
+        slowest = "never ready" if outcome.ready_seconds is None else f"{outcome.ready_seconds:.1f} s"
+        yield _line(
+            (
+                outcome.contestant,
+                str(outcome.requests),
+                str(outcome.delayed),
+                str(outcome.failed_adds),
+                f"{outcome.idle:.0f}",
+                slowest,
+                str(outcome.pods - outcome.served),
+            )
+        )
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |")

@@ -1,0 +1,154 @@
+"""Puts one contestant under one load, in a cluster that is otherwise the same for all, and sees what comes of it.
+
+Grants take their time and kubelets make one sandbox after the other, as in the design papers' tables.
+"""
+
+from collections.abc import Sequence
+from io import StringIO
+
+from msgspec import Struct, structs
+
+from podtide.runtime import virtual_time
+from podtide.runtime.clock import LoopClock
+from podtide.runtime.logging import make_logger
+from podtide.runtime.settings import Settings
+from podtide.simulation.comparison.contestants import Contestant
+from podtide.simulation.comparison.loads import Load
+from podtide.simulation.embedded_world import open_embedded_world
+from podtide.simulation.kubelet import Habits
+from podtide.simulation.pods import NAMESPACE
+from podtide.simulation.slow_grants import SlowGrants
+from podtide.simulation.stage import Stage
+from podtide.simulation.trace import PluginCall, Trace
+from podtide.simulation.world import Between, Customs
+
+GRANT_SECONDS = 5.0
+"""From a request to its grant: "several seconds", say the papers."""
+SANDBOX_SECONDS = 0.15
+_CALM_SECONDS = 60.0
+"""Before anything happens: nodes join, and have their first batch."""
+
+
+class Sample(Struct, frozen=True):
+    """One second of it."""
+
+    second: int
+    pods: int
+    """That are there."""
+    served: int
+    """Of those, with an address."""
+    idle: int
+    """Addresses taken from the subnet that no pod has, nodes' own not among them."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How one contestant did under one load."""
+
+    contestant: str
+    load: str
+    requests: int
+    """How often agents wrote what they ask for."""
+    delayed: int
+    """Pods whose first ADD found no free address: it failed, or had to wait."""
+    failed_adds: int
+    idle: float
+    """Addresses held for nothing, on average over the time of the load."""
+    ready_seconds: float | None
+    """The longest that a pod took from being scheduled to having its address; None when one that stayed never had."""
+    pods: int
+    """That are there in the end."""
+    served: int
+    """Of those, with an address in the end."""
+    samples: tuple[Sample, ...]
+
+
+def compare(contestant: Contestant, load: Load) -> Outcome:
+    """Put one contestant under one load."""
+    return virtual_time.run(_compare(contestant, load))
+
+
+async def _compare(contestant: Contestant, load: Load) -> Outcome:
+    clock = LoopClock()
+    log = make_logger(StringIO(), clock, level="error")
+    settings = Settings() if contestant.waits else structs.replace(Settings(), add_wait_seconds=0.0)
+    customs = Customs(
+        settings=settings,
+        policy=contestant.policy,
+        habits=Habits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
+    )
+    async with open_embedded_world(load.subnet, customs=customs, clock=clock, seed=1, log=log) as world:
+        world.between = Between(
+            allocator=lambda program, line: SlowGrants(
+                line, program, GRANT_SECONDS, clock=clock, trace=Trace()
+            )
+        )
+        world.start_controller()
+        for node in range(load.nodes):
+            await world.add_node(_name(node))
+        await world.pass_time(_CALM_SECONDS)
+        outcome = await _Trial(Stage(world), contestant, load).run()
+        await world.auditor.check()
+        return outcome
+
+
+class _Trial:
+    def __init__(self, stage: Stage, contestant: Contestant, load: Load) -> None:
+        self._stage = stage
+        self._contestant = contestant
+        self._load = load
+        self._scheduled: dict[str, float] = {}
+
+    async def run(self) -> Outcome:
+        world, point = self._stage.world, self._stage.now
+        began = world.clock.monotonic()
+        samples = []
+        for second in range(self._load.seconds):
+            for node, change in self._load.changes.get(second, {}).items():
+                await self._change(_name(node), change)
+            samples.append(await self._sample(second))
+            await world.pass_time(began + second + 1 - world.clock.monotonic())
+        adds = self._stage.adds_since(point)
+        return Outcome(
+            contestant=self._contestant.name,
+            load=self._load.name,
+            requests=len(self._stage.requests_since(point)),
+            delayed=_delayed(adds),
+            failed_adds=sum(not add.ok for add in adds),
+            idle=sum(sample.idle for sample in samples) / len(samples),
+            ready_seconds=self._slowest(adds),
+            pods=self._stage.pod_count,
+            served=samples[-1].served,
+            samples=tuple(samples),
+        )
+
+    async def _change(self, node: str, change: int) -> None:
+        if change < 0:
+            await self._stage.remove_pods(node, -change)
+            return
+        now = self._stage.world.clock.monotonic()
+        for name in await self._stage.add_pods(node, change):
+            self._scheduled[f"{NAMESPACE}/{name}"] = now
+
+    async def _sample(self, second: int) -> Sample:
+        served = self._stage.world.running_pods()
+        idle = await self._stage.reserved() - served - self._load.nodes
+        return Sample(second, self._stage.pod_count, served, idle)
+
+    def _slowest(self, adds: Sequence[PluginCall]) -> float | None:
+        ready = {add.pod: add.at for add in reversed(adds) if add.ok}
+        staying = {f"{NAMESPACE}/{name}" for names in self._stage.pods.values() for name in names}
+        if staying - ready.keys():
+            return None
+        return max(at - self._scheduled[pod] for pod, at in ready.items())
+
+
+def _delayed(adds: Sequence[PluginCall]) -> int:
+    """How many pods had to wait for an address at their first ADD. One that is free is given at once."""
+    first: dict[str, PluginCall] = {}
+    for add in adds:
+        first.setdefault(add.pod, add)
+    return sum(not add.ok or add.took_seconds > 0 for add in first.values())
+
+
+def _name(node: int) -> str:
+    return f"node-{node}"

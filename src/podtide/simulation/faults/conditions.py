@@ -1,0 +1,162 @@
+"""The conditions under which programs talk to each other: which faults there are on the lines, and when.
+
+Every fault has its own draw for every request, made before the request goes out, and is put on record when it strikes.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+from functools import partial
+from random import Random
+
+from podtide.cluster.port import Page, R, WatchEvent
+from podtide.core.errors import PodtideError
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.faults.fuse import Fuse
+from podtide.simulation.faults.line_fault import (
+    Carriage,
+    LineFault,
+    ListFault,
+    Relist,
+    Request,
+    RequestFault,
+    Send,
+    T,
+    WatchFault,
+)
+
+
+class Conditions:
+    """What befalls the lines of all programs. While it `is_bad`, faults strike."""
+
+    def __init__(
+        self, seed: int | str, faults: Iterable[LineFault], report: Callable[[str, str], None]
+    ) -> None:
+        self.is_bad = False
+        self.fuses = dict[str, Fuse]()
+        """By program."""
+        self.stalls: dict[str, asyncio.Event] = {}
+        """Programs that get no processor until the event: what they were about to send goes out then."""
+        self.silenced: dict[str, str] = {}
+        """Programs whose requests of one kind get no answer, by program."""
+        self.cut_off: set[str] = set()
+        """Programs without a connection."""
+        self._open_watches: dict[str, dict[asyncio.Timeout, None]] = {}
+        self._seed = seed
+        self._on_requests, self._on_lists, self._on_watches = _sorted_by_kind(faults)
+        self._report = report
+        self._streams: dict[tuple[str, str], Random] = {}
+        self._under_way: dict[asyncio.Future[object], None] = {}
+
+    async def carry(self, request: Request, send: Send[T], resend: Send[T]) -> T:
+        """Carry out a request. `send` ends with its program; `resend` has left it already."""
+        if (stall := self.stalls.get(request.program)) is not None:
+            await stall.wait()
+        if request.program in self.cut_off:
+            raise request.unanswered("there is no connection")
+        if self.silenced.get(request.program) == request.subject.partition(" ")[0]:
+            raise request.unanswered("no answer")
+        if (fuse := self.fuses.get(request.program)) is not None:
+            send = partial(fuse.pass_through, send)
+        for fault in self._on_requests:
+            if fault.concerns(request) and self._strikes(fault, request.program, str(request)):
+                carriage = Carriage(request, self._stream(fault, request.program), self.leave)
+                send = partial(fault.carry, carriage, send, resend)
+        return await send()
+
+    async def page(self, request: Request, newest: Page[R], relist: Relist[R]) -> Page[R]:
+        """The first page of a list."""
+        for fault in self._on_lists:
+            if self._strikes(fault, request.program, str(request)):
+                newest = await fault.answer(newest, relist, self._stream(fault, request.program))
+        return newest
+
+    def cut(self, program: str, *, within_seconds: float) -> None:
+        """Take the program's connection away. It notices that its watches are dead after a while."""
+        self.cut_off.add(program)
+        notices_at = asyncio.get_running_loop().time() + within_seconds
+        for patience in self._open_watches.get(program, ()):
+            patience.reschedule(notices_at)
+
+    def connect(self, program: str) -> None:
+        """Give the program its connection back."""
+        self.cut_off.discard(program)
+
+    def watch(
+        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+    ) -> AsyncGenerator[WatchEvent[R], None]:
+        """A watch, for as long as it lasts."""
+        for fault in self._on_watches:
+            if self._strikes(fault, request.program, str(request)):
+                events = fault.befall(events, self._stream(fault, request.program), self)
+        return self._while_connected(request, events)
+
+    async def _while_connected(
+        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+    ) -> AsyncGenerator[WatchEvent[R], None]:
+        """The events, until the program is cut off: then nothing, and after a while the end."""
+        watches = self._open_watches.setdefault(request.program, {})
+        async with aclosing(events):
+            while True:
+                patience = asyncio.timeout(None)
+                watches[patience] = None
+                try:
+                    async with patience:
+                        event = await self._next(request, events)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise request.unanswered("the connection is dead") from None
+                finally:
+                    del watches[patience]
+                yield event
+
+    async def _next(self, request: Request, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
+        if request.program in self.cut_off:
+            raise request.unanswered("there is no connection")
+        event = await anext(events)
+        if request.program in self.cut_off:
+            await (
+                asyncio.get_running_loop().create_future()
+            )  # nothing, until the connection is noticed to be dead
+        return event
+
+    async def close(self) -> None:
+        """Let what is under way arrive nowhere."""
+        for arriving in tuple(self._under_way):
+            arriving.cancel()
+            await asyncio.wait({arriving})
+
+    def _strikes(self, fault: LineFault, program: str, what: str) -> bool:
+        struck = self.is_bad and self._stream(fault, program).random() < fault.rate
+        if struck:
+            self._report(fault.name, what)
+        return struck
+
+    def _stream(self, fault: LineFault, program: str) -> Random:
+        key = (fault.name, program)
+        if key not in self._streams:
+            self._streams[key] = seeded_randomness(f"{self._seed}/{fault.name} {program}")
+        return self._streams[key]
+
+    def leave(self, work: Awaitable[object]) -> None:
+        """Let it go on by itself. What it says in the end, nobody hears."""
+        arriving = asyncio.ensure_future(work)
+        self._under_way[arriving] = None
+        arriving.add_done_callback(self._arrived)
+
+    def _arrived(self, arriving: "asyncio.Future[object]") -> None:
+        del self._under_way[arriving]
+        if not arriving.cancelled() and (error := arriving.exception()) is not None:
+            assert isinstance(error, PodtideError), error
+
+
+def _sorted_by_kind(
+    faults: Iterable[LineFault],
+) -> tuple[list[RequestFault], list[ListFault], list[WatchFault]]:
+    faults = tuple(faults)
+    return (
+        [fault for fault in faults if isinstance(fault, RequestFault)],
+        [fault for fault in faults if isinstance(fault, ListFault)],
+        [fault for fault in faults if isinstance(fault, WatchFault)],
+    )

@@ -1,0 +1,136 @@
+"""The Allocator port of one program, under the conditions that there are."""
+
+from podtide.allocator.port import (
+    Allocator,
+    Container,
+    ContainerPage,
+    Debt,
+    Subnet,
+    SubnetSpec,
+    Utilization,
+    Wish,
+)
+from podtide.simulation.faults.conditions import Conditions
+from podtide.simulation.faults.line_fault import ALLOCATOR, Request
+
+
+class FaultyAllocator:
+    """`line` ends with the program; over `wire` goes what has left it already."""
+
+    def __init__(self, line: Allocator, wire: Allocator, program: str, conditions: Conditions) -> None:
+        self._line = line
+        self._wire = wire
+        self._program = program
+        self._conditions = conditions
+
+    async def add_subnet(self, spec: SubnetSpec) -> Subnet:
+        """See `Allocator.add_subnet`."""
+        return await self._conditions.carry(
+            self._request("add_subnet", spec.name),
+            lambda: self._line.add_subnet(spec),
+            lambda: self._wire.add_subnet(spec),
+        )
+
+    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+        """See `Allocator.grow_subnet`."""
+        return await self._conditions.carry(
+            self._request("grow_subnet", name),
+            lambda: self._line.grow_subnet(network, name, cidrs),
+            lambda: self._wire.grow_subnet(network, name, cidrs),
+        )
+
+    async def remove_subnet(self, network: str, name: str) -> None:
+        """See `Allocator.remove_subnet`."""
+        await self._conditions.carry(
+            self._request("remove_subnet", name),
+            lambda: self._line.remove_subnet(network, name),
+            lambda: self._wire.remove_subnet(network, name),
+        )
+
+    async def get_subnet(self, network: str, name: str) -> Subnet:
+        """See `Allocator.get_subnet`."""
+        return await self._conditions.carry(
+            self._request("get_subnet", name),
+            lambda: self._line.get_subnet(network, name),
+            lambda: self._wire.get_subnet(network, name),
+        )
+
+    async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
+        """See `Allocator.list_subnets`."""
+        return await self._conditions.carry(
+            self._request("list_subnets", network),
+            lambda: self._line.list_subnets(network),
+            lambda: self._wire.list_subnets(network),
+        )
+
+    async def put_container(self, wish: Wish) -> Container:
+        """See `Allocator.put_container`."""
+        return await self._conditions.carry(
+            self._request("put_container", wish.node),
+            lambda: self._line.put_container(wish),
+            lambda: self._wire.put_container(wish),
+        )
+
+    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+        """See `Allocator.delete_container`."""
+        await self._conditions.carry(
+            self._request("delete_container", container_id),
+            lambda: self._line.delete_container(container_id, cluster=cluster),
+            lambda: self._wire.delete_container(container_id, cluster=cluster),
+        )
+
+    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+        """See `Allocator.get_container`."""
+        return await self._conditions.carry(
+            self._request("get_container", container_id),
+            lambda: self._line.get_container(container_id, cluster=cluster),
+            lambda: self._wire.get_container(container_id, cluster=cluster),
+        )
+
+    async def list_containers(  # noqa: PLR0913 - the port's
+        self,
+        *,
+        cluster: str = "",
+        node: str = "",
+        network: str = "",
+        subnet: str = "",
+        limit: int = 500,
+        more: str = "",
+    ) -> ContainerPage:
+        """See `Allocator.list_containers`."""
+
+        async def read() -> ContainerPage:
+            return await self._line.list_containers(
+                cluster=cluster, node=node, network=network, subnet=subnet, limit=limit, more=more
+            )
+
+        return await self._conditions.carry(self._request("list_containers", cluster or network), read, read)
+
+    async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
+        """See `Allocator.owed`."""
+        return await self._conditions.carry(
+            self._request("owed", name),
+            lambda: self._line.owed(network, name),
+            lambda: self._wire.owed(network, name),
+        )
+
+    async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
+        """See `Allocator.utilization`."""
+        return await self._conditions.carry(
+            self._request("utilization", name),
+            lambda: self._line.utilization(network, name),
+            lambda: self._wire.utilization(network, name),
+        )
+
+    async def history(
+        self, network: str, name: str, *, since: float, until: float
+    ) -> tuple[Utilization, ...]:
+        """See `Allocator.history`."""
+        return await self._conditions.carry(
+            self._request("history", name),
+            lambda: self._line.history(network, name, since=since, until=until),
+            lambda: self._wire.history(network, name, since=since, until=until),
+        )
+
+    def _request(self, verb: str, subject: str) -> Request:
+        return Request(program=self._program, port=ALLOCATOR, verb=verb, subject=subject)

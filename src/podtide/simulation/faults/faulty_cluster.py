@@ -1,0 +1,111 @@
+"""The Cluster port of one program, under the conditions that there are."""
+
+from collections.abc import AsyncGenerator
+
+from podtide.cluster.port import Cluster, Page, R, WatchEvent
+from podtide.resources.base import Resource
+from podtide.simulation.faults.conditions import Conditions
+from podtide.simulation.faults.line_fault import CLUSTER, Request
+
+
+class FaultyCluster:
+    """`line` ends with the program; over `wire` goes what has left it already."""
+
+    def __init__(self, line: Cluster, wire: Cluster, program: str, conditions: Conditions) -> None:
+        self._line = line
+        self._wire = wire
+        self._program = program
+        self._conditions = conditions
+
+    async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
+        """See `Cluster.get`."""
+        return await self._conditions.carry(
+            self._request("get", kind, name),
+            lambda: self._line.get(kind, name, namespace),
+            lambda: self._wire.get(kind, name, namespace),
+        )
+
+    async def list(  # noqa: PLR0913 - the port's
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        fields: str = "",
+        labels: str = "",
+        limit: int = 0,
+        more: str = "",
+    ) -> Page[R]:
+        """See `Cluster.list`."""
+        request = self._request("list", kind, fields or labels)
+
+        async def read(token: str) -> Page[R]:
+            return await self._line.list(
+                kind, namespace, fields=fields, labels=labels, limit=limit, more=token
+            )
+
+        page = await self._conditions.carry(request, lambda: read(more), lambda: read(more))
+        return page if more else await self._conditions.page(request, page, read)
+
+    def watch(
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        resource_version: str,
+        fields: str = "",
+        labels: str = "",
+    ) -> AsyncGenerator[WatchEvent[R], None]:
+        """See `Cluster.watch`."""
+        events = self._line.watch(
+            kind, namespace, resource_version=resource_version, fields=fields, labels=labels
+        )
+        return self._conditions.watch(self._request("watch", kind, fields or labels), events)
+
+    async def create(self, item: R, *, manager: str) -> R:
+        """See `Cluster.create`."""
+        return await self._conditions.carry(
+            self._about("create", item),
+            lambda: self._line.create(item, manager=manager),
+            lambda: self._wire.create(item, manager=manager),
+        )
+
+    async def replace(self, item: R, *, manager: str) -> R:
+        """See `Cluster.replace`."""
+        return await self._conditions.carry(
+            self._about("replace", item),
+            lambda: self._line.replace(item, manager=manager),
+            lambda: self._wire.replace(item, manager=manager),
+        )
+
+    async def replace_status(self, item: R, *, manager: str) -> R:
+        """See `Cluster.replace_status`."""
+        return await self._conditions.carry(
+            self._about("replace_status", item),
+            lambda: self._line.replace_status(item, manager=manager),
+            lambda: self._wire.replace_status(item, manager=manager),
+        )
+
+    async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
+        """See `Cluster.apply`."""
+        return await self._conditions.carry(
+            self._about("apply", item),
+            lambda: self._line.apply(item, manager=manager, force=force),
+            lambda: self._wire.apply(item, manager=manager, force=force),
+        )
+
+    async def delete(
+        self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
+    ) -> None:
+        """See `Cluster.delete`."""
+        await self._conditions.carry(
+            self._request("delete", kind, name),
+            lambda: self._line.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
+            lambda: self._wire.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
+        )
+
+    def _about(self, verb: str, item: Resource) -> Request:
+        return self._request(verb, type(item), item.metadata.name)
+
+    def _request(self, verb: str, kind: type[Resource], what: str) -> Request:
+        subject = f"{kind.api.kind} {what}".rstrip()
+        return Request(program=self._program, port=CLUSTER, verb=verb, subject=subject)

@@ -1,0 +1,56 @@
+"""The way from kubelets to agents, with faults on it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from random import Random
+
+from podtide.agent.port import Addresses
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.faults.conditions import Conditions
+from podtide.simulation.faults.plugin_fault import PluginFault, verb_of
+from podtide.simulation.plugin_caller import AgentDoors
+
+
+class FaultyDoors:
+    """Doors of agents that a call does not always reach as it was made."""
+
+    def __init__(
+        self,
+        doors: AgentDoors,
+        faults: Iterable[PluginFault],
+        conditions: Conditions,
+        *,
+        seed: int | str,
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._doors = doors
+        self._faults = tuple(faults)
+        self._conditions = conditions
+        self._seed = seed
+        self._report = report
+        self._streams: dict[tuple[str, str], Random] = {}
+
+    async def open(self, node: str, addresses: Addresses) -> None:
+        """The node's agent serves."""
+        await self._doors.open(node, addresses)
+
+    async def close(self, node: str) -> None:
+        """The node's agent is no more."""
+        await self._doors.close(node)
+
+    async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
+        """Exit status and standard output."""
+        call: Callable[[], Awaitable[tuple[int, bytes]]] = partial(self._doors.call, node, environment, stdin)
+        verb = verb_of(environment)
+        for fault in self._faults:
+            chance = self._stream(fault, node)
+            if self._conditions.is_bad and verb in fault.verbs and chance.random() < fault.rate:
+                self._report(fault.name, f"{verb} on {node}")
+                call = partial(fault.call, call, self._conditions.leave, chance)
+        return await call()
+
+    def _stream(self, fault: PluginFault, node: str) -> Random:
+        key = (fault.name, node)
+        if key not in self._streams:
+            self._streams[key] = seeded_randomness(f"{self._seed}/{fault.name} {node}")
+        return self._streams[key]

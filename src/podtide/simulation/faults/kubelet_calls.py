@@ -1,0 +1,77 @@
+"""Kubelets and runtimes that repeat, forget or reorder what they call the plugin for."""
+
+import asyncio
+from random import Random
+
+from podtide.agent.cni_calls import refusal
+from podtide.agent.port import NotReady
+from podtide.cni.versions import Verb
+from podtide.simulation.faults.plugin_fault import Answer, Call, Leave, PluginFault
+
+_LATEST_SECONDS = 10.0
+
+
+class RepeatedCall(PluginFault):
+    """A runtime that calls again for the same sandbox, because it did not note the answer."""
+
+    name = "repeated-call"
+    rate = 0.1
+    verbs = frozenset({Verb.ADD, Verb.DEL})
+
+    async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
+        """Call twice, and answer the second."""
+        del leave, chance
+        await call()
+        return await call()
+
+
+class ForgottenDelete(PluginFault):
+    """A runtime that lost its records, or was killed: it never calls for a sandbox's deletion."""
+
+    name = "forgotten-delete"
+    rate = 0.05
+    verbs = frozenset({Verb.DEL})
+
+    async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
+        """Say that it is done."""
+        del call, leave, chance
+        return 0, b""
+
+
+class LateAdd(PluginFault):
+    """A runtime that gives up on an ADD which is still on its way: its DEL comes first."""
+
+    name = "late-add"
+    rate = 0.03
+    verbs = frozenset({Verb.ADD})
+
+    async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
+        """Fail at once, and let the call arrive later."""
+        seconds = chance.uniform(0.0, _LATEST_SECONDS)
+
+        async def arrive() -> None:
+            await asyncio.sleep(seconds)
+            await call()
+
+        leave(arrive())
+        given_up = refusal(NotReady("the runtime gave the call up"), b"")
+        return given_up.exit_status, given_up.output
+
+
+class LateDelete(PluginFault):
+    """A DEL that is given up and arrives after those that came later."""
+
+    name = "late-delete"
+    rate = 0.05
+    verbs = frozenset({Verb.DEL})
+
+    async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
+        """Say that it is done, and let the call arrive later."""
+        seconds = chance.uniform(0.0, _LATEST_SECONDS)
+
+        async def arrive() -> None:
+            await asyncio.sleep(seconds)
+            await call()
+
+        leave(arrive())
+        return 0, b""

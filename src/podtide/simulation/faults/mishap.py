@@ -1,0 +1,23 @@
+"""A mishap: something that happens to a program, a machine or the cluster at one moment of a run.
+
+Mishaps are written into a run's plan, each with the number that its chance is drawn from, so one can be taken out of the
+plan without changing what the others do.
+"""
+
+from abc import ABC, abstractmethod
+from random import Random
+from typing import ClassVar
+
+from podtide.simulation.faults.scene import Scene
+
+
+class Mishap(ABC):
+    """A kind of mishap."""
+
+    name: ClassVar[str]
+    every_seconds: ClassVar[float]
+    """How often it happens while there is trouble, on average."""
+
+    @abstractmethod
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        """Let it happen. Answers in words to whom; "" when there was nobody."""

@@ -1,0 +1,27 @@
+"""Lists that show an earlier state."""
+
+from random import Random
+
+from podtide.cluster.embedded.paging import Position, to_token
+from podtide.cluster.port import Gone, Page, R
+from podtide.simulation.faults.line_fault import ListFault, Relist
+
+_MOST_WRITES = 100
+
+
+class StaleList(ListFault):
+    """A list answered from an API server's cache that is behind, with the resourceVersion that it shows.
+
+    A watch from there catches up: what is told is true, only not true any more.
+    """
+
+    name = "stale-list"
+    rate = 0.3
+
+    async def answer(self, newest: Page[R], relist: Relist[R], chance: Random) -> Page[R]:
+        """The list as it was some writes ago, or the newest if that is forgotten."""
+        version = max(1, int(newest.resource_version) - chance.randint(1, _MOST_WRITES))
+        try:
+            return await relist(to_token(Position(version, "")))
+        except Gone:
+            return newest

@@ -1,0 +1,79 @@
+"""What a simulated run will be, all of it drawn from one seed before the run begins.
+
+A plan is a value: it can be printed, kept, run again, and made smaller piece by piece until what it shows is plain.
+"""
+
+from msgspec import Struct
+
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.table import FAULTS
+
+_SUBNETS = ("10.0.0.0/28", "10.0.0.0/27", "10.0.0.0/26", "10.0.0.0/25")
+_PRESSURES = (0.3, 0.6, 0.9, 1.0, 1.1)
+_BATCHES = (1, 4, 16, 16)
+_MIN_FREE = ("1/2", "1/2", "1/4", "0")
+_WITH_CLUSTER_SUBNETS = 0.75
+_MOST_CONTROLLERS = 3
+
+
+class PlannedMishap(Struct, frozen=True):
+    """A mishap at its time; what chance decides of it is drawn from its kind and number."""
+
+    at_seconds: float
+    fault: str
+    number: int
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """A run."""
+
+    seed: int
+    nodes: int
+    subnet: str
+    batch: int
+    min_free: str
+    cluster_subnets: bool
+    controllers: int
+    pressure: float
+    """For how many pods there is work, as a part of what the subnet has addresses for."""
+    trouble_seconds: float
+    """How long pods come and go, and faults strike."""
+    line_faults: tuple[str, ...]
+    """Those that strike by chance wherever they can."""
+    mishaps: tuple[PlannedMishap, ...]
+
+
+def plan_for(seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float) -> Plan:
+    """The plan of a seed."""
+    chance = seeded_randomness(f"{seed}/plan")
+    return Plan(
+        seed=seed,
+        nodes=nodes,
+        subnet=chance.choice(_SUBNETS),
+        batch=chance.choice(_BATCHES),
+        min_free=chance.choice(_MIN_FREE),
+        cluster_subnets=chance.random() < _WITH_CLUSTER_SUBNETS,
+        controllers=chance.randint(1, _MOST_CONTROLLERS),
+        pressure=chance.choice(_PRESSURES),
+        trouble_seconds=trouble_seconds,
+        line_faults=tuple(name for name in FAULTS if name in faults and not _is_mishap(name)),
+        mishaps=_mishaps(seed, faults, trouble_seconds),
+    )
+
+
+def _is_mishap(name: str) -> bool:
+    return isinstance(FAULTS[name], Mishap)
+
+
+def _mishaps(seed: int, faults: frozenset[str], trouble_seconds: float) -> tuple[PlannedMishap, ...]:
+    """Each kind by a stream of its own, so that one more kind leaves the others where they were."""
+    planned = []
+    for name, fault in FAULTS.items():
+        if name in faults and isinstance(fault, Mishap):
+            chance = seeded_randomness(f"{seed}/plan of {name}")
+            at, number = chance.expovariate(1 / fault.every_seconds), 0
+            while at < trouble_seconds:
+                planned.append(PlannedMishap(round(at, 3), name, number))
+                at, number = at + chance.expovariate(1 / fault.every_seconds), number + 1
+    return tuple(sorted(planned, key=lambda mishap: mishap.at_seconds))

@@ -1,0 +1,90 @@
+"""A scenario as it was read: a cluster, and scenes that are played in order."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from podtide.runtime.settings import Settings
+from podtide.simulation.kubelet import Habits
+from podtide.simulation.scenario.values import Amount
+from podtide.simulation.scenario.vocabulary import Word
+
+
+class Happening(Struct, frozen=True):
+    """A step that is taken."""
+
+    word: Word
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.word.words}: {shown(self.value)}" if self.word.subject else self.word.words
+
+
+class Expectation(Struct, frozen=True):
+    """What something must be."""
+
+    word: Word
+    subject: str
+    """A node, a subnet, or "" for the whole."""
+    expected: Any
+
+    def __str__(self) -> str:
+        return f"{self.of(self.subject)} {shown(self.expected)}"
+
+    def of(self, subject: str) -> str:
+        """What is measured, and of whom."""
+        return f"{self.word.words} of {subject}" if subject else self.word.words
+
+    def is_met(self, measured: Any) -> bool:
+        """Whether what was measured is as expected."""
+        expected = self.expected
+        return expected.allows(measured) if isinstance(expected, Amount) else bool(expected == measured)
+
+
+class Scene(Struct, frozen=True, kw_only=True):
+    """Something is said, something happens, or something must be so."""
+
+    line: int
+    """Where in the file it begins."""
+    number: int
+    say: str = ""
+    happening: Happening | None = None
+    expectations: tuple[Expectation, ...] = ()
+    within_seconds: float = 0.0
+    """How long it may take until all that is expected is so at once."""
+    for_seconds: float = 0.0
+    """How long it must stay so."""
+
+
+class Scenario(Struct, frozen=True, kw_only=True):
+    """A file."""
+
+    file: str
+    title: str
+    why: str
+    trap: str
+    """What another program does wrong here; "" when that is not the story."""
+    subnets: dict[str, str]
+    """CIDRs by name; the first is where nodes are unless told otherwise."""
+    nodes: dict[str, str]
+    """The subnets of the nodes that are there from the start; "" is the first."""
+    settings: Settings
+    habits: Habits
+    grants_take_seconds: float
+    cluster_subnets: bool
+    story: tuple[Scene, ...]
+
+    def place(self, scene: Scene) -> str:
+        """Where in which file a scene is."""
+        return f"{self.file}:{scene.line}: step {scene.number}"
+
+
+def shown(value: Any) -> str:
+    """A value as it would be written in a file."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {shown(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(shown, value)) or "none"
+    return str(value)

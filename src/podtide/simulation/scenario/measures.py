@@ -1,0 +1,177 @@
+"""What may be expected in a scenario: every function here measures something, called in a file what it is called here.
+
+`pods_ready(stage, node)` is `pods ready: 36` (on all nodes together) or `pods ready: {node-1: 36}`. What it is a measure
+of (a node, a subnet or the whole cluster) is the name of its second parameter, and what it answers is what is given:
+for an int a number, exact or `at least 5`; else yes or no, a word, or a list of numbers.
+"""
+
+from podtide.cluster.port import NotFound
+from podtide.controller.node_status import GRANTED
+from podtide.core.address_states import State
+from podtide.resources.base import ObjectMeta
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.lease import Lease
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.simulation.scenario.stage import ScenarioStage
+from podtide.simulation.trace import AllocatorCall
+
+# Of nodes: one by its name, or all of them together
+
+
+async def pods_ready(stage: ScenarioStage, node: str) -> int:
+    """Pods that have their addresses."""
+    return stage.world.running_pods(node)
+
+
+async def requested(stage: ScenarioStage, node: str) -> int:
+    """What nodes ask for: their `requestedIPCount`."""
+    return sum([config.spec.requested_ip_count for config in await _configs(stage, node)])
+
+
+async def granted(stage: ScenarioStage, node: str) -> int:
+    """Addresses that NodeNetworkConfigs show as granted."""
+    return sum([config.status.assigned_ip_count for config in await _configs(stage, node)])
+
+
+async def held(stage: ScenarioStage, node: str) -> int:
+    """Addresses in nodes' pools that are not on their way back."""
+    return _count(stage, node, State.ASSIGNED, State.AVAILABLE, State.PENDING_PROGRAMMING)
+
+
+async def free(stage: ScenarioStage, node: str) -> int:
+    """Addresses that nodes hold beyond their pods'."""
+    return _count(stage, node, State.AVAILABLE, State.PENDING_PROGRAMMING)
+
+
+async def named_for_release(stage: ScenarioStage, node: str) -> int:
+    """Names in nodes' `ipsNotInUse`."""
+    return sum([len(config.spec.ips_not_in_use) for config in await _configs(stage, node)])
+
+
+async def requests_written(stage: ScenarioStage, node: str) -> int:
+    """How often agents wrote what they ask for, counted."""
+    return len(stage.requests_since(stage.counting_from, node))
+
+
+async def requests(stage: ScenarioStage, node: str) -> list[int]:
+    """What agents asked for, one after the other, counted."""
+    return stage.requests_since(stage.counting_from, node)
+
+
+async def failed_adds(stage: ScenarioStage, node: str) -> int:
+    """ADDs that got no address, counted."""
+    return sum(not add.ok and node in {"", add.node} for add in stage.adds_since(stage.counting_from))
+
+
+async def reason(stage: ScenarioStage, node: str) -> str:
+    """Why a node has, or has not, all it asked for: the reason of its condition `Granted`."""
+    conditions = [each for config in await _configs(stage, node) for each in config.status.conditions]
+    return next((each.reason for each in conditions if each.type == GRANTED), "")
+
+
+# Of subnets: one by its name, or the default one
+
+
+async def reserved(stage: ScenarioStage, subnet: str) -> int:
+    """R: addresses of the subnet that are not to be had, nodes' own and quarantined ones among them."""
+    options = stage.world.options
+    return (await stage.world.allocator.get_subnet(options.network, subnet or options.subnet)).reserved
+
+
+async def left(stage: ScenarioStage, subnet: str) -> int:
+    """Addresses of the subnet that are to be had."""
+    options = stage.world.options
+    found = await stage.world.allocator.get_subnet(options.network, subnet or options.subnet)
+    return found.capacity - found.reserved
+
+
+async def exhausted(stage: ScenarioStage, subnet: str) -> bool:
+    """Whether the subnet is said to run low."""
+    return (await _cluster_subnet(stage, subnet)).status.exhausted
+
+
+async def starved(stage: ScenarioStage, subnet: str) -> bool:
+    """Whether nothing is left in the subnet while somebody waits."""
+    return (await _cluster_subnet(stage, subnet)).status.starved
+
+
+async def batch(stage: ScenarioStage, subnet: str) -> int:
+    """The batch in force."""
+    scaler = (await _cluster_subnet(stage, subnet)).status.scaler
+    return scaler.batch if scaler else 0
+
+
+async def batches(stage: ScenarioStage, subnet: str) -> list[int]:
+    """The batches that came into force, one after the other, counted."""
+    name, seen = subnet or stage.world.options.subnet, list[int]()
+    for write in stage.writes_since(stage.counting_from):
+        item = write.item
+        if isinstance(item, ClusterSubnet) and write.name == name and item.status.scaler is not None:
+            seen += [item.status.scaler.batch] if seen[-1:] != [item.status.scaler.batch] else []
+    return seen
+
+
+# Of the whole cluster
+
+
+async def writes(stage: ScenarioStage) -> int:
+    """What programs wrote to the cluster beside the leader's Lease, counted."""
+    return sum(write.kind != Lease.api.kind for write in stage.writes_since(stage.counting_from))
+
+
+async def given_back(stage: ScenarioStage) -> int:
+    """Addresses that nodes named for release, counted."""
+    return stage.given_back_since(stage.counting_from)
+
+
+async def allocator_calls(stage: ScenarioStage) -> int:
+    """Changes that were asked of the allocator, counted."""
+    entries = stage.world.trace.entries[stage.counting_from :]
+    return sum(isinstance(entry, AllocatorCall) for entry in entries)
+
+
+MEASURES = {
+    measure.__name__.replace("_", " "): measure
+    for measure in (
+        pods_ready,
+        requested,
+        granted,
+        held,
+        free,
+        named_for_release,
+        requests_written,
+        requests,
+        failed_adds,
+        reason,
+        reserved,
+        left,
+        exhausted,
+        starved,
+        batch,
+        batches,
+        writes,
+        given_back,
+        allocator_calls,
+    )
+}
+
+
+async def _configs(stage: ScenarioStage, node: str) -> list[NodeNetworkConfig]:
+    cluster = stage.world.cluster
+    fields = f"metadata.name={node}" if node else ""
+    return list((await cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE, fields=fields)).items)
+
+
+async def _cluster_subnet(stage: ScenarioStage, subnet: str) -> ClusterSubnet:
+    name = subnet or stage.world.options.subnet
+    try:
+        return await stage.world.cluster.get(ClusterSubnet, name, SYSTEM_NAMESPACE)
+    except NotFound:  # the controller has not looked at it yet
+        return ClusterSubnet(metadata=ObjectMeta(name=name))
+
+
+def _count(stage: ScenarioStage, node: str, *states: State) -> int:
+    machines = [stage.machine(node)] if node else stage.world.machines.values()
+    agents = [machine.agent for machine in machines if machine.agent is not None]
+    return sum(address.state in states for agent in agents for address in agent.addresses.all_addresses())

@@ -1,0 +1,144 @@
+"""Plays a scenario: what it says happens, and what it expects is looked for. The first that is not so ends it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from podtide.core.errors import InvalidInput, PodtideError
+from podtide.runtime import virtual_time
+from podtide.simulation.demo.decisions import Decisions
+from podtide.simulation.scenario.document import Expectation, Scenario, Scene, shown
+from podtide.simulation.scenario.opening import open_stage
+from podtide.simulation.scenario.positions import InvalidScenario
+from podtide.simulation.scenario.stage import EACH_NODE, ScenarioStage
+from podtide.simulation.trace import Entry
+
+_LOOK_EVERY_SECONDS = 0.05
+_LOOK_AGAIN_EVERY_SECONDS = 1.0
+"""For what must stay so: what changes for less than that is the auditor's business, if anybody's."""
+
+
+class Unmet(PodtideError):
+    """Something was not as the scenario expects. The words say where, what and what it was instead."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of a scenario."""
+
+    file: str
+    title: str
+    simulated_seconds: float
+    expectations: int
+    """How many were met."""
+    audits: int
+    failure: str = ""
+    """What went wrong, in a sentence; "" when all was as expected."""
+
+
+def play(scenario: Scenario, tell: Callable[[str], None]) -> Outcome:
+    """Play it on virtual time, and tell it line by line as it goes."""
+    return virtual_time.run(_play(scenario, tell))
+
+
+async def _play(scenario: Scenario, tell: Callable[[str], None]) -> Outcome:
+    async with open_stage(scenario) as stage:
+        player = _Player(scenario, stage, tell)
+        failure = ""
+        try:
+            await player.play()
+        except InvalidInput:
+            raise
+        except PodtideError as error:
+            failure = str(error)
+        return Outcome(
+            file=scenario.file,
+            title=scenario.title,
+            simulated_seconds=round(stage.world.clock.monotonic(), 3),
+            expectations=player.met,
+            audits=stage.world.auditor.audits,
+            failure=failure,
+        )
+
+
+class _Player:
+    def __init__(self, scenario: Scenario, stage: ScenarioStage, tell: Callable[[str], None]) -> None:
+        self.met = 0
+        self._scenario = scenario
+        self._stage = stage
+        self._tell = tell
+        self._decisions = Decisions(stage.world)
+        stage.world.trace.listeners.append(self._tell_decisions)
+
+    async def play(self) -> None:
+        """Scene by scene; Unmet, or what went wrong in the programs."""
+        for scene in self._scenario.story:
+            if scene.say:
+                self._line(scene.say)
+            try:
+                await self._happen(scene)
+                if scene.expectations:
+                    await self._expect(scene)
+            except InvalidInput as error:
+                raise InvalidScenario(f"{self._scenario.place(scene)}: {error}") from error
+        self._stage.world.programs.check()
+        await self._stage.world.auditor.check()
+
+    async def _happen(self, scene: Scene) -> None:
+        if scene.happening is None:
+            return
+        self._line(f"  {scene.happening}")
+        word, value = scene.happening.word, scene.happening.value
+        await (word.function(self._stage, value) if word.subject else word.function(self._stage))
+
+    async def _expect(self, scene: Scene) -> None:
+        """Wait until all is so at once, then see that it stays so."""
+        world = self._stage.world
+        await self._wait_for(scene, world.clock.monotonic() + scene.within_seconds)
+        end = world.clock.monotonic() + scene.for_seconds
+        while world.clock.monotonic() < end:
+            await world.pass_time(min(_LOOK_AGAIN_EVERY_SECONDS, end - world.clock.monotonic()))
+            if complaint := await self._complaint(scene):
+                raise Unmet(f"{self._scenario.place(scene)}: {complaint}; it must stay so for longer")
+        self.met += len(scene.expectations)
+        lasting = f", for {scene.for_seconds:g} s" if scene.for_seconds else ""
+        self._line(f"  as expected: {', '.join(map(str, scene.expectations))}{lasting}")
+
+    async def _wait_for(self, scene: Scene, deadline: float) -> None:
+        world = self._stage.world
+        while complaint := await self._complaint(scene):
+            if world.clock.monotonic() >= deadline:
+                patience = f" after {scene.within_seconds:g} s" if scene.within_seconds else ""
+                raise Unmet(f"{self._scenario.place(scene)}: {complaint}{patience}")
+            await world.pass_time(_LOOK_EVERY_SECONDS)
+
+    async def _complaint(self, scene: Scene) -> str:
+        """What is not as expected, "" when all is."""
+        complaints = [
+            f"{expectation.of(subject)} should be {shown(expectation.expected)}, and is {shown(measured)}"
+            for expectation in scene.expectations
+            for subject in self._subjects(expectation)
+            if not expectation.is_met(measured := await self._measure(expectation, subject))
+        ]
+        return "; ".join(complaints)
+
+    def _subjects(self, expectation: Expectation) -> list[str]:
+        return self._stage.nodes(EACH_NODE) if expectation.subject == EACH_NODE else [expectation.subject]
+
+    async def _measure(self, expectation: Expectation, subject: str) -> Any:
+        word = expectation.word
+        if word.subject == "node" and subject:
+            self._stage.machine(subject)
+        if word.subject == "subnet" and subject and subject not in self._scenario.subnets:
+            there = ", ".join(self._scenario.subnets)
+            raise InvalidInput(f"there is no subnet {subject!r}: the subnets are {there}")
+        return await (word.function(self._stage, subject) if word.subject else word.function(self._stage))
+
+    # What is told
+
+    def _tell_decisions(self, _entry: Entry) -> None:
+        for words in self._decisions.news():
+            self._line(f"    {words}")
+
+    def _line(self, words: str) -> None:
+        self._tell(f"{self._stage.world.clock.monotonic():8.1f} s  {words}")

@@ -1,0 +1,211 @@
+"""Reads scenario files. What is not understood is refused, with the line it is in and what could be there instead."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from podtide.core.errors import InvalidInput
+from podtide.runtime.settings import Settings, load_settings
+from podtide.simulation.embedded_world import SUBNET
+from podtide.simulation.kubelet import Habits
+from podtide.simulation.scenario.document import Expectation, Happening, Scenario, Scene
+from podtide.simulation.scenario.positions import Document, InvalidScenario
+from podtide.simulation.scenario.values import Seconds, read_value
+from podtide.simulation.scenario.vocabulary import MEASURE_WORDS, STEP_WORDS, Word
+
+_SAY, _EXPECT, _WITHIN, _FOR = "say", "expect", "within", "for"
+_UNKNOWN = re.compile(r"object contains unknown field `(.*)`")
+_AT = re.compile(r"(?P<words>.*?)(?: - at `(?:key in )?(?P<path>\$.*)`)?", re.DOTALL)
+
+
+class _Words(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.replace("_", " ")
+):
+    """A mapping whose keys are words: `at_once` is `at once`."""
+
+
+class _Kubelets(_Words, frozen=True, kw_only=True):
+    """How kubelets work."""
+
+    at_once: int = Habits().at_once
+    sandbox_takes: Seconds = Seconds(Habits().sandbox_seconds)
+    retry_after: Seconds = Seconds(Habits().retry_seconds)
+
+
+class _File(_Words, frozen=True, kw_only=True):
+    """A scenario file, as it is written."""
+
+    title: str
+    why: str
+    trap: str = ""
+    story: list[Any]
+    nodes: int | list[str] | dict[str, str]
+    subnet: str = ""
+    subnets: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    kubelets: _Kubelets = _Kubelets()
+    grants_take: Seconds = Seconds(0.0)
+    cluster_subnets: bool = True
+
+
+def read_scenario(path: Path) -> Scenario:
+    """The scenario in a file; InvalidScenario if there is something in it that is not understood."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidScenario(f"{path}: cannot be read: {error}") from error
+    return parse_scenario(str(path), text)
+
+
+def parse_scenario(file: str, text: str) -> Scenario:
+    """The scenario in a text; `file` is what errors call it."""
+    document = Document(file, text)
+    written = _read_frame(document)
+    return Scenario(
+        file=file,
+        title=written.title,
+        why=" ".join(written.why.split()),
+        trap=" ".join(written.trap.split()),
+        subnets=_subnets(document, written),
+        nodes=_nodes(written.nodes),
+        settings=_settings(document, written.settings),
+        habits=Habits(
+            at_once=written.kubelets.at_once,
+            sandbox_seconds=written.kubelets.sandbox_takes,
+            retry_seconds=written.kubelets.retry_after,
+        ),
+        grants_take_seconds=written.grants_take,
+        cluster_subnets=written.cluster_subnets,
+        story=tuple(_scene(document, index, each) for index, each in enumerate(written.story)),
+    )
+
+
+def _subnets(document: Document, written: _File) -> dict[str, str]:
+    if bool(written.subnet) == bool(written.subnets):
+        raise document.refuse("$", "give either a subnet, such as 10.0.0.0/24, or subnets by their names")
+    return written.subnets or {SUBNET: written.subnet}
+
+
+def _nodes(written: int | list[str] | dict[str, str]) -> dict[str, str]:
+    if isinstance(written, int):
+        return {f"node-{number}": "" for number in range(1, written + 1)}
+    return written if isinstance(written, dict) else dict.fromkeys(written, "")
+
+
+def _settings(document: Document, written: dict[str, Any]) -> Settings:
+    try:
+        return load_settings({}, {name: str(value) for name, value in written.items()})
+    except InvalidInput as error:
+        raise document.refuse("$.settings", str(error)) from None
+
+
+# Scenes
+
+
+def _scene(document: Document, index: int, written: Any) -> Scene:
+    path = f"$.story[{index}]"
+    number = index + 1
+    if isinstance(written, str):
+        written = {written: None}
+    if not isinstance(written, dict):
+        raise document.refuse(path, f"step {number} is {written!r}: give {_EXPECT}, {_SAY}, or a step")
+    rest = dict(written)
+    scene = Scene(line=document.line(path), number=number, say=str(rest.pop(_SAY, "")))
+    if _EXPECT in rest:
+        return _expecting(document, path, scene, rest)
+    if not rest and scene.say:
+        return scene
+    if len(rest) != 1:
+        words = ", ".join(map(repr, rest)) or "nothing"
+        raise document.refuse(path, f"step {number} is {words}: give one step at a time, each after a dash")
+    ((words, value),) = rest.items()
+    return structs.replace(scene, happening=_happening(document, path, words, value))
+
+
+def _happening(document: Document, path: str, words: str, value: Any) -> Happening:
+    word = STEP_WORDS.get(words)
+    if word is None:
+        raise document.refuse(path, f"{words!r} is no step: give one of {', '.join(STEP_WORDS)}, {_EXPECT}")
+    if not word.subject:
+        if value is not None:
+            raise document.refuse(f"{path}.{words}", f"{words!r} takes nothing: write the words alone")
+        return Happening(word, None)
+    return Happening(word, _convert(document, value, word, f"{path}.{words}"))
+
+
+def _expecting(document: Document, path: str, scene: Scene, rest: dict[str, Any]) -> Scene:
+    expected = rest.pop(_EXPECT)
+    within, lasting = (_duration(document, path, rest, words) for words in (_WITHIN, _FOR))
+    for words in rest:
+        raise document.refuse(
+            path, f"{words!r} does not go with {_EXPECT}: give {_WITHIN}, {_FOR} or {_SAY} beside it"
+        )
+    if not isinstance(expected, dict) or not expected:
+        raise document.refuse(f"{path}.{_EXPECT}", f"{_EXPECT}: give what must be so, such as pods ready: 3")
+    expectations = tuple(
+        expectation
+        for words, value in expected.items()
+        for expectation in _expectations(document, f"{path}.{_EXPECT}", words, value)
+    )
+    return structs.replace(scene, expectations=expectations, within_seconds=within, for_seconds=lasting)
+
+
+def _expectations(document: Document, path: str, words: str, value: Any) -> list[Expectation]:
+    word = MEASURE_WORDS.get(words)
+    if word is None:
+        raise document.refuse(
+            f"{path}.{words}", f"{words!r} cannot be expected: give one of {', '.join(MEASURE_WORDS)}"
+        )
+    if isinstance(value, dict):
+        return [_expectation(document, path, word, subject, each) for subject, each in value.items()]
+    return [_expectation(document, path, word, "", value)]
+
+
+def _expectation(document: Document, path: str, word: Word, subject: str, value: Any) -> Expectation:
+    path = f"{path}.{word.words}.{subject}" if subject else f"{path}.{word.words}"
+    if subject and not word.subject:
+        raise document.refuse(path, f"{word.words!r} is one for the whole cluster: give it without names")
+    return Expectation(word, subject, _convert(document, value, word, path))
+
+
+def _duration(document: Document, path: str, rest: dict[str, Any], words: str) -> Seconds:
+    try:
+        return read_value(rest.pop(words, "0s"), Seconds)
+    except msgspec.ValidationError as error:
+        raise document.refuse(f"{path}.{words}", f"{words}: {error}") from None
+
+
+def _convert(document: Document, value: Any, word: Word, path: str) -> Any:
+    """What is given with a word."""
+    try:
+        return read_value(value, word.takes)
+    except msgspec.ValidationError as error:
+        words, inner = _parted(error)
+        raise document.refuse(
+            path + inner.removeprefix("$"), f"{word.words}: {words}: give something such as {word.example}"
+        ) from None
+
+
+def _read_frame(document: Document) -> _File:
+    """All but what the steps take."""
+    try:
+        return read_value(document.content, _File)
+    except msgspec.ValidationError as error:
+        words, path = _parted(error)
+        if unknown := _UNKNOWN.fullmatch(words):
+            known = structs.fields(_File if path == "$" else _Kubelets)
+            allowed = ", ".join(field.encode_name for field in known)
+            path, words = f"{path}.{unknown[1]}", f"{unknown[1]!r} is not known: give some of {allowed}"
+        raise document.refuse(path, words) from None
+
+
+def _parted(error: msgspec.ValidationError) -> tuple[str, str]:
+    """What is wrong, and the path to it."""
+    match = _AT.fullmatch(str(error))
+    assert match is not None  # it takes anything
+    words = match["words"]
+    is_msgspecs_own = words.startswith(("Expected", "Object"))
+    return words[:1].lower() + words[1:] if is_msgspecs_own else words, match["path"] or "$"

@@ -1,0 +1,64 @@
+"""The words of scenario files with what each takes, read off the functions that carry them out."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import getdoc, signature
+from typing import Any, get_type_hints
+
+from msgspec import Struct
+
+from podtide.simulation.scenario.measures import MEASURES
+from podtide.simulation.scenario.steps import STEPS
+from podtide.simulation.scenario.values import Amount
+
+
+class Word(Struct, frozen=True, kw_only=True):
+    """A step, or something that can be measured."""
+
+    words: str
+    meaning: str
+    subject: str
+    """The name of what it is about: a step's value, a measure's node or subnet; "" when there is none."""
+    takes: Any
+    """The type of a step's value, or of what a measure is expected to be."""
+    function: Callable[..., Awaitable[Any]]
+
+    @property
+    def example(self) -> str:
+        """How it is written."""
+        return f"{self.words}: {_example_of(self.takes)}" if self.takes else self.words
+
+
+_EXPECTED = {Amount: "5", bool: "yes", str: "SubnetShort", list[int]: "[15, 31]"}
+"""Examples of what measures may be expected to be. What steps take carries its own."""
+
+
+def _example_of(kind: Any) -> str:
+    for meta in getattr(kind, "__metadata__", ()):
+        return str(meta.examples[0])
+    return _EXPECTED[kind]
+
+
+def _step(words: str, function: Callable[..., Awaitable[None]]) -> Word:
+    subject = _second_parameter(function)
+    takes = get_type_hints(function, include_extras=True)[subject] if subject else None
+    return Word(words=words, meaning=getdoc(function) or "", subject=subject, takes=takes, function=function)
+
+
+def _measure(words: str, function: Callable[..., Awaitable[Any]]) -> Word:
+    answers = get_type_hints(function)["return"]
+    return Word(
+        words=words,
+        meaning=getdoc(function) or "",
+        subject=_second_parameter(function),
+        takes=Amount if answers is int else answers,
+        function=function,
+    )
+
+
+def _second_parameter(function: Callable[..., Awaitable[Any]]) -> str:
+    _stage, *others = signature(function).parameters
+    return others[0] if others else ""
+
+
+STEP_WORDS: Mapping[str, Word] = {words: _step(words, function) for words, function in STEPS.items()}
+MEASURE_WORDS: Mapping[str, Word] = {words: _measure(words, function) for words, function in MEASURES.items()}

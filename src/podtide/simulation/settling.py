@@ -1,0 +1,123 @@
+"""What must be so once the faults have stopped: invariants 5 and 6 of DESIGN.md.
+
+Every pod that fits has an address, nothing is held for nobody, and then nothing is written any more but the leader's
+Lease. How long that may take is bounded by the longest waits there are: quarantine, the grace of leaks, a claim.
+"""
+
+from collections.abc import Iterator
+
+from podtide.core.address_states import State
+from podtide.core.errors import StopError
+from podtide.resources.lease import Lease
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.pod import Pod
+from podtide.simulation.embedded_world import NETWORK, SUBNET
+from podtide.simulation.machine import Machine
+from podtide.simulation.pods import is_terminal
+from podtide.simulation.trace import ClusterWrite
+from podtide.simulation.world import World
+
+_AT_MOST_SECONDS = 3600.0
+_LOOK_EVERY_SECONDS = 20.0
+_QUIET_SECONDS = 300.0
+
+
+class NotSettled(StopError):
+    """Long after the last fault something is still not as it must be. The words say what."""
+
+
+async def settle(world: World) -> None:
+    """Let time pass until all is as it must be; NotSettled if that takes too long."""
+    deadline = world.clock.monotonic() + _AT_MOST_SECONDS
+    while complaints := await unsettled(world):
+        if world.clock.monotonic() > deadline:
+            raise NotSettled(
+                f"invariant 6: {_AT_MOST_SECONDS:.0f} s after the last fault {'; '.join(complaints)}"
+            )
+        await world.pass_time(_LOOK_EVERY_SECONDS)
+    while noise := await _noise(world):
+        if world.clock.monotonic() > deadline:
+            raise NotSettled(f"invariant 5: nothing is to be done, and still there is {'; '.join(noise[:5])}")
+    if complaints := await unsettled(world):
+        raise NotSettled(f"invariant 6: it was settled, and then {'; '.join(complaints)}")
+
+
+async def _noise(world: World) -> list[str]:
+    """What is written in a while in which nobody does anything."""
+    world.trace.mark()
+    await world.pass_time(_QUIET_SECONDS)
+    return [
+        f"{entry} at {entry.at:.3f}"
+        for entry in world.trace.since_mark()
+        if isinstance(entry, ClusterWrite) and entry.kind != Lease.api.kind
+    ]
+
+
+async def unsettled(world: World) -> list[str]:
+    """What is not as it must be in the end."""
+    complaints = [each for machine in world.machines.values() for each in _held_for_nobody(machine)]
+    complaints += await _without_address(world)
+    complaints += await _left_behind(world)
+    return complaints
+
+
+def _held_for_nobody(machine: Machine) -> Iterator[str]:
+    """What the machine's agent and its sandboxes disagree about."""
+    agent = machine.agent
+    if agent is None or not agent.synced.is_set():
+        yield f"the agent of {machine.name} is not at work"
+        return
+    addresses = tuple(agent.addresses.all_addresses())
+    used = {ip for sandbox in machine.kubelet.sandboxes() for ip in sandbox.addresses}
+    assigned = {address.ip for address in addresses if address.state is State.ASSIGNED}
+    for ip in sorted(assigned - used):
+        yield f"{ip} is assigned on {machine.name}, and no sandbox has it"
+    for address in addresses:
+        if address.state not in (State.ASSIGNED, State.AVAILABLE):
+            yield f"{address.ip} of {machine.name} is still {address.state}"
+    target, requested = agent.requester.target, agent.addresses.state().requested
+    if target is not None and target.request != requested:
+        yield f"{machine.name} asks for {requested}, and needs {target.request}"
+
+
+async def _without_address(world: World) -> list[str]:
+    """Pods that have no address, although they fit."""
+    wanting = {
+        str(pod.key)
+        for pod in (await world.cluster.list(Pod)).items
+        if not is_terminal(pod) and not pod.metadata.deletion_timestamp and not pod.spec.host_network
+    }
+    served = {
+        sandbox.pod
+        for machine in world.machines.values()
+        for sandbox in machine.kubelet.sandboxes()
+        if sandbox.addresses
+    }
+    complaints = [f"{pod} is no more, and has a sandbox" for pod in sorted(served - wanting)]
+    capacity = (await world.allocator.get_subnet(NETWORK, SUBNET)).capacity
+    fitting = min(len(wanting), capacity - len(world.machines))
+    if len(served & wanting) < fitting:
+        missing = sorted(wanting - served)
+        complaints.append(
+            f"{len(served & wanting)} of {fitting} pods that fit have an address, {missing[0]} has none"
+        )
+    return complaints
+
+
+async def _left_behind(world: World) -> list[str]:
+    """What is there of nodes that are not, or not there of nodes that are."""
+    nodes = {node.metadata.uid for node in (await world.cluster.list(Node)).items}
+    containers = (await world.allocator.list_containers(network=NETWORK)).items
+    complaints = [f"{each.node} is gone, and has a container" for each in containers if each.id not in nodes]
+    configs = (await world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
+    if len(configs) != len(nodes) or len(containers) != len(nodes):
+        complaints.append(
+            f"there are {len(nodes)} nodes, {len(configs)} NodeNetworkConfigs and {len(containers)} containers"
+        )
+    subnet = await world.allocator.get_subnet(NETWORK, SUBNET)
+    held = sum(1 + len(container.addresses) for container in containers)
+    if subnet.reserved != held:
+        complaints.append(f"{subnet.reserved - held} addresses are reserved for nobody")
+    return complaints

@@ -1,0 +1,230 @@
+"""One run of a plan: a whole cluster on virtual time, trouble for a while, then rest, and a verdict.
+
+    trouble     pods come and go, faults strike; invariants 1 to 4 are looked at after every step
+    mending     the faults stop, and everything that was broken is made whole
+    settling    every pod that fits gets its address, nothing is leaked, nothing more is written (invariants 5 and 6)
+
+A step is whatever leaves an entry in the trace that may move addresses: a request or an answer to one, a call of the
+allocator or of the plugin, a fault.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from io import StringIO
+from typing import NoReturn
+
+from msgspec import structs
+
+from podtide.allocator.port import Allocator, SubnetSpec
+from podtide.allocator.store import Rules
+from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.port import Cluster
+from podtide.core.errors import PodtideError
+from podtide.core.exact import exact
+from podtide.core.ranges import parse_network
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime import virtual_time
+from podtide.runtime.logging import make_logger
+from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.settings import Settings
+from podtide.simulation.address_history import address_in, last_states
+from podtide.simulation.adjustable_clock import AdjustableClock
+from podtide.simulation.agents_in_process import AgentsInProcess
+from podtide.simulation.churn import Churn
+from podtide.simulation.embedded_world import NETWORK, SUBNET, options_for
+from podtide.simulation.faults.conditions import Conditions
+from podtide.simulation.faults.faulty_allocator import FaultyAllocator
+from podtide.simulation.faults.faulty_cluster import FaultyCluster
+from podtide.simulation.faults.faulty_doors import FaultyDoors
+from podtide.simulation.faults.line_fault import LineFault
+from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.plugin_fault import PluginFault
+from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.fencing import keep_fencing
+from podtide.simulation.plan import Plan, PlannedMishap
+from podtide.simulation.recording import RecordingAllocator, RecordingCluster
+from podtide.simulation.report import Report, TraceHash
+from podtide.simulation.restartable_allocator import open_restartable_allocator
+from podtide.simulation.settling import settle
+from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
+from podtide.simulation.world import Between, Customs, World
+
+
+def simulate(plan: Plan) -> Report:
+    """Run the plan. The same plan has the same report, in every process."""
+    return virtual_time.run(_Run(plan).report())
+
+
+class _Run:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._struck: Counter[str] = Counter()
+        self._hash = TraceHash()
+        self._stepped = asyncio.Event()
+        self._steps = 0
+        self._clock = AdjustableClock()
+        self._errors = StringIO()
+        """What the programs have to say that is worse than a warning."""
+        faults = [FAULTS[name] for name in plan.line_faults]
+        self._conditions = Conditions(
+            plan.seed, [fault for fault in faults if isinstance(fault, LineFault)], self._report_fault
+        )
+        self._plugin_faults = [fault for fault in faults if isinstance(fault, PluginFault)]
+        self._world: World
+
+    async def report(self) -> Report:
+        """Run, and tell what came of it."""
+        failure = ""
+        async with self._open_scene() as scene:
+            story = asyncio.create_task(self._tell(scene))
+            audit = asyncio.create_task(self._audit_after_every_step())
+            try:
+                await asyncio.wait({story, audit}, return_when=asyncio.FIRST_COMPLETED)
+                for task in (audit, story):
+                    if task.done():
+                        await task
+                failure = self._mistake()
+            except PodtideError as error:
+                failure = str(error)
+            finally:
+                story.cancel()
+                audit.cancel()
+            world = scene.world
+            return Report(
+                plan=self._plan,
+                trace_hash=self._hash.hexdigest(),
+                entries=world.trace.noted,
+                simulated_seconds=round(self._clock.monotonic(), 3),
+                pods=world.workload.made,
+                steps=self._steps,
+                faults=dict(sorted(self._struck.items())),
+                failure=failure,
+                last_states=last_states(address_in(failure), world.trace.entries),
+            )
+
+    # The story
+
+    async def _tell(self, scene: Scene) -> None:
+        await self._begin(scene)
+        scene.world.programs.start("operator", keep_fencing(scene.world))
+        churn = asyncio.create_task(self._churn(scene.world).run())
+        try:
+            self._conditions.is_bad = True
+            for mishap in self._plan.mishaps:
+                scene.plan(mishap.at_seconds, partial(self._let_happen, scene, mishap))
+            await scene.play_until(self._clock.monotonic() + self._plan.trouble_seconds)
+        finally:
+            churn.cancel()
+            await asyncio.wait({churn})
+        if not churn.cancelled():
+            churn.result()
+        self._conditions.is_bad = False
+        await scene.mend_everything()
+        await settle(scene.world)
+        await scene.world.auditor.check()
+
+    async def _begin(self, scene: Scene) -> None:
+        for replica in range(self._plan.controllers):
+            scene.start_controller(replica)
+        for number in range(self._plan.nodes):
+            await scene.world.add_node(f"node-{number}")
+
+    def _churn(self, world: World) -> Churn:
+        room = parse_network(self._plan.subnet).num_addresses - 3 - self._plan.nodes
+        return Churn(
+            world,
+            most_pods=max(1, int(room * self._plan.pressure)),
+            chance=seeded_randomness(f"{self._plan.seed}/churn"),
+        )
+
+    async def _let_happen(self, scene: Scene, planned: PlannedMishap) -> None:
+        mishap = FAULTS[planned.fault]
+        assert isinstance(mishap, Mishap)
+        chance = seeded_randomness(f"{self._plan.seed}/{planned.fault} {planned.number}")
+        if self._conditions.is_bad and (whom := await mishap.happen(scene, chance)):
+            self._report_fault(mishap.name, whom)
+
+    def _mistake(self) -> str:
+        """An exception that nobody foresaw: programs log it and go on, and it is wrong all the same."""
+        mistakes = (line for line in self._errors.getvalue().splitlines() if '"exception"' in line)
+        return next(mistakes, "")
+
+    # What it is told in
+
+    @asynccontextmanager
+    async def _open_scene(self) -> AsyncIterator[Scene]:
+        plan, clock = self._plan, self._clock
+        settings = structs.replace(Settings(), batch=plan.batch, min_free=exact(plan.min_free))
+        rules = Rules(
+            cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
+        )
+        log = make_logger(self._errors, clock, level="error")
+        cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{plan.seed}/cluster"))
+        doors = FaultyDoors(
+            AgentsInProcess(clock=clock, log=log),
+            self._plugin_faults,
+            self._conditions,
+            seed=plan.seed,
+            report=self._report_fault,
+        )
+        async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
+            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
+            async with World(
+                cluster,
+                allocator,
+                options_for((plan.subnet,), cluster_subnets=plan.cluster_subnets),
+                customs=Customs(settings=settings),
+                doors=doors,
+                clock=clock,
+                seed=plan.seed,
+                log=log,
+            ) as world:
+                world.between = Between(
+                    cluster=partial(self._faulty_cluster, world),
+                    allocator=partial(self._faulty_allocator, world),
+                )
+                world.trace.listeners.append(self._take_step)
+                self._world = world
+                try:
+                    yield Scene(world, self._conditions, cluster=cluster, allocator=allocator, clock=clock)
+                finally:
+                    await self._conditions.close()
+        cluster.close()
+
+    def _faulty_cluster(self, world: World, program: str, line: Cluster) -> Cluster:
+        wire = RecordingCluster(world.cluster, program, clock=self._clock, trace=world.trace)
+        return FaultyCluster(line, wire, program, self._conditions)
+
+    def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:
+        wire = RecordingAllocator(world.allocator, program, clock=self._clock, trace=world.trace)
+        return FaultyAllocator(line, wire, program, self._conditions)
+
+    # What is looked at
+
+    def _take_step(self, entry: Entry) -> None:
+        self._hash.take(entry)
+        if _may_move_addresses(entry):
+            self._stepped.set()
+
+    async def _audit_after_every_step(self) -> NoReturn:
+        while True:
+            await self._stepped.wait()
+            self._stepped.clear()
+            self._world.programs.check()
+            await self._world.auditor.look()
+            self._steps += 1
+
+    def _report_fault(self, name: str, words: str) -> None:
+        self._struck[name] += 1
+        self._world.trace.note(Trouble(at=self._clock.monotonic(), fault=name, words=words))
+
+
+def _may_move_addresses(entry: Entry) -> bool:
+    """Whether addresses may be elsewhere after that. A Lease moves none, and a watch only looks."""
+    if isinstance(entry, ClusterWrite):
+        return entry.kind == NodeNetworkConfig.api.kind
+    return not isinstance(entry, ClusterWatch)

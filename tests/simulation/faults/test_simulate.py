@@ -1,0 +1,86 @@
+"""Whole runs: some dozen seeds hold every invariant, a seed has one trace, and a broken program is found and shrunk."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from podtide.core.errors import InvalidInput
+from podtide.simulation.faults.table import FAULTS, chosen_faults
+from podtide.simulation.plan import Plan, plan_for
+from podtide.simulation.simulate import simulate
+
+PODTIDE = Path(sys.executable).parent / "podtide"
+
+
+def small_plan(seed: int, faults: str = "all", *, nodes: int = 3, trouble_seconds: float = 45.0) -> Plan:
+    return plan_for(seed, nodes=nodes, faults=chosen_faults(faults), trouble_seconds=trouble_seconds)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_invariant_holds_whatever_goes_wrong(seed: int) -> None:
+    report = simulate(small_plan(seed))
+    assert report.failure == ""
+    assert report.faults
+    assert report.steps > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 124))
+def test_every_invariant_holds_for_some_dozen_seeds(seed: int) -> None:
+    assert simulate(small_plan(seed)).failure == ""
+
+
+def test_without_faults_nothing_goes_wrong_either() -> None:
+    report = simulate(small_plan(1, "none"))
+    assert report.failure == ""
+    assert report.faults == {}
+
+
+@pytest.mark.slow
+def test_there_is_no_fault_that_never_strikes() -> None:
+    struck: set[str] = set()
+    for seed in range(3):
+        report = simulate(small_plan(seed, nodes=4, trouble_seconds=400))
+        assert report.failure == ""
+        struck |= report.faults.keys()
+    assert struck == set(FAULTS)
+
+
+def test_a_seed_has_the_same_report_in_every_process() -> None:
+    reports = [
+        subprocess.run(
+            [PODTIDE, "simulate", "--seed", "7", "--nodes", "3", "--minutes", "1", "-o", "json"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2024")
+    ]
+    assert reports[0] == reports[1]
+    assert len(json.loads(reports[0])["trace_hash"]) == 64
+
+
+def test_another_seed_has_another_trace() -> None:
+    one, other = (simulate(small_plan(seed, "delay", trouble_seconds=10)) for seed in (1, 2))
+    assert one.trace_hash != other.trace_hash
+
+
+def test_a_plan_without_a_mishap_leaves_the_chance_of_all_others_as_it_was() -> None:
+    plan = small_plan(5, trouble_seconds=300)
+    without = plan_for(5, nodes=3, faults=chosen_faults("all") - {"agent-crash"}, trouble_seconds=300)
+    assert without.mishaps == tuple(each for each in plan.mishaps if each.fault != "agent-crash")
+    assert structs.replace(without, line_faults=(), mishaps=()) == structs.replace(
+        plan, line_faults=(), mishaps=()
+    )
+
+
+def test_a_fault_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(InvalidInput, match=r"no fault 'thunder'.*lost-answer"):
+        chosen_faults("delay,thunder")
+    assert chosen_faults("none") == frozenset()
+    assert chosen_faults("delay, gone") == {"delay", "gone"}

@@ -1,0 +1,53 @@
+"""Every scenario file comes out as it says, and docs/scenarios.md tells of each of them and of each of their words."""
+
+from pathlib import Path
+
+import pytest
+
+from podtide.simulation.scenario.playing import play
+from podtide.simulation.scenario.reading import read_scenario
+from podtide.simulation.scenario.vocabulary import MEASURE_WORDS, STEP_WORDS
+from simulation.scenario.scenario_files import FILES, ROOT, STORIES, TRAPS
+
+PAGE = (ROOT / "docs" / "scenarios.md").read_text().splitlines()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_scenario_comes_out_as_it_says(path: Path) -> None:
+    outcome = play(read_scenario(path), lambda _line: None)
+    assert outcome.failure == ""
+    assert outcome.expectations > 0
+    assert outcome.audits > 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_index_has_every_scenario(path: Path) -> None:
+    title = read_scenario(path).title
+    assert f"| [{path.stem}](../{path.relative_to(ROOT)}) | {title} |" in PAGE
+
+
+def test_the_index_has_no_scenario_that_is_not_there() -> None:
+    assert sum("](../scenarios/" in line for line in PAGE) == len(FILES)
+
+
+def test_those_and_only_those_are_traps_that_quote_one() -> None:
+    assert all(read_scenario(path).trap for path in TRAPS)
+    assert not any(read_scenario(path).trap for path in STORIES)
+
+
+def test_every_step_is_on_the_page() -> None:
+    for word in STEP_WORDS.values():
+        assert f"| `{word.example}` | {word.meaning} |" in PAGE
+
+
+def test_everything_that_can_be_expected_is_on_the_page() -> None:
+    for word in MEASURE_WORDS.values():
+        assert f"| `{word.example}` | {word.subject or 'cluster'} | {word.meaning} |" in PAGE
+
+
+def test_no_word_is_there_that_no_scenario_uses() -> None:
+    scenes = [scene for path in FILES for scene in read_scenario(path).story]
+    steps = {scene.happening.word.words for scene in scenes if scene.happening}
+    measures = {expectation.word.words for scene in scenes for expectation in scene.expectations}
+    assert steps == set(STEP_WORDS)
+    assert measures == set(MEASURE_WORDS)

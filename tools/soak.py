@@ -1,0 +1,161 @@
+"""Run seeds of the simulation side by side on all cores for a while: `make soak MINUTES=10`.
+
+Seeds go on from where the last soak ended only if told so (`--first`); by default they begin at a number made from the
+time, so every soak searches anew. Failing seeds are kept in a file, one command per line; exit 1 if there are any.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct, field
+
+from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.plan import plan_for
+from podtide.simulation.report import Report
+from podtide.simulation.simulate import simulate
+
+_FAILURES = Path("soak-failures.txt")
+_SECONDS_PER_HOUR = 3600
+_SECONDS_PER_MINUTE = 60
+_LINE_EVERY_SECONDS = 30
+_TROUBLE_MINUTES = (0.5, 1.0, 3.0)
+_NODES = (2, 3, 4, 6)
+
+
+class Tally(Struct):
+    """What all runs together came to."""
+
+    seeds: int = 0
+    simulated_seconds: float = 0.0
+    pods: int = 0
+    steps: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    failures: list[Report] = field(default_factory=list)
+
+    def take(self, report: Report) -> None:
+        """One run more."""
+        self.seeds += 1
+        self.simulated_seconds += report.simulated_seconds
+        self.pods += report.pods
+        self.steps += report.steps
+        self.faults.update(report.faults)
+        if not report.is_good:
+            self.failures.append(report)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.seeds} seeds, {self.simulated_seconds / _SECONDS_PER_HOUR:.1f} simulated hours, "
+            f"{self.pods} pods, {sum(self.faults.values())} faults, {len(self.failures)} violations"
+        )
+
+
+class Display(Protocol):
+    """Shows how far it is."""
+
+    def show(self, tally: Tally, passed_seconds: float) -> None:
+        """It is this far."""
+        ...
+
+
+class Lines:
+    """A line from time to time, for logs."""
+
+    def __init__(self) -> None:
+        self._next_at = 0.0
+
+    def show(self, tally: Tally, passed_seconds: float) -> None:
+        """Print a line if it is time for one."""
+        if passed_seconds >= self._next_at:
+            self._next_at = passed_seconds + _LINE_EVERY_SECONDS
+            print(f"{passed_seconds:5.0f} s: {tally}", flush=True)
+
+
+@contextmanager
+def _display(total_seconds: float) -> Iterator[Display]:
+    if not sys.stdout.isatty():
+        yield Lines()
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 - only where it draws
+
+    with Progress(BarColumn(), TimeRemainingColumn(), TextColumn("{task.description}")) as progress:
+        task = progress.add_task("starting", total=total_seconds)
+
+        class Bar:
+            def show(self, tally: Tally, passed_seconds: float) -> None:
+                worst = ", ".join(f"{name} {times}" for name, times in tally.faults.most_common(3))
+                progress.update(task, completed=passed_seconds, description=f"{tally} ({worst}, …)")
+
+        yield Bar()
+
+
+def run_seed(seed: int) -> Report:
+    """One run; how large and how long it is follows from the seed."""
+    plan = plan_for(
+        seed,
+        nodes=_NODES[seed % len(_NODES)],
+        faults=frozenset(FAULTS),
+        trouble_seconds=_TROUBLE_MINUTES[seed % len(_TROUBLE_MINUTES)] * _SECONDS_PER_MINUTE,
+    )
+    return simulate(plan)
+
+
+def command_for(report: Report) -> str:
+    """What runs the seed again."""
+    plan = report.plan
+    minutes = plan.trouble_seconds / _SECONDS_PER_MINUTE
+    return f"podtide simulate --seed {plan.seed} --nodes {plan.nodes} --minutes {minutes:g}"
+
+
+def soak(seconds: float, first: int, workers: int) -> Tally:
+    """Run seeds until the time is over; those that run then are waited for."""
+    tally, seeds, began = Tally(), iter(range(first, sys.maxsize)), time.monotonic()
+    with _display(seconds) as display, ProcessPoolExecutor(workers) as pool:
+        running: set[Future[Report]] = set()
+        while running or time.monotonic() < began + seconds:
+            while len(running) < workers and time.monotonic() < began + seconds:
+                running.add(pool.submit(run_seed, next(seeds)))
+            done, running = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+            for each in done:
+                report = each.result()
+                tally.take(report)
+                if not report.is_good:
+                    _keep(report)
+            display.show(tally, time.monotonic() - began)
+    return tally
+
+
+def _keep(report: Report) -> None:
+    with _FAILURES.open("a") as file:
+        file.write(f"{command_for(report)}  # {report.failure}\n")
+    print(f"seed {report.plan.seed}: {report.failure}", flush=True)
+
+
+def main() -> None:
+    """Soak, and tell."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long (default: 10)")
+    parser.add_argument("--first", type=int, help="the first seed (default: by the time)")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)"
+    )
+    given = parser.parse_args()
+    first = given.first if given.first is not None else int(time.time()) * 1000
+    tally = soak(given.minutes * _SECONDS_PER_MINUTE, first, given.workers)
+    print(f"soak: {tally}; {tally.steps} steps, first seed {first}")
+    for name in FAULTS:
+        print(f"  {name:24}{tally.faults[name]:8}")
+    if tally.failures:
+        print(f"failing seeds are kept in {_FAILURES}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
