@@ -31,7 +31,7 @@ demo: $(READY) plugin ## Show podtide at work: a whole cluster, told as a story;
 
 .PHONY: plugin
 plugin: ## Build the CNI plugin in Rust; without cargo, the script beside it is used
-	@if command -v cargo >/dev/null; then cd plugin && cargo build --release --locked --offline && \
+	@if cargo --version >/dev/null 2>&1; then cd plugin && cargo build --release --locked --offline && \
 		echo "plugin: plugin/target/release/podtide"; \
 	else echo "plugin: there is no cargo on this machine, so the portable script plugin/podtide.py is used"; fi
 
@@ -74,7 +74,7 @@ lint: $(READY) lint-plugin ## Check style, format, types and layers
 # Its Rust, where Rust and its tools are.
 .PHONY: lint-plugin
 lint-plugin:
-	@if command -v cargo-fmt >/dev/null && command -v cargo-clippy >/dev/null; then cd plugin && cargo fmt --check && \
+	@if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then cd plugin && cargo fmt --check && \
 		cargo clippy --locked --offline --quiet --all-targets -- -D warnings; \
 	else echo "lint: cargo fmt and clippy are not on this machine, so the plugin's Rust is not looked at"; fi
 
@@ -82,7 +82,7 @@ lint-plugin:
 format: $(READY) ## Fix what style and format can fix by themselves
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	@if command -v cargo-fmt >/dev/null; then cd plugin && cargo fmt; fi
+	@if cargo fmt --version >/dev/null 2>&1; then cd plugin && cargo fmt; fi
 
 .PHONY: bench
 # Only the part that compares plugins needs plugins.

@@ -440,3 +440,28 @@ def test_whatever_is_asked_is_answered_in_the_runtimes_own_words(
         assert code(answer) not in {5, 101, 102}
     elif answer.output:
         json.loads(answer.output)
+
+
+async def test_what_needs_no_wait_is_answered_at_once_and_written_down_after() -> None:
+    node = Node("10.1.0.5")
+    given: list[tuple[Answer, int]] = []
+
+    def answer_now(verb: str) -> float | None:
+        return node.calls.answer_now(
+            environment(verb),
+            config(),
+            arrived=node.clock.monotonic(),
+            give=lambda answer: given.append((answer, len(node.counted))),
+        )
+
+    for verb in ("ADD", "CHECK", "DEL", "STATUS", "VERSION", "NONSENSE"):
+        assert answer_now(verb) is None
+    assert [answer.exit_status for answer, _ in given] == [0, 1, 0, 0, 0, 1]
+    assert [written_before for _, written_before in given] == [0, 1, 2, 3, 4, 5]
+
+
+async def test_an_add_that_has_to_wait_is_not_answered_at_once() -> None:
+    node = Node()
+    given: list[Answer] = []
+    assert node.calls.answer_now(environment("ADD"), config(), arrived=0.0, give=given.append) == 0.0
+    assert (given, node.counted, node.journal.lines()) == ([], [], [])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import socket
 import stat
 import time
@@ -149,6 +150,38 @@ async def test_an_add_that_waits_is_not_undone_by_the_note_of_an_earlier_del(tmp
             assert (await plugin.body()).exit_status == 0
 
 
+async def test_a_del_beats_an_add_that_came_just_before_it_and_has_to_wait(tmp_path: Path) -> None:
+    async with Node(tmp_path).served() as node:
+        adding, deleting = await node.connect(), await node.connect()
+        adding.send(encode_call(environment("ADD"), config()))
+        deleting.send(encode_call(environment("DEL"), config()))
+        assert await deleting.answer() == Answer(0)
+        node.addresses.grant("10.1.0.5")
+        assert code(await adding.answer()) == 11
+        assert node.addresses.held() == {}
+
+
+async def test_an_add_that_waited_is_written_down_once(tmp_path: Path) -> None:
+    async with Node(tmp_path).served() as node:
+        async with waiting_add(node) as plugin:
+            assert node.journal.lines() == []
+            node.addresses.grant("10.1.0.5")
+            await plugin.body()
+        assert [line["outcome"] for line in node.journal.lines()] == ["ok"]
+
+
+async def test_the_longest_answer_arrives_whole(tmp_path: Path) -> None:
+    """What cannot be understood is quoted, and a byte of it may take five."""
+    body = encode_call(environment("ADD", CNI_ARGS="\1" * 16_000), config())
+    async with Node(tmp_path).served() as node:
+        plugin = await node.connect()
+        plugin.send(body)
+        await asyncio.sleep(0.1)
+        answer = await plugin.answer()
+    assert code(answer) == 4
+    assert len(answer.output) > 5 * 16_000
+
+
 async def test_two_adds_of_one_sandbox_at_once_get_the_same_answer(tmp_path: Path) -> None:
     async with Node(tmp_path).served() as node:
         adds = [asyncio.create_task(node.call("ADD")) for _ in range(2)]
@@ -213,6 +246,49 @@ async def test_a_caller_who_is_slow_to_speak_holds_up_no_other(tmp_path: Path) -
         assert (await node.call("ADD", "quick")).exit_status == 0
         plugin.writer.write(body[10:])
         assert (await plugin.answer()).exit_status == 0
+
+
+async def test_a_request_may_come_in_any_pieces(tmp_path: Path) -> None:
+    body = encode_call(environment("STATUS"), config())
+    request = f"POST /cni HTTP/1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    async with Node(tmp_path).served() as node:
+        for length in (1, 20, len(request) - len(body), len(request) - 1):
+            plugin = await node.connect()
+            await asyncio.sleep(0.01)
+            plugin.writer.write(request[:length])
+            await asyncio.sleep(0.01)
+            plugin.writer.write(request[length:])
+            assert await plugin.answer() == Answer(0)
+
+
+async def test_a_caller_who_says_nothing_is_let_go_at_the_end(tmp_path: Path) -> None:
+    async with Node(tmp_path).served() as node:
+        plugin = await node.connect()
+        assert (await node.call("STATUS")).exit_status == 0
+    assert await plugin.reader.read() == b""
+    await plugin.leave()
+
+
+async def test_callers_wait_while_there_are_no_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podtide.agent.plugin_door._PAUSE_SECONDS", 0.05)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with Node(tmp_path).served() as node:
+        plugin = await node.connect()
+        await node.call("STATUS")
+        with socket.socket(socket.AF_UNIX) as late:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (late.fileno(), hard))
+            try:
+                late.connect(os.fspath(node.socket))
+                await node.until(lambda: "cannot let the plugin in" in node.journal.lines()[-1]["event"])
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            body = encode_call(environment("STATUS"), config())
+            late.sendall(f"POST /cni HTTP/1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            reader, writer = await asyncio.open_unix_connection(sock=late)
+            assert await Plugin(reader, writer).answer() == Answer(0)
+        await plugin.leave()
 
 
 async def test_a_caller_who_never_finishes_is_shown_out(

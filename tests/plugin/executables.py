@@ -118,7 +118,8 @@ class Plugin(msgspec.Struct, frozen=True):
 def build() -> Path:
     """The executable in Rust, built from the sources as they are. NoRust where it cannot be."""
     cargo = shutil.which("cargo")
-    if cargo is None:
+    # rustup puts a cargo on the path that cannot do anything until a toolchain is chosen.
+    if cargo is None or subprocess.run([cargo, "--version"], check=False, capture_output=True).returncode:
         raise NoRust("cargo is not installed: get Rust (Debian: `apt-get install cargo`), then `make plugin`")
     command = [cargo, "build", "--release", "--locked", "--offline", "--quiet"]
     built = subprocess.run(command, cwd=ROOT / "plugin", check=False, capture_output=True, text=True)

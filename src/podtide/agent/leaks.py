@@ -45,6 +45,7 @@ class LeakCollector:
         self._failures = FailureStreak(Backoff(), clock, randomness)
         self._log = log
         self._bell = Bell(clock)
+        self._due_at: float | None = None
         holdings.on_change.append(self._look)
 
     async def run(self) -> NoReturn:
@@ -59,11 +60,12 @@ class LeakCollector:
                     not_before = self._clock.monotonic() + self._failures.delay_seconds(error)
                     break
             since = self._holdings.suspects.oldest_since
-            due_at = None if since is None else max(since + self._grace_seconds, not_before)
-            now = await self._bell.wait(due_at)
+            self._due_at = None if since is None else max(since + self._grace_seconds, not_before)
+            now = await self._bell.wait(self._due_at)
 
     def _look(self) -> None:
-        if self._holdings.suspects.oldest_since is not None:
+        # No later suspect is due before the oldest: with a time to wake up at, there is nothing to be told.
+        if self._due_at is None and self._holdings.suspects.oldest_since is not None:
             self._bell.ring()
 
     async def _judge(self, owner: Owner) -> None:

@@ -15,6 +15,7 @@ from podtide.cni.versions import Verb
 from podtide.core.address_states import State
 
 _BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_VERBS = frozenset(Verb)
 _OF_A_SUBNET = ("subnet", "subnet_cidr")
 
 
@@ -41,7 +42,7 @@ class Metrics:
     def count(self, verb: str, outcome: str, seconds: float) -> None:
         """A call was answered."""
         # What is no verb comes from whoever calls by hand, and must not become a series of its own each time.
-        self._calls.labels(verb if verb in list(Verb) else "other", outcome).inc()
+        self._calls.labels(verb if verb in _VERBS else "other", outcome).inc()
         if verb == Verb.ADD:
             self._add_seconds.observe(seconds)
 

@@ -32,7 +32,6 @@ from podtide.cluster.embedded.writing import (
     first_applied,
     is_released,
     replaced,
-    rules_of,
     status_replaced,
 )
 from podtide.cluster.port import AlreadyExists, Conflict, Gone, Invalid, NotFound
@@ -157,7 +156,7 @@ class ApiServer:
         """The object with the document in its place."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
-        rules = rules_of(table.kind)
+        rules = table.rules
         writer = self._writer(kind.api, manager)
         if rules.habits.replace_creates and key_of(namespace, name) not in table.records:
             if uid := document["metadata"].get("uid"):
@@ -176,15 +175,13 @@ class ApiServer:
         writer = self._writer(kind.api, manager, subresource="status")
         old = self._existing(table, name, namespace)
         before = old.document()
-        return self._update(
-            table, old, before, status_replaced(before, document, rules_of(table.kind), writer)
-        )
+        return self._update(table, old, before, status_replaced(before, document, table.rules, writer))
 
     def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> Record:
         """The object with all that the document states."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
-        rules = rules_of(table.kind)
+        rules = table.rules
         writer = self._writer(kind.api, manager)
         old = table.records.get(key_of(namespace, name))
         if old is None:
@@ -232,7 +229,7 @@ class ApiServer:
             raise AlreadyExists(
                 f"{describe(table.kind.api, *place)} exists already: replace it, or use another name"
             )
-        return self._add(table, created(document, rules_of(table.kind), writer, self._uid()))
+        return self._add(table, created(document, table.rules, writer, self._uid()))
 
     def _add(self, table: Table, document: Document) -> Record:
         record = self._checked(table, document)
@@ -253,7 +250,7 @@ class ApiServer:
             record.shared(table.kind)
         except InvalidInput as error:
             raise Invalid(str(error)) from error
-        rules = rules_of(table.kind)
+        rules = table.rules
         if complaint := rules.demands.complaint(document):
             raise Invalid(f"{rules.describe(document)}: {complaint}")
         return record

@@ -20,7 +20,7 @@ from podtide.cluster.embedded.persistence import (
 from podtide.cluster.embedded.records import Document, Record, Transition, record_of, stamped
 from podtide.cluster.embedded.table import Table
 from podtide.cluster.embedded.watchers import Watcher
-from podtide.cluster.embedded.writing import DELETE, DeleteOptions, deleted, rules_of
+from podtide.cluster.embedded.writing import DELETE, DeleteOptions, deleted
 from podtide.cluster.port import NotFound, Unavailable
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
@@ -72,7 +72,7 @@ class Store:
     def delete(self, table: Table, old: Record, now: float, options: DeleteOptions = DELETE) -> None:
         """Remove the object, or mark it for deletion where something keeps it."""
         before = old.document()
-        after = deleted(before, rules_of(table.kind), now, options)
+        after = deleted(before, table.rules, now, options)
         if after is None:
             self.commit(table, old, None)
         elif after is not before:

@@ -14,6 +14,7 @@ from itertools import islice
 from podtide.cluster.embedded.records import Record, Transition, key_of
 from podtide.cluster.embedded.selectors import NAME, NAMESPACE, Selector, field_reader
 from podtide.cluster.embedded.watchers import Watchers
+from podtide.cluster.embedded.writing import rules_of
 from podtide.cluster.port import Gone
 from podtide.resources.base import Resource
 
@@ -24,6 +25,7 @@ class Table:
     def __init__(self, kind: type[Resource], history_size: int, horizon: int) -> None:
         api = kind.api
         self.kind = kind
+        self.rules = rules_of(kind)
         self.records: dict[str, Record] = {}
         self.watchers = Watchers()
         self.horizon = horizon
