@@ -1,7 +1,7 @@
 """Run seeds of the simulation side by side on all cores for a while: `make soak MINUTES=10`.
 
-Seeds go on from where the last soak ended only if told so (`--first`); by default they begin at a number made from the
-time, so every soak searches anew. Failing seeds are kept in a file, one command per line; exit 1 if there are any.
+Seeds begin at a number made from the time, so every soak searches anew, unless told where (`--first`). Failing seeds are
+kept in a file, one command per line; exit 1 if there are any.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from podtide.simulation.plan import plan_for
 from podtide.simulation.report import Report
 from podtide.simulation.simulate import simulate
 
-_FAILURES = Path("soak-failures.txt")
+_FAILURES = Path(".cache/soak-failures.txt")
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_MINUTE = 60
 _LINE_EVERY_SECONDS = 30
@@ -133,6 +133,7 @@ def soak(seconds: float, first: int, workers: int) -> Tally:
 
 
 def _keep(report: Report) -> None:
+    _FAILURES.parent.mkdir(exist_ok=True)
     with _FAILURES.open("a") as file:
         file.write(f"{command_for(report)}  # {report.failure}\n")
     print(f"seed {report.plan.seed}: {report.failure}", flush=True)

@@ -8,6 +8,7 @@ from msgspec import structs
 from agent.node_bench import MANAGER, NODE, Bench, container, owner
 from cluster.faulty_cluster import Script
 from podtide.agent.port import NotReady
+from podtide.cluster.port import Unavailable
 from podtide.core.address_states import State
 from podtide.resources.base import ObjectMeta
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -227,3 +228,16 @@ async def test_a_second_agent_on_the_same_disk_is_refused() -> None:
         with pytest.raises(Locked):
             async with bench.running():
                 pass
+
+
+async def test_a_list_anew_while_the_node_is_read_does_not_leave_the_agent_waiting_for_news() -> None:
+    """Found by simulation: the list brings another copy of the same object, of which nobody is told."""
+    bench = Bench(settings=QUICK, faults=Script(get=[Unavailable("no answer"), 5.0]))
+    await bench.join()
+    async with bench.running(sync=False) as agent:
+        await bench.settle(2)
+        await bench.server.create(Node(metadata=ObjectMeta(name="another")), manager=MANAGER)
+        bench.server.expire_history()
+        bench.server.close_watches()
+        await bench.settle(60)
+        assert agent.synced.is_set()

@@ -87,7 +87,7 @@ async def test_a_pods_newer_sandbox_makes_the_older_one_collectable() -> None:
         await bench.settle(GRACE + 10)
         assert agent.addresses.state().demand == 1
         assert await bench.add("newer", pod) == newer
-        assert bench.cluster.calls["get"] == 2, "the Node was asked for, and the pod"
+        assert bench.cluster.calls["get"] == 3, "the Node was asked for, its configuration, and the pod"
 
 
 async def test_the_sandbox_whose_address_its_pod_shows_is_not_collected_however_late_another_one_asked() -> (

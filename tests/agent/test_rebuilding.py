@@ -1,15 +1,18 @@
 """An agent whose journal is lost: nothing is given away twice, and the node gets on."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from msgspec import structs
 
-from agent.node_bench import Bench, container
+from agent.node_bench import MANAGER, Bench, container
 from podtide.agent.kept_pool import JOURNAL
 from podtide.agent.port import NoAddress
+from podtide.cluster.port import Page
 from podtide.core.address_states import State
-from podtide.resources.node_network_config import IPAssignment
+from podtide.resources.base import Resource
+from podtide.resources.node_network_config import IPAssignment, NodeNetworkConfig
 from podtide.resources.pod import Pod, PodPhase
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.settings import Settings
@@ -44,6 +47,38 @@ async def test_pods_keep_what_they_show_and_the_rest_is_free() -> None:
         assert not fresh & set(addresses)
         assert agent.addresses.state().waiting_pods == 0
         assert len(pods) == 3
+
+
+async def test_a_cache_that_lags_behind_the_cluster_is_not_rebuilt_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, _pods, addresses = await bench_with_lost_records(shown=20)
+    stale = await bench.config()
+    (full,) = stale.status.network_containers
+    early = structs.replace(full, ip_assignments=full.ip_assignments[:4], version=full.version - 1)
+    status = structs.replace(stale.status, network_containers=[early])
+    metadata = structs.replace(stale.metadata, resource_version="1")
+    late_page = Page(
+        [structs.replace(stale, metadata=metadata, status=status)], stale.metadata.resource_version
+    )
+    read = bench.cluster.list
+
+    async def list_late(kind: type[Resource], *arguments: Any, **options: Any) -> Any:
+        return late_page if kind is NodeNetworkConfig else await read(kind, *arguments, **options)
+
+    monkeypatch.setattr(bench.cluster, "list", list_late)
+    async with bench.running(sync=False) as agent:
+        await bench.settle()
+        assert not list(agent.addresses.all_addresses()), "nothing is believed that is not the present"
+        async with bench.controller():
+            await bench.server.replace_status(
+                structs.replace(stale, status=structs.replace(stale.status, assigned_ip_count=1)),
+                manager=MANAGER,
+            )
+            await agent.synced.wait()
+            assert {a.ip for a in agent.addresses.all_addresses() if a.state is State.ASSIGNED} == set(
+                addresses
+            )
 
 
 async def test_nothing_is_free_until_every_pod_has_shown_its_address_or_is_gone() -> None:

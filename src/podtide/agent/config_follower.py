@@ -5,7 +5,8 @@ are somebody else's. So before an object is gone by, the Node is read once, and 
 
     another Node than in the records   its containers are withdrawn: pods keep what they have, the rest is withheld
     the same Node, another object      it was deleted by hand and made again: the pool goes on
-    no records                         what the container holds is quarantined (see `recovery`)
+    no records                         what the container holds is quarantined (see `recovery`), once the cache is as
+                                       new as a read: what it lacks would later seem to be granted to this program
     a container that is missing        withdrawn, once the controller says that all is done
 
 While there is no object to go by, nothing new is handed out, and pods keep what they have.
@@ -90,10 +91,17 @@ class ConfigFollower:
             identity = Identity(node_uid=node_uid_of(config), config_uid=config.metadata.uid)
             if identity != self._confirmed:
                 await self._confirm(identity)
-            if self._informer.get(config_key(self._node)) is not config:
+            if self._holdings.lost and not self.networks:
+                await self._require_newest(config)
+            if not self._is_current(config):
                 return  # it changed while the Node was read, and the bell was rung for that
             self._take_in(config, identity)
         self._refuse(refusal)
+
+    def _is_current(self, config: NodeNetworkConfig) -> bool:
+        """By version: a list anew brings another copy of the same object, and of that nobody is told."""
+        now = self._informer.get(config_key(self._node))
+        return now is not None and now.metadata.resource_version == config.metadata.resource_version
 
     def _refuse(self, why: str) -> None:
         """Say it once, however long it lasts."""
@@ -113,6 +121,15 @@ class ConfigFollower:
                 f"present one's is {present}: the request controller will replace it; see that it runs"
             )
         self._confirmed = identity
+
+    async def _require_newest(self, config: NodeNetworkConfig) -> None:
+        """Raises unless the object is as the cluster has it now: a cache may lag behind what pods were given."""
+        newest = await self._cluster.get(NodeNetworkConfig, self._node, config.metadata.namespace)
+        if newest.metadata.resource_version != config.metadata.resource_version:
+            raise _Outdated(
+                f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time, and this node's records "
+                "are lost: waiting to be told of the present"
+            )
 
     def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
         known = self._holdings.identity
@@ -140,6 +157,10 @@ class ConfigFollower:
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
             self._log.error("a network container says what cannot be used", complaints=network.unusable)
+
+
+class _Outdated(RetryError):
+    """The cache has not caught up with the cluster."""
 
 
 class _OfAnotherNode(RetryError):

@@ -57,10 +57,35 @@ async def _noise(world: World) -> list[str]:
 
 async def unsettled(world: World) -> list[str]:
     """What is not as it must be in the end."""
-    complaints = [each for machine in world.machines.values() for each in _held_for_nobody(machine)]
+    waiting = await _waiting_for_room(world)
+    complaints = [
+        each
+        for machine in world.machines.values()
+        if machine.name not in waiting
+        for each in _held_for_nobody(machine)
+    ]
     complaints += await _without_address(world)
-    complaints += await _left_behind(world)
+    complaints += await _left_behind(world, len(waiting))
+    spare = sum(_has_spare(machine) for machine in world.machines.values())
+    if waiting and spare:
+        complaints.append(
+            f"{min(waiting)} cannot begin for want of an address, and {spare} nodes have one to spare"
+        )
     return complaints
+
+
+async def _waiting_for_room(world: World) -> set[str]:
+    """Nodes that came into a subnet in which every last address is used: there is nothing they could begin with."""
+    subnet = await world.allocator.get_subnet(NETWORK, SUBNET)
+    if subnet.reserved < subnet.capacity:
+        return set()
+    begun = {container.id for container in (await world.allocator.list_containers(network=NETWORK)).items}
+    return {machine.name for machine in world.machines.values() if machine.uid not in begun}
+
+
+def _has_spare(machine: Machine) -> bool:
+    addresses = machine.agent.addresses.all_addresses() if machine.agent else ()
+    return any(address.state is State.AVAILABLE for address in addresses)
 
 
 def _held_for_nobody(machine: Machine) -> Iterator[str]:
@@ -106,13 +131,13 @@ async def _without_address(world: World) -> list[str]:
     return complaints
 
 
-async def _left_behind(world: World) -> list[str]:
+async def _left_behind(world: World, waiting: int) -> list[str]:
     """What is there of nodes that are not, or not there of nodes that are."""
     nodes = {node.metadata.uid for node in (await world.cluster.list(Node)).items}
     containers = (await world.allocator.list_containers(network=NETWORK)).items
     complaints = [f"{each.node} is gone, and has a container" for each in containers if each.id not in nodes]
     configs = (await world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
-    if len(configs) != len(nodes) or len(containers) != len(nodes):
+    if len(configs) != len(nodes) or len(containers) + waiting != len(nodes):
         complaints.append(
             f"there are {len(nodes)} nodes, {len(configs)} NodeNetworkConfigs and {len(containers)} containers"
         )

@@ -190,7 +190,14 @@ class _Run:
                 world.trace.listeners.append(self._take_step)
                 self._world = world
                 try:
-                    yield Scene(world, self._conditions, cluster=cluster, allocator=allocator, clock=clock)
+                    yield Scene(
+                        world,
+                        self._conditions,
+                        cluster=cluster,
+                        doors=doors,
+                        allocator=allocator,
+                        clock=clock,
+                    )
                 finally:
                     await self._conditions.close()
         cluster.close()

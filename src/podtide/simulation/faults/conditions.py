@@ -11,6 +11,8 @@ from random import Random
 
 from podtide.cluster.port import Page, R, WatchEvent
 from podtide.core.errors import PodtideError
+from podtide.resources.base import Resource
+from podtide.resources.pod import Pod
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.fuse import Fuse
 from podtide.simulation.faults.line_fault import (
@@ -37,10 +39,12 @@ class Conditions:
         """By program."""
         self.stalls: dict[str, asyncio.Event] = {}
         """Programs that get no processor until the event: what they were about to send goes out then."""
-        self.silenced: dict[str, str] = {}
+        self.silenced = dict[str, type[Resource]]()
         """Programs whose requests of one kind get no answer, by program."""
         self.cut_off: set[str] = set()
         """Programs without a connection."""
+        self.told_the_truth: set[str] = set()
+        """Programs that have lost their records: of them that list pods, none is told of the past (see `journals`)."""
         self._open_watches: dict[str, dict[asyncio.Timeout, None]] = {}
         self._seed = seed
         self._on_requests, self._on_lists, self._on_watches = _sorted_by_kind(faults)
@@ -54,7 +58,7 @@ class Conditions:
             await stall.wait()
         if request.program in self.cut_off:
             raise request.unanswered("there is no connection")
-        if self.silenced.get(request.program) == request.subject.partition(" ")[0]:
+        if (silenced := self.silenced.get(request.program)) is not None and request.is_about(silenced):
             raise request.unanswered("no answer")
         if (fuse := self.fuses.get(request.program)) is not None:
             send = partial(fuse.pass_through, send)
@@ -66,6 +70,8 @@ class Conditions:
 
     async def page(self, request: Request, newest: Page[R], relist: Relist[R]) -> Page[R]:
         """The first page of a list."""
+        if request.program in self.told_the_truth and request.is_about(Pod):
+            return newest
         for fault in self._on_lists:
             if self._strikes(fault, request.program, str(request)):
                 newest = await fault.answer(newest, relist, self._stream(fault, request.program))

@@ -1,5 +1,6 @@
 """The way from kubelets to agents, with faults on it."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
@@ -9,6 +10,8 @@ from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.plugin_fault import PluginFault, verb_of
 from podtide.simulation.plugin_caller import AgentDoors
+
+_NOBODY_IS_LEFT_TO_HEAR = (1, b"")
 
 
 class FaultyDoors:
@@ -29,6 +32,11 @@ class FaultyDoors:
         self._seed = seed
         self._report = report
         self._streams: dict[tuple[str, str], Random] = {}
+        self._boots: Counter[str] = Counter()
+
+    def switch_off(self, node: str) -> None:
+        """The machine is switched off: of the calls that are on their way there, none arrives."""
+        self._boots[node] += 1
 
     async def open(self, node: str, addresses: Addresses) -> None:
         """The node's agent serves."""
@@ -40,7 +48,14 @@ class FaultyDoors:
 
     async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
         """Exit status and standard output."""
-        call: Callable[[], Awaitable[tuple[int, bytes]]] = partial(self._doors.call, node, environment, stdin)
+        boot = self._boots[node]
+
+        async def arrive() -> tuple[int, bytes]:
+            if boot != self._boots[node]:
+                return _NOBODY_IS_LEFT_TO_HEAR
+            return await self._doors.call(node, environment, stdin)
+
+        call: Callable[[], Awaitable[tuple[int, bytes]]] = arrive
         verb = verb_of(environment)
         for fault in self._faults:
             chance = self._stream(fault, node)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from podtide.allocator.port import AllocatorUnavailable
 from podtide.cluster.port import Page, R, Unavailable, WatchEvent
 from podtide.core.errors import RetryError
+from podtide.resources.base import Resource
 
 T = TypeVar("T")
 Send = Callable[[], Awaitable[T]]
@@ -43,6 +44,10 @@ class Request(Struct, frozen=True, kw_only=True):
     def writes(self) -> bool:
         """Whether it may change anything."""
         return self.verb not in _READS
+
+    def is_about(self, kind: type[Resource]) -> bool:
+        """Whether it concerns objects of a kind."""
+        return self.port == CLUSTER and self.subject.partition(" ")[0] == kind.api.kind
 
     def unanswered(self, words: str) -> RetryError:
         """What a program hears that got no answer."""

@@ -48,6 +48,7 @@ class MachineReplaced(Mishap):
         if machine is None or not machine.uid:
             return ""
         world = scene.world
+        scene.doors.switch_off(machine.name)
         await world.remove_node(machine.name)
 
         async def join() -> None:

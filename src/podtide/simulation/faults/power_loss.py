@@ -17,5 +17,6 @@ class PowerLoss(Mishap):
         machine = scene.pick_machine(chance)
         if machine is None:
             return ""
+        scene.doors.switch_off(machine.name)
         await scene.world.crash_machine(machine.name)
         return machine.name

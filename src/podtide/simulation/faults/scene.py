@@ -12,6 +12,7 @@ from random import Random
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.faults.conditions import Conditions
+from podtide.simulation.faults.faulty_doors import FaultyDoors
 from podtide.simulation.machine import Machine
 from podtide.simulation.restartable_allocator import RestartableAllocator
 from podtide.simulation.world import World
@@ -23,18 +24,20 @@ _CONTROLLER = "controller-"
 class Scene:
     """The world and its agenda."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the world, and the parts of it that can be reached by no other way
         self,
         world: World,
         conditions: Conditions,
         *,
         cluster: EmbeddedCluster,
+        doors: FaultyDoors,
         allocator: RestartableAllocator,
         clock: AdjustableClock,
     ) -> None:
         self.world = world
         self.conditions = conditions
         self.cluster = cluster
+        self.doors = doors
         self.allocator = allocator
         self.clock = clock
         self._agenda: list[tuple[float, int, Act]] = []

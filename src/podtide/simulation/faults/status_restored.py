@@ -30,6 +30,9 @@ class StatusRestored(Mishap):
             return ""
         older = chance.choice(written)
         place = older.metadata
+        machine = scene.world.machines.get(place.name)
+        if machine is None or machine.agent_program in scene.conditions.told_the_truth:
+            return ""
         try:
             now = await scene.world.cluster.get(NodeNetworkConfig, place.name, place.namespace)
             if now.metadata.uid == place.uid:

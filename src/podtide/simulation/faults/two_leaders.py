@@ -45,7 +45,7 @@ class CutOffLeader(Mishap):
         leader = await _leader(scene)
         if not leader or leader in scene.conditions.silenced:
             return ""
-        scene.conditions.silenced[leader] = Lease.api.kind
+        scene.conditions.silenced[leader] = Lease
 
         async def hear_again() -> None:
             del scene.conditions.silenced[leader]
