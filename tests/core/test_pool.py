@@ -37,6 +37,21 @@ def test_nothing_leads_out_of_pending_release_but_withdrawal() -> None:
     assert dict(TRANSITIONS[State.PENDING_RELEASE]) == {Event.WITHDRAWN: None}
 
 
+def test_who_follows_the_pool_is_told_of_every_move() -> None:
+    pool = Pool(0.0)
+    moves: list[tuple[str, State | None]] = []
+    pool.on_move.append(lambda address: moves.append((address.ip, address.state)))
+    pool.programmed(pool.apply(container(1), 0.0).granted, 0.0)
+    pool.take(pod(1), ["10.0.0.1"], 0.0)
+    pool.apply(container(version=2), 1.0)
+    assert moves == [
+        ("10.0.0.1", State.PENDING_PROGRAMMING),
+        ("10.0.0.1", State.AVAILABLE),
+        ("10.0.0.1", State.ASSIGNED),
+        ("10.0.0.1", State.ORPHANED),
+    ]
+
+
 def test_what_the_table_lacks_stops_the_pool() -> None:
     pool = pool_with(1)
     (address,) = pool.addresses()

@@ -86,6 +86,41 @@ def test_a_nodes_primary_address_is_no_pods() -> None:
     ]
 
 
+def test_a_pool_that_is_known_anew_without_what_a_pod_has_is_found() -> None:
+    only_the_other = NodeView("a", {"10.0.0.3": State.AVAILABLE})
+    assert words(audit_of_a_node().known(only_the_other)) == [
+        "invariant 4: 10.0.0.2 is used by pod ns/x, but not assigned in the pool of node a"
+    ]
+    as_it_was = NodeView("a", {"10.0.0.2": State.ASSIGNED, "10.0.0.3": State.PENDING_RELEASE})
+    assert not audit_of_a_node().known(as_it_was)
+
+
+def test_what_two_pods_had_is_the_others_when_one_is_gone() -> None:
+    running = audit_of_a_node()
+    assert running.pod_has("sandbox-y", PodView("ns/y", "a", ("10.0.0.2",)))
+    running.pod_gone("sandbox-x")
+    assert [pod.pod for pod in running.picture().pods] == ["ns/y"]
+    assert words(running.pod_has("sandbox-z", PodView("ns/z", "a", ("10.0.0.2",)))) == [
+        "invariant 1: 10.0.0.2 is assigned to both ns/y and ns/z"
+    ]
+
+
+def test_an_address_that_left_a_pool_can_be_anothers_whoever_uses_it_there() -> None:
+    running = audit_of_a_node()
+    assert not running.moved("a", "10.0.0.3", None)
+    assert not running.known(NodeView("b", {"10.0.0.3": State.AVAILABLE}))
+    assert words(running.moved("b", "10.0.0.2", State.AVAILABLE)) == [
+        "invariant 1: 10.0.0.2 is in the pools of both a and b"
+    ]
+
+
+def test_what_a_node_was_giving_up_stays_no_pools_when_the_node_is_unknown() -> None:
+    running = audit_of_a_node()
+    assert not running.moved("a", "10.0.0.3", State.PENDING_RELEASE)
+    running.unknown("a")
+    assert not running.known(NodeView("b", {"10.0.0.3": State.AVAILABLE}))
+
+
 @pytest.mark.parametrize(("reserved", "broken"), [(3, []), (2, ["but its containers hold 3"])])
 def test_counts_are_held_against_what_containers_hold(reserved: int, broken: list[str]) -> None:
     found = audit_of_a_node().counted(Ledger("pods", capacity=10, reserved=reserved, free=10 - reserved))
