@@ -22,11 +22,15 @@ _LONGEST_OFFSET = len(str(2**128))
 
 
 class Allocation(Struct, frozen=True):
-    """Who holds an address: the sandbox (container id), the pod as `namespace/name`, and the interface."""
+    """Who holds an address: the sandbox (container id), the pod as `namespace/name`, and the interface.
+
+    The pod's uid is "" where it is not known: Whereabouts does not write it.
+    """
 
     id: str
     podref: str
     ifname: str
+    pod_uid: str = ""
 
 
 class Allocations:

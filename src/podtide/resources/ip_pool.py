@@ -6,7 +6,7 @@ Keys are offsets from the range's network address as decimals of any size: an IP
 
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from podtide.resources.base import Api, Cidr, Part, Resource
 
@@ -19,6 +19,9 @@ class IPAllocation(Part, frozen=True, kw_only=True):
     id: Annotated[str, Meta(description="The container (sandbox) that holds the address.")]
     podref: Annotated[str, Meta(description="The pod that holds it, as namespace/name.")]
     ifname: Annotated[str, Meta(description="The interface in the pod that has it.")] = ""
+    pod_uid: Annotated[
+        str, Meta(description="The pod's uid, where it is known: Whereabouts does not write it.")
+    ] = field(default="", name="poduid")
 
 
 class IPPoolSpec(Part, frozen=True, kw_only=True):

@@ -21,6 +21,15 @@ WAITING_PODS_ANNOTATION = "podtide.io/waiting-pods"
 CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
 
+NODE_ANNOTATION = "podtide.io/node"
+"""On a node's own IPPool of a secondary network: the node."""
+
+NODE_UID_ANNOTATION = "podtide.io/node-uid"
+"""On the same: the uid of that Node. A new Node under an old name has no part in the pool."""
+
+NETWORK_ANNOTATION = "podtide.io/network"
+"""On the same: the NodeSlicePool that the slice is from."""
+
 _COUNT = re.compile("[0-9]{1,9}")
 
 

@@ -19,6 +19,9 @@ class OverlappingRangeIPReservationSpec(Part, frozen=True, kw_only=True):
     container_id: Annotated[str, Meta(description="The container (sandbox) that holds it.")] = field(
         default="", name="containerid"
     )
+    pod_uid: Annotated[
+        str, Meta(description="The pod's uid, where it is known: Whereabouts does not write it.")
+    ] = field(default="", name="poduid")
 
 
 class OverlappingRangeIPReservation(Resource, frozen=True, kw_only=True):
