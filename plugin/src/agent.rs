@@ -1,114 +1,147 @@
 //! Asking the node's agent, and how long that may take.
 
-use std::env;
-use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use core::fmt;
+use core::time::Duration;
 
-use crate::answer::{read_acknowledgement, read_answer, Answer, Silence};
-use crate::connection::connect_at_once;
+use crate::answer::{read_acknowledgement, read_answer, Answer};
+use crate::system::{now, sleep, Address, Errno, File};
+use crate::text::{split_once, Text};
 
 /// How long the agent has to take the connection and to acknowledge. After that it says itself how long it needs.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE_SECONDS: u32 = 2;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Linux takes so much in one step: nothing that is sent is waited for twice.
-const MOST_AT_ONCE: usize = 1 << 15;
-
-const USUAL_SOCKET: &str = "/run/podtide/agent.sock";
-
-pub struct Agent {
-    socket: PathBuf,
+/// Why there is no answer.
+pub enum Silence {
+    Failed(Errno),
+    LongPath,
+    Late { awaited: &'static str, seconds: u32 },
+    CutShort,
+    Stranger,
 }
 
-impl Agent {
-    pub fn of_this_node() -> Agent {
-        let named = env::var_os("PODTIDE_SOCKET").filter(|path| !path.is_empty());
-        Agent { socket: named.unwrap_or_else(|| USUAL_SOCKET.into()).into() }
+impl From<Errno> for Silence {
+    fn from(error: Errno) -> Silence {
+        Silence::Failed(error)
     }
+}
 
-    pub fn socket(&self) -> &Path {
-        &self.socket
+/// In words that follow a colon.
+impl fmt::Display for Silence {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Silence::Failed(error) => write!(formatter, "{error}"),
+            Silence::LongPath => formatter.write_str("the path is too long for a socket"),
+            Silence::Late { awaited, seconds } => write!(formatter, "no {awaited} within {seconds} seconds"),
+            Silence::CutShort => formatter.write_str("it ended the connection before its answer was whole"),
+            Silence::Stranger => formatter.write_str("what answers there is not podtide's agent"),
+        }
     }
+}
 
-    /// Send the call and wait for the answer.
-    pub fn ask(&self, body: &[u8]) -> Result<Answer, Silence> {
-        let mut agent = Conversation::open(&self.socket, Limit::new("acknowledgement", PATIENCE))?;
-        let mut request = format!("POST /cni HTTP/1.0\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
-        request.extend_from_slice(body);
-        agent.write_all(&request)?;
-        let mut agent = BufReader::new(agent);
-        let wait = read_acknowledgement(&mut agent)?;
-        agent.get_mut().limit = Limit::new("answer", wait);
-        read_answer(&mut agent)
+/// Send the request and wait for the answer, which is put into the space.
+pub fn ask<'a>(socket: &[u8], request: &[u8], space: &'a mut [u8]) -> Result<Answer<'a>, Silence> {
+    let address = Address::of(socket).ok_or(Silence::LongPath)?;
+    let limit = Limit::new("acknowledgement", PATIENCE_SECONDS);
+    let agent = connect(&address, &limit)?;
+    send(&agent, request, &limit)?;
+    let mut received = Received { agent, limit, text: Text::new(space), taken: 0 };
+    let wait = read_acknowledgement(&mut received)?;
+    received.limit = Limit::new("answer", wait);
+    read_answer(received)
+}
+
+/// Where the agent's queue is full, it is tried again as long as the limit allows.
+fn connect(address: &Address, limit: &Limit) -> Result<File, Silence> {
+    let agent = File::socket()?;
+    while let Err(error) = agent.connect(address) {
+        if error != Errno::NOT_NOW {
+            return Err(error.into());
+        }
+        limit.time_left()?;
+        sleep(BETWEEN_TRIES);
     }
+    Ok(agent)
+}
+
+fn send(agent: &File, mut request: &[u8], limit: &Limit) -> Result<(), Silence> {
+    while !request.is_empty() {
+        match agent.write(request) {
+            Ok(length) => request = request.get(length..).unwrap_or_default(),
+            Err(Errno::NOT_NOW) => agent.wait_for_room(limit.time_left()?)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// For how long something is awaited.
 struct Limit {
     awaited: &'static str,
-    time: Duration,
-    begin: Instant,
+    seconds: u32,
+    begin: Duration,
 }
 
 impl Limit {
-    fn new(awaited: &'static str, time: Duration) -> Limit {
-        Limit { awaited, time, begin: Instant::now() }
+    fn new(awaited: &'static str, seconds: u32) -> Limit {
+        Limit { awaited, seconds, begin: now() }
     }
 
-    fn time_left(&self) -> io::Result<Duration> {
-        let left = self.time.checked_sub(self.begin.elapsed()).filter(|left| !left.is_zero());
-        left.ok_or_else(|| self.passed())
-    }
-
-    fn passed(&self) -> io::Error {
-        let words = format!("no {} within {} seconds", self.awaited, self.time.as_secs());
-        io::Error::new(ErrorKind::TimedOut, words)
-    }
-
-    /// The outcome of a step that had only so much time: that it ran out is told in words.
-    fn judge<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
-        outcome.map_err(|error| if error.kind() == ErrorKind::WouldBlock { self.passed() } else { error })
+    fn time_left(&self) -> Result<Duration, Silence> {
+        let elapsed = now().saturating_sub(self.begin);
+        let left = Duration::from_secs(self.seconds.into()).checked_sub(elapsed).filter(|left| !left.is_zero());
+        left.ok_or(Silence::Late { awaited: self.awaited, seconds: self.seconds })
     }
 }
 
-/// A connection on which no step outlasts the limit, however slowly the other side takes and gives.
-struct Conversation {
-    stream: UnixStream,
+/// What has come from the agent; nothing outlasts the limit, however slowly it comes.
+pub struct Received<'a> {
+    agent: File,
     limit: Limit,
+    text: Text<'a>,
+    taken: usize,
 }
 
-impl Conversation {
-    /// Where the agent's queue is full, it is tried again as long as the limit allows.
-    fn open(socket: &Path, limit: Limit) -> io::Result<Conversation> {
-        loop {
-            match connect_at_once(socket) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    limit.time_left()?;
-                    thread::sleep(BETWEEN_TRIES);
-                }
-                connected => return Ok(Conversation { stream: connected?, limit }),
+impl<'a> Received<'a> {
+    /// Everything up to and with the ending, which must come within so many bytes.
+    pub fn through(&mut self, ending: &[u8], most: usize) -> Result<&[u8], Silence> {
+        let length = loop {
+            let rest = self.rest();
+            let within = rest.get(..most).unwrap_or(rest);
+            match split_once(within, ending) {
+                Some((_, behind)) => break within.len().saturating_sub(behind.len()),
+                None if rest.len() >= most => return Err(Silence::Stranger),
+                None => self.receive()?,
             }
+        };
+        let start = self.taken;
+        self.taken = start.saturating_add(length);
+        Ok(self.text.bytes().get(start..self.taken).unwrap_or_default())
+    }
+
+    /// Exactly so many bytes, and then nothing more.
+    pub fn exactly(mut self, length: usize) -> Result<&'a [u8], Silence> {
+        while self.rest().len() < length {
+            self.receive()?;
         }
-    }
-}
-
-impl Read for Conversation {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.limit.time_left()?))?;
-        self.limit.judge(self.stream.read(buffer))
-    }
-}
-
-impl Write for Conversation {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.limit.time_left()?))?;
-        self.limit.judge(self.stream.write(bytes.get(..MOST_AT_ONCE).unwrap_or(bytes)))
+        let rest = self.text.into_bytes().get(self.taken..).unwrap_or_default();
+        Ok(rest.get(..length).unwrap_or_default())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    fn rest(&self) -> &[u8] {
+        self.text.bytes().get(self.taken..).unwrap_or_default()
+    }
+
+    fn receive(&mut self) -> Result<(), Silence> {
+        self.agent.wait_for_more(self.limit.time_left()?)?;
+        match self.agent.read(self.text.room()) {
+            Ok(0) => Err(Silence::CutShort),
+            Ok(length) => {
+                self.text.grow(length);
+                Ok(())
+            }
+            Err(Errno::NOT_NOW) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }

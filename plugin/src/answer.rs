@@ -1,91 +1,65 @@
 //! What the agent sends back: an acknowledgement at once, and the answer when it has one.
 
-use std::io::{self, BufRead, Read};
-use std::time::Duration;
+use core::str::from_utf8;
+
+use crate::agent::{Received, Silence};
+use crate::text::split_once;
 
 /// What the plugin prints, and how it ends.
-pub struct Answer {
+pub struct Answer<'a> {
     pub exit_status: u8,
-    pub stdout: Vec<u8>,
-}
-
-/// Why there is no answer, in words that follow a colon.
-pub struct Silence(pub String);
-
-impl From<io::Error> for Silence {
-    fn from(error: io::Error) -> Silence {
-        Silence(error.to_string())
-    }
+    pub stdout: &'a [u8],
 }
 
 const MOST_HEAD: usize = 1 << 16;
 const MOST_LINE: usize = 16;
-const MOST_STDOUT: u32 = 1 << 20;
+const MOST_STDOUT: usize = 1 << 20;
 const USUAL_WAIT_SECONDS: u32 = 5;
 const LONGEST_WAIT_SECONDS: u32 = 3600;
 
-/// Read status line and headers: for how long the agent may take from here on.
-pub fn read_acknowledgement(agent: &mut impl BufRead) -> Result<Duration, Silence> {
-    let head = read_through(agent, b"\r\n\r\n", MOST_HEAD)?;
-    let head = String::from_utf8_lossy(&head);
-    let mut lines = head.split("\r\n");
-    let mut status = lines.next().unwrap_or_default().split(' ');
-    if !matches!(status.next(), Some("HTTP/1.0" | "HTTP/1.1")) || status.next() != Some("200") {
-        return Err(stranger());
+/// All that is ever read of an answer.
+pub const MOST_BYTES: usize = MOST_HEAD + MOST_LINE + MOST_STDOUT;
+
+/// Read status line and headers: for how many seconds the agent may take from here on.
+pub fn read_acknowledgement(agent: &mut Received) -> Result<u32, Silence> {
+    let head = agent.through(b"\r\n\r\n", MOST_HEAD)?;
+    let (status, mut rest) = split_once(head, b"\r\n").ok_or(Silence::Stranger)?;
+    let mut status = status.split(|&byte| byte == b' ');
+    if !matches!(status.next(), Some(b"HTTP/1.0" | b"HTTP/1.1")) || status.next() != Some(b"200") {
+        return Err(Silence::Stranger);
     }
-    let wait = lines
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("Podtide-Wait"))
-        .and_then(|(_, value)| number(value.trim_matches(|space| space == ' ' || space == '\t')))
-        .unwrap_or(USUAL_WAIT_SECONDS);
-    Ok(Duration::from_secs(wait.min(LONGEST_WAIT_SECONDS).into()))
+    while let Some((line, behind)) = split_once(rest, b"\r\n") {
+        match split_once(line, b":") {
+            Some((name, value)) if name.eq_ignore_ascii_case(b"Podtide-Wait") => {
+                let wait = from_utf8(value).ok().and_then(|text| number(text.trim_matches([' ', '\t'].as_slice())));
+                return Ok(wait.unwrap_or(USUAL_WAIT_SECONDS).min(LONGEST_WAIT_SECONDS));
+            }
+            _ => rest = behind,
+        }
+    }
+    Ok(USUAL_WAIT_SECONDS)
 }
 
 /// Read `<exit status> <length>`, then so many bytes.
-pub fn read_answer(agent: &mut impl BufRead) -> Result<Answer, Silence> {
-    let line = read_through(agent, b"\n", MOST_LINE)?;
-    let (exit_status, length) = parse_line(&line).ok_or_else(stranger)?;
-    let mut stdout = Vec::new();
-    agent.take(length.into()).read_to_end(&mut stdout)?;
-    if stdout.len() < length as usize {
-        return Err(cut_short());
-    }
-    Ok(Answer { exit_status, stdout })
+pub fn read_answer<'a>(mut agent: Received<'a>) -> Result<Answer<'a>, Silence> {
+    let line = agent.through(b"\n", MOST_LINE)?;
+    let (exit_status, length) = parse_line(line).ok_or(Silence::Stranger)?;
+    Ok(Answer { exit_status, stdout: agent.exactly(length)? })
 }
 
-fn parse_line(line: &[u8]) -> Option<(u8, u32)> {
-    let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+fn parse_line(line: &[u8]) -> Option<(u8, usize)> {
+    let line = from_utf8(line).ok()?.strip_suffix('\n')?;
     let exit_status = match line.get(..2)? {
         "0 " => 0,
         "1 " => 1,
         _ => return None,
     };
-    let length = number(line.get(2..)?).filter(|&length| length <= MOST_STDOUT)?;
-    Some((exit_status, length))
+    let length = usize::try_from(number(line.get(2..)?)?).ok()?;
+    (length <= MOST_STDOUT).then_some((exit_status, length))
 }
 
 /// Digits alone, and few of them: neither a sign nor an overflow.
 fn number(text: &str) -> Option<u32> {
     let plain = text.len() <= 7 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| plain)
-}
-
-/// Everything up to and with the ending, which must come within so many bytes.
-fn read_through(agent: &mut impl BufRead, ending: &[u8], most: usize) -> Result<Vec<u8>, Silence> {
-    let mut text = Vec::new();
-    let mut within = agent.take(most as u64);
-    while !text.ends_with(ending) {
-        if within.read_until(b'\n', &mut text)? == 0 {
-            return Err(if text.len() < most { cut_short() } else { stranger() });
-        }
-    }
-    Ok(text)
-}
-
-fn cut_short() -> Silence {
-    Silence("it ended the connection before its answer was whole".to_owned())
-}
-
-fn stranger() -> Silence {
-    Silence("what answers there is not podtide's agent".to_owned())
 }

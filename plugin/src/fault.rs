@@ -1,12 +1,16 @@
 //! What went wrong, as CNI says it: a code that the runtime acts on, and a sentence for a person.
 
-use std::borrow::Cow;
+use core::fmt::{self, Write};
 
+use crate::agent::Silence;
 use crate::answer::Answer;
+use crate::note::Obstacle;
+use crate::system::Errno;
+use crate::text::{Quoted, Readable, Text};
 
 /// The codes of the CNI specification that a plugin which decides nothing can need.
 #[derive(Clone, Copy)]
-pub enum Code {
+enum Code {
     InvalidEnvironment = 4,
     IoFailure = 5,
     Undecodable = 6,
@@ -27,49 +31,65 @@ impl Code {
     }
 }
 
-pub struct Fault {
-    code: Code,
-    message: Cow<'static, str>,
+/// Every fault there is.
+pub enum Fault {
+    NoCommand,
+    Unreadable(Errno),
+    TooLarge,
+    NoAnswer(NoAnswer),
+    NoNote(NoAnswer, Obstacle),
+}
+
+/// The agent is away.
+pub struct NoAnswer {
+    pub verb: &'static [u8],
+    pub socket: &'static [u8],
+    pub why: Silence,
 }
 
 impl Fault {
-    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { code, message: message.into() }
+    fn code(&self) -> Code {
+        match self {
+            Fault::NoCommand | Fault::NoNote(_, Obstacle::Nameless) => Code::InvalidEnvironment,
+            Fault::Unreadable(_) => Code::IoFailure,
+            Fault::TooLarge => Code::Undecodable,
+            Fault::NoAnswer(NoAnswer { verb: b"STATUS", .. }) => Code::NotAvailable,
+            Fault::NoAnswer(_) | Fault::NoNote(_, Obstacle::Unwritable { .. }) => Code::TryAgainLater,
+        }
     }
 
     /// The fault as the runtime reads it, in the caller's version.
-    pub fn answer(&self, cni_version: &str) -> Answer {
-        let document = format!(
-            "{{\"cniVersion\":{},\"code\":{},\"msg\":{},\"details\":{}}}\n",
-            json_string(cni_version),
-            self.code as u8,
-            json_string(&self.message),
-            json_string(self.code.meaning()),
-        );
-        Answer { exit_status: 1, stdout: document.into_bytes() }
+    pub fn answer<'a>(&self, cni_version: &str, space: &'a mut [u8]) -> Answer<'a> {
+        let mut words = Text::new(space);
+        let (version, message) = (Quoted(cni_version), Quoted(self));
+        let (code, meaning) = (self.code() as u8, Quoted(self.code().meaning()));
+        // There is room: see MOST_WORDS.
+        let _ = writeln!(words, "{{\"cniVersion\":{version},\"code\":{code},\"msg\":{message},\"details\":{meaning}}}");
+        Answer { exit_status: 1, stdout: words.into_bytes() }
     }
 }
 
-fn json_string(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\0'..='\x1f' => quoted.push_str(&format!("\\u{:04x}", u32::from(character))),
-            _ => quoted.push(character),
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Fault::NoCommand => {
+                formatter.write_str("CNI_COMMAND is not set; this is a CNI plugin, and container runtimes start it")
+            }
+            Fault::Unreadable(error) => {
+                write!(formatter, "the network configuration on stdin cannot be read: {error}")
+            }
+            Fault::TooLarge => formatter.write_str(
+                "the network configuration on stdin has more than 1 MiB; a network needs a few hundred bytes",
+            ),
+            Fault::NoAnswer(silence) => write!(formatter, "{silence}"),
+            Fault::NoNote(silence, obstacle) => write!(formatter, "{silence}; and no note can be left {obstacle}"),
         }
     }
-    quoted.push('"');
-    quoted
 }
 
-#[cfg(test)]
-mod tests {
-    use super::json_string;
-
-    #[test]
-    fn whatever_json_reserves_is_escaped() {
-        assert_eq!(json_string("plain é"), "\"plain é\"");
-        assert_eq!(json_string("a\"b\\c\n\0"), r#""a\"b\\c\u000a\u0000""#);
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let (verb, socket, why) = (Readable(self.verb), Readable(self.socket), &self.why);
+        write!(formatter, "{verb}: podtide's agent gave no answer on {socket}: {why}")
     }
 }

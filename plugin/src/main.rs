@@ -1,89 +1,94 @@
 //! The executable that a container runtime starts for every pod. It hands the call to the node's agent and prints
 //! the answer; PROTOCOL.md is all it knows. `podtide.py` beside it does the same, word for word.
+//!
+//! It starts without a C library, whose own start takes longer than all that the plugin does: it asks the processor
+//! what it can do, dozens of times, and in a virtual machine each such question goes to the hypervisor and back. This
+//! file is what is needed in its place, and `system.rs` asks Linux directly. The rest is like any other program.
 
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    unsafe_code
-)]
+#![no_std]
+#![no_main]
 
-mod agent;
-mod answer;
-mod call;
-#[allow(unsafe_code)]
-mod connection;
-mod fault;
-mod note;
-mod version;
+use core::arch::global_asm;
+use core::ptr::addr_of_mut;
 
-use std::io::{self, Read, Write};
-use std::process::ExitCode;
+use plugin::system::{exit, Environment};
+use plugin::{run, Memory};
 
-use agent::Agent;
-use answer::Answer;
-use call::Call;
-use fault::{Code, Fault};
+/// Nothing of it takes room until it is written to.
+static mut MEMORY: Memory = Memory::EMPTY;
 
-/// Far more than any network needs. A runtime that sends more is broken, and must not fill our memory.
-const MOST_CONFIGURATION: usize = 1 << 20;
+// Linux begins here, with everything it has to say on the stack.
+#[cfg(target_arch = "x86_64")]
+global_asm!(".globl _start", "_start:", "mov rdi, rsp", "call begin");
+#[cfg(target_arch = "aarch64")]
+global_asm!(".globl _start", "_start:", "mov x0, sp", "bl begin");
 
-fn main() -> ExitCode {
-    let mut configuration = Vec::new();
-    let answer = read_configuration(&mut configuration)
-        .and_then(|()| carry_out(&Call::from_environment(&configuration)))
-        .unwrap_or_else(|fault| fault.answer(&version::of(&configuration)));
-    print(&answer)
+/// # Safety
+/// For Linux to start, once, with the stack as it makes it.
+#[no_mangle]
+unsafe extern "C" fn begin(stack: *const usize) -> ! {
+    let environment = Environment::on_stack(stack);
+    exit(run(environment, &mut *addr_of_mut!(MEMORY)))
 }
 
-fn read_configuration(configuration: &mut Vec<u8>) -> Result<(), Fault> {
-    let just_too_much = MOST_CONFIGURATION.saturating_add(1);
-    io::stdin().lock().take(just_too_much as u64).read_to_end(configuration).map_err(|error| {
-        Fault::new(Code::IoFailure, format!("the network configuration on stdin cannot be read: {error}"))
-    })?;
-    if configuration.len() > MOST_CONFIGURATION {
-        let message = "the network configuration on stdin has more than 1 MiB; a network needs a few hundred bytes";
-        return Err(Fault::new(Code::Undecodable, message));
+/// Nothing panics, as far as a linter can tell. If something does, the call has failed.
+#[cfg(not(test))] // the linter looks at it as a test too, and tests have another
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    exit(1)
+}
+
+// What the compiler takes for granted. Volatile, or it would see what a loop does, and call these for it.
+
+/// # Safety
+/// As in C.
+#[no_mangle]
+unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
+    for place in 0..length {
+        to.add(place).write_volatile(*from.add(place));
     }
-    Ok(())
+    to
 }
 
-fn carry_out(call: &Call) -> Result<Answer, Fault> {
-    match call.verb() {
-        b"" => Err(Fault::new(
-            Code::InvalidEnvironment,
-            "CNI_COMMAND is not set; this is a CNI plugin, and container runtimes start it",
-        )),
-        b"VERSION" => Ok(version::answer(call.configuration())),
-        _ => {
-            let agent = Agent::of_this_node();
-            agent.ask(&call.body()).or_else(|silence| without_agent(call, &agent, &silence.0))
+/// # Safety
+/// As in C.
+#[no_mangle]
+unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
+    if to as *const u8 <= from {
+        return memcpy(to, from, length);
+    }
+    for place in (0..length).rev() {
+        to.add(place).write_volatile(*from.add(place));
+    }
+    to
+}
+
+/// # Safety
+/// As in C.
+#[no_mangle]
+unsafe extern "C" fn memset(to: *mut u8, byte: i32, length: usize) -> *mut u8 {
+    for place in 0..length {
+        to.add(place).write_volatile(byte as u8);
+    }
+    to
+}
+
+/// # Safety
+/// As in C.
+#[no_mangle]
+unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
+    for place in 0..length {
+        let (one, other) = (one.add(place).read_volatile(), *other.add(place));
+        if one != other {
+            return i32::from(one) - i32::from(other);
         }
     }
+    0
 }
 
-/// The agent is away. A sandbox that is gone must not wait for it: a note tells the agent when it is back.
-fn without_agent(call: &Call, agent: &Agent, why: &str) -> Result<Answer, Fault> {
-    let said = format!(
-        "{}: podtide's agent gave no answer on {}: {why}",
-        String::from_utf8_lossy(call.verb()),
-        agent.socket().display()
-    );
-    match call.verb() {
-        b"DEL" => note::leave(call, agent.socket(), &said),
-        b"STATUS" => Err(Fault::new(Code::NotAvailable, said)),
-        _ => Err(Fault::new(Code::TryAgainLater, said)),
-    }
-}
-
-/// An answer that does not reach the runtime was none: then the call has failed, whatever the agent did.
-fn print(answer: &Answer) -> ExitCode {
-    let mut stdout = io::stdout().lock();
-    let printed = stdout.write_all(&answer.stdout).and_then(|()| stdout.flush());
-    match printed {
-        Ok(()) => ExitCode::from(answer.exit_status),
-        Err(_) => ExitCode::FAILURE,
-    }
+/// # Safety
+/// As in C.
+#[no_mangle]
+unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, length: usize) -> i32 {
+    memcmp(one, other, length)
 }

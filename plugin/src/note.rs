@@ -1,39 +1,46 @@
 //! A DEL that found no agent: a file beside the socket, which the agent carries out when it is back.
 
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
-use std::process;
+use core::fmt::{self, Write};
 
-use crate::answer::Answer;
 use crate::call::Call;
-use crate::fault::{Code, Fault};
+use crate::system::{make_directory, process_id, remove, rename, Errno, File, Path};
+use crate::text::{Readable, Text};
 
-const DIRECTORY: &str = "deleted";
+const DIRECTORY: &[u8] = b"deleted";
 const LONGEST_INTERFACE: usize = 15;
 
-/// Leave the call as a note, which is all that a DEL needs to succeed; `why` says what made it necessary.
-pub fn leave(call: &Call, socket: &Path, why: &str) -> Result<Answer, Fault> {
-    let name = name(call).ok_or_else(|| {
-        let message = "and no note can be left without a proper CNI_CONTAINERID and CNI_IFNAME";
-        Fault::new(Code::InvalidEnvironment, format!("{why}; {message}"))
-    })?;
-    let directory = socket.with_file_name(DIRECTORY);
-    write(&directory, &name, &call.body()).map_err(|error| {
-        let place = directory.display();
-        Fault::new(Code::TryAgainLater, format!("{why}; and no note can be left in {place}: {error}"))
-    })?;
-    Ok(Answer { exit_status: 0, stdout: Vec::new() })
+/// Why there is no note.
+pub enum Obstacle {
+    Nameless,
+    Unwritable { beside: &'static [u8], error: Errno },
 }
 
-/// `<container id>@<interface>`: the first `@` parts them, since no container id has one.
-fn name(call: &Call) -> Option<Vec<u8>> {
-    let container = call.variable("CNI_CONTAINERID");
-    let interface = call.variable("CNI_IFNAME");
-    (is_container_id(container) && is_interface(interface)).then(|| [container, b"@", interface].concat())
+/// In words that go on after "no note can be left".
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Obstacle::Nameless => formatter.write_str("without a proper CNI_CONTAINERID and CNI_IFNAME"),
+            Obstacle::Unwritable { beside, error } => {
+                write!(formatter, "in {}{}: {error}", Readable(beside), Readable(DIRECTORY))
+            }
+        }
+    }
+}
+
+/// Leave the call as a note, which is all that a DEL needs to succeed.
+pub fn leave(call: &Call) -> Result<(), Obstacle> {
+    let (container, interface) = (call.variable(b"CNI_CONTAINERID"), call.variable(b"CNI_IFNAME"));
+    if !is_container_id(container) || !is_interface(interface) {
+        return Err(Obstacle::Nameless);
+    }
+    let beside = directory_of(call.socket());
+    write(beside, container, interface, call.body()).map_err(|error| Obstacle::Unwritable { beside, error })
+}
+
+/// The path up to its last slash, and with it.
+fn directory_of(path: &[u8]) -> &[u8] {
+    let length = path.iter().rposition(|&byte| byte == b'/').map_or(0, |place| place.saturating_add(1));
+    path.get(..length).unwrap_or_default()
 }
 
 fn is_container_id(text: &[u8]) -> bool {
@@ -47,17 +54,28 @@ fn is_interface(text: &[u8]) -> bool {
 }
 
 /// Written under another name and renamed, so that the agent never reads half a note.
-fn write(directory: &Path, name: &[u8], content: &[u8]) -> io::Result<()> {
-    // Before the agent's first start not even the socket's directory is there.
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let unfinished = [b".", name, b".", process::id().to_string().as_bytes()].concat();
-    let unfinished = directory.join(OsStr::from_bytes(&unfinished));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    let written =
-        file.write_all(content).and_then(|()| fs::rename(&unfinished, directory.join(OsStr::from_bytes(name))));
+fn write(beside: &[u8], container: &[u8], interface: &[u8], content: &[u8]) -> Result<(), Errno> {
+    make_directories(beside)?;
+    // `<container id>@<interface>`: the first `@` parts them, since no container id has one.
+    let finished = Path::joined(&[beside, DIRECTORY, b"/", container, b"@", interface])?;
+    let mut digits = [0; 20];
+    let mut process = Text::new(&mut digits);
+    // There is room, for any number.
+    let _ = write!(process, "{}", process_id());
+    let unfinished = Path::joined(&[beside, DIRECTORY, b"/.", container, b"@", interface, b".", process.bytes()])?;
+    let written = File::create(&unfinished)?.write_all(content).and_then(|()| rename(&unfinished, &finished));
     if written.is_err() {
         // Whether this works changes nothing: the first error is the one to tell.
-        let _ = fs::remove_file(unfinished);
+        let _ = remove(&unfinished);
     }
     written
+}
+
+/// Before the agent's first start not even the socket's directory is there.
+fn make_directories(beside: &[u8]) -> Result<(), Errno> {
+    let slashes = beside.iter().enumerate().skip(1).filter(|(_, &byte)| byte == b'/');
+    for (place, _) in slashes {
+        make_directory(&Path::joined(&[beside.get(..place).unwrap_or_default()])?)?;
+    }
+    make_directory(&Path::joined(&[beside, DIRECTORY])?)
 }

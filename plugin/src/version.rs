@@ -3,25 +3,29 @@
 //! The plugin does not parse the configuration, which is the agent's business. It looks for one key, because an error
 //! is to be said in the caller's version also where no agent answers.
 
+use core::fmt::Write;
+use core::str::from_utf8;
+
 use crate::answer::Answer;
+use crate::text::Text;
 
 const NEWEST: &str = "1.1.0";
 const SUPPORTED: &str = r#"["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]"#;
 const LONGEST: usize = 32;
 
 /// The answer to VERSION.
-pub fn answer(configuration: &[u8]) -> Answer {
+pub fn answer<'a>(configuration: &[u8], space: &'a mut [u8]) -> Answer<'a> {
+    let mut words = Text::new(space);
     let stated = of(configuration);
-    let document = format!("{{\"cniVersion\":\"{stated}\",\"supportedVersions\":{SUPPORTED}}}\n");
-    Answer { exit_status: 0, stdout: document.into_bytes() }
+    // There is room: a version is short.
+    let _ = writeln!(words, "{{\"cniVersion\":\"{stated}\",\"supportedVersions\":{SUPPORTED}}}");
+    Answer { exit_status: 0, stdout: words.into_bytes() }
 }
 
 /// The configuration's `cniVersion`, or the newest where it states none that could be a version.
-pub fn of(configuration: &[u8]) -> String {
-    stated(configuration)
-        .filter(|text| could_be_a_version(text))
-        .and_then(|text| String::from_utf8(text.to_vec()).ok())
-        .unwrap_or_else(|| NEWEST.to_owned())
+pub fn of(configuration: &[u8]) -> &str {
+    let stated = stated(configuration).filter(|text| could_be_a_version(text));
+    stated.and_then(|text| from_utf8(text).ok()).unwrap_or(NEWEST)
 }
 
 fn could_be_a_version(text: &[u8]) -> bool {

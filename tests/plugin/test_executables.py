@@ -36,6 +36,12 @@ def test_the_plugin_in_rust_needs_no_library_of_the_node(rust_executable: Path) 
     assert "statically linked" in listing.stdout or "not a dynamic executable" in listing.stderr
 
 
+def test_the_plugin_in_rust_brings_no_c_library_whose_start_takes_longer_than_its_own(
+    rust_executable: Path,
+) -> None:
+    assert rust_executable.stat().st_size < 100_000  # the smallest program with Debian's C library has 700 kB
+
+
 @pytest.mark.slow
 def test_the_parts_of_the_plugin_in_rust_hold(rust_executable: Path) -> None:
     del rust_executable  # asked for because this needs cargo too
