@@ -1,7 +1,8 @@
-"""The stages: every scenario can be played on the embedded cluster, and some are on a real API server as well."""
+"""The stages: every scenario is played on the embedded cluster, and once more on a real API server."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -11,23 +12,41 @@ from msgspec import structs
 from control_plane.cluster import ControlPlane
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
-from podtide.cluster.port import Cluster, NotFound
-from podtide.resources.base import Resource
+from podtide.cluster.lease_record import released
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.controller.program import LEASE
+from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.pod import Pod
 from podtide.runtime.clock import LoopClock, SystemClock
 from podtide.simulation.workload import Workload
 from scenarios.stage import Stage
 
 HURRY = 20.0
 QUIET_SECONDS = 6.0
+PATIENCE_SECONDS = 120.0
+
+
+@pytest.fixture(params=["embedded", pytest.param("kubernetes", marks=pytest.mark.real_kubernetes)])
+def stage(request: pytest.FixtureRequest) -> Stage:
+    """Both, one after the other."""
+    if request.param == "embedded":
+        return on_the_embedded_cluster()
+    return on_a_real_api_server(request.getfixturevalue("controllers"))
 
 
 @pytest.fixture
-def stage() -> Stage:
+def embedded_stage() -> Stage:
+    """For what would be too much for a real API server on a small machine."""
+    return on_the_embedded_cluster()
+
+
+def on_the_embedded_cluster() -> Stage:
     """The embedded cluster on virtual time."""
     clock = LoopClock()
 
@@ -42,15 +61,8 @@ def stage() -> Stage:
     return Stage(opened, clock)
 
 
-@pytest.fixture(params=["embedded", pytest.param("kubernetes", marks=pytest.mark.real_kubernetes)])
-def any_stage(request: pytest.FixtureRequest, stage: Stage) -> Stage:
-    """Both, one after the other."""
-    if request.param == "embedded":
-        return stage
-    return on_a_real_api_server(request.getfixturevalue("controllers"))
-
-
 def on_a_real_api_server(control_plane: ControlPlane) -> Stage:
+    """An API server that all tests of this process share, one after the other."""
     clock = SystemClock()
 
     @asynccontextmanager
@@ -58,28 +70,56 @@ def on_a_real_api_server(control_plane: ControlPlane) -> Stage:
         access = find_access(kubeconfig=control_plane.kubeconfig, environment={}, home=Path("/nowhere"))
         async with KubernetesCluster(access, clock=clock, randomness=Random(1)) as cluster:
             await clear(cluster)
-            yield cluster
-            await clear(cluster)
+            try:
+                yield cluster
+            finally:
+                await clear(cluster)
 
-    return Stage(opened, clock, HURRY, QUIET_SECONDS)
+    return Stage(opened, clock, HURRY, QUIET_SECONDS, PATIENCE_SECONDS)
 
 
 async def clear(cluster: Cluster) -> None:
-    """Take away what an earlier test left: our controller looks after every Node there is."""
-    for node in (await cluster.list(Node)).items:
-        await delete(cluster, node)
-        await Workload(cluster).clear_node(node.metadata.name)
+    """Take away what a test left: our controller looks after every Node there is."""
+    nodes = {node.metadata.name for node in (await cluster.list(Node)).items}
+    nodes |= {pod.spec.node_name for pod in (await cluster.list(Pod)).items}
+    await asyncio.gather(*(clear_node(cluster, name) for name in nodes))
     for config in (await cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items:
-        metadata = structs.replace(config.metadata, finalizers=[])
-        await cluster.replace(structs.replace(config, metadata=metadata), manager="scenarios")
-        await delete(cluster, config)
+        await clear_config(cluster, config.metadata.name)
     for kind in (ClusterSubnet, ClusterSubnetState):
         for item in (await cluster.list(kind, SYSTEM_NAMESPACE)).items:
-            await delete(cluster, item)
+            await cluster.delete(kind, item.metadata.name, SYSTEM_NAMESPACE)
+    await free_lease(cluster)
 
 
-async def delete(cluster: Cluster, item: Resource) -> None:
-    try:
-        await cluster.delete(type(item), item.metadata.name, item.metadata.namespace)
-    except NotFound:
+async def clear_node(cluster: Cluster, name: str) -> None:
+    with suppress(NotFound):
+        await cluster.delete(Node, name)
+    await Workload(cluster).clear_node(name)
+
+
+async def clear_config(cluster: Cluster, name: str) -> None:
+    """Let it go without its finalizer, while the garbage collector is after it too."""
+    while True:
+        try:
+            config = await cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+            metadata = structs.replace(config.metadata, finalizers=[])
+            await cluster.replace(structs.replace(config, metadata=metadata), manager="scenarios")
+            await cluster.delete(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+        except Conflict:
+            continue
+        except NotFound:
+            return
+
+
+async def free_lease(cluster: Cluster) -> None:
+    """Let nobody lead: candidates wait for a leader that may be dead, and for one whose Lease may have been deleted."""
+    place = ObjectMeta(name=LEASE.name, namespace=LEASE.namespace)
+    while True:
+        try:
+            lease = await cluster.get(Lease, LEASE.name, LEASE.namespace)
+            await cluster.replace(structs.replace(lease, spec=released(lease.spec)), manager="scenarios")
+        except Conflict:
+            continue  # the dead leader's last words
+        except NotFound:
+            await cluster.create(Lease(metadata=place, spec=released(LeaseSpec())), manager="scenarios")
         return

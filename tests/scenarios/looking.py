@@ -1,5 +1,6 @@
 """Short ways to ask how a world is."""
 
+from podtide.agent.program import NodeAgent
 from podtide.allocator.port import Subnet
 from podtide.core.address_states import State
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -24,6 +25,13 @@ async def granted(world: World, node: str) -> int:
     return (await config_of(world, node)).status.assigned_ip_count
 
 
+async def has_exactly(world: World, node: str, addresses: int) -> bool:
+    """Whether the node asks for so many addresses, was granted them, and has them: nothing is on its way."""
+    config = await config_of(world, node)
+    counts = config.spec.requested_ip_count, config.status.assigned_ip_count, len(pool(world, node))
+    return counts == (addresses,) * 3 and held(world, node) == addresses
+
+
 async def cluster_subnet(world: World, name: str = SUBNET) -> ClusterSubnet:
     return await world.cluster.get(ClusterSubnet, name, SYSTEM_NAMESPACE)
 
@@ -40,11 +48,21 @@ async def subnet(world: World, name: str = SUBNET) -> Subnet:
     return await world.allocator.get_subnet(NETWORK, name)
 
 
-def count(world: World, node: str, *states: State) -> int:
-    """How many addresses of the node's pool are in one of these states."""
+def agent_of(world: World, node: str) -> NodeAgent:
+    """The agent that runs on the node."""
     agent = world.machines[node].agent
     assert agent is not None
-    return sum(address.state in states for address in agent.addresses.all_addresses())
+    return agent
+
+
+def pool(world: World, node: str) -> set[str]:
+    """Every address of the node's pool, whatever its state."""
+    return {address.ip for address in agent_of(world, node).addresses.all_addresses()}
+
+
+def count(world: World, node: str, *states: State) -> int:
+    """How many addresses of the node's pool are in one of these states."""
+    return sum(address.state in states for address in agent_of(world, node).addresses.all_addresses())
 
 
 def free(world: World, node: str) -> int:

@@ -1,8 +1,10 @@
 """Where a scenario is played: the embedded cluster on virtual time, or a real API server on the machine's own.
 
 A scenario is written once, in the times of the default settings. On the real API server the settings are quicker and
-`stage.seconds` shortens what a scenario waits for in the same measure; how long something may take at most is not
-shortened, for the machine may be busy.
+`stage.seconds` shortens what a scenario waits for in the same measure. That is only ever a time in which nothing may
+happen: what must happen is waited for, and how long that may take (`stage.within`) is not shortened, for the machine
+may be busy. So on virtual time a limit can prove that something is quick, and on the real API server none fails a
+scenario because of the hour at which it is played.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -13,22 +15,17 @@ from typing import Any
 from msgspec import Struct, structs
 
 from podtide.cluster.port import Cluster
+from podtide.resources.base import Resource
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.embedded_world import opened_allocator, options_for
 from podtide.simulation.kubelet import Habits
+from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.world import Customs, World
 
-_HURRIED = (
-    "dwell",
-    "shrink_delay",
-    "cooldown",
-    "poll",
-    "leader_lease",
-    "leader_renew_deadline",
-    "leader_retry",
-)
+_HURRIED = ("dwell", "shrink_delay", "cooldown", "poll")
+"""Not what a busy machine would fail by: a leader that renews its Lease late has lost it."""
 
 
 class Stage(Struct, frozen=True):
@@ -40,16 +37,36 @@ class Stage(Struct, frozen=True):
     """How many times quicker than by default everything is done that waits for its time."""
     quiet_seconds: float = 600.0
     """For how long nothing may happen where nothing should."""
+    patience_seconds: float = 0.0
+    """How long is waited at least for what should happen, whatever a scenario allows."""
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether time jumps to where something happens, so that it measures the programs and not the machine."""
+        return not self.patience_seconds
 
     def seconds(self, by_default: float) -> float:
-        """A time as it is here."""
+        """A time in which nothing may happen, as it is here."""
         return by_default / self.hurry
+
+    def within(self, seconds: float) -> float:
+        """A limit for what should happen, as it is here."""
+        return max(seconds, self.patience_seconds)
 
     def settings(self, **changes: Any) -> Settings:
         """The default settings, with changes, as they are here."""
         settings = structs.replace(Settings(), **changes)
         times = {f"{name}_seconds": getattr(settings, f"{name}_seconds") / self.hurry for name in _HURRIED}
         return structs.replace(settings, **times)
+
+    def habits(self, **changes: Any) -> Habits:
+        """The kubelets' habits, with changes, as they are here."""
+        habits = structs.replace(Habits(), **changes)
+        return structs.replace(
+            habits,
+            retry_seconds=habits.retry_seconds / self.hurry,
+            sandbox_seconds=habits.sandbox_seconds / self.hurry,
+        )
 
     @asynccontextmanager
     async def world(
@@ -58,6 +75,7 @@ class Stage(Struct, frozen=True):
         controller: bool = True,
         cluster_subnets: bool = True,
         customs: Customs | None = None,
+        doors: AgentDoors | None = None,
     ) -> AsyncIterator[World]:
         """A world with these subnets, by default with a controller at work, and audited throughout."""
         customs = customs or Customs(settings=self.settings(), habits=self.habits())
@@ -68,7 +86,14 @@ class Stage(Struct, frozen=True):
         ):
             options = options_for(cidrs, cluster_subnets=cluster_subnets)
             async with World(
-                cluster, allocator, options, customs=customs, clock=self.clock, seed=1, log=log
+                cluster,
+                allocator,
+                options,
+                customs=customs,
+                doors=doors,
+                clock=self.clock,
+                seed=1,
+                log=log,
             ) as world:
                 if controller:
                     world.start_controller()
@@ -77,7 +102,18 @@ class Stage(Struct, frozen=True):
                 world.programs.check()
                 await world.auditor.check()
 
-    def habits(self, **changes: Any) -> Habits:
-        """The kubelets' habits, as they are here."""
-        habits = structs.replace(Habits(), **changes)
-        return structs.replace(habits, retry_seconds=habits.retry_seconds / self.hurry)
+    async def falls_silent(self, world: World, *kinds: type[Resource], settled_within: float) -> None:
+        """See that nothing of these kinds is written any more.
+
+        On virtual time there is one chance: so many seconds from now all is done, and then there is silence. A busy
+        machine may be late, so there the silence may also begin later.
+        """
+        deadline = self.clock.monotonic() + self.patience_seconds
+        await world.pass_time(self.seconds(settled_within))
+        while written := await self._written(world, kinds):
+            assert self.clock.monotonic() < deadline, f"nothing was to be done, and still there was {written}"
+
+    async def _written(self, world: World, kinds: tuple[type[Resource], ...]) -> list[str]:
+        world.trace.mark()
+        await world.pass_time(self.quiet_seconds)
+        return [str(write) for kind in kinds for write in world.trace.writes(kind)]

@@ -8,7 +8,7 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.node_network_config import ConfigStatus, NodeNetworkConfig
 from podtide.simulation.world import World
-from scenarios.looking import addresses_of_pods, cluster_subnet, condition, config_of, free, subnet
+from scenarios.looking import addresses_of_pods, agent_of, cluster_subnet, condition, config_of, free, subnet
 from scenarios.stage import Stage
 
 UNEVEN = {
@@ -32,24 +32,25 @@ async def fill(world: World, pods: tuple[int, ...], within: float) -> list[str]:
     return names
 
 
-async def test_in_a_24_every_last_address_is_a_pods_and_then_nothing_is_written(any_stage: Stage) -> None:
-    await fill_and_watch(any_stage, "10.0.0.0/24")
+async def test_in_a_24_every_last_address_is_a_pods_and_then_nothing_is_written(stage: Stage) -> None:
+    await fill_and_watch(stage, "10.0.0.0/24")
 
 
-async def test_in_a_22_every_last_address_is_a_pods_and_then_nothing_is_written(stage: Stage) -> None:
-    await fill_and_watch(stage, "10.0.0.0/22")
+async def test_in_a_22_every_last_address_is_a_pods_and_then_nothing_is_written(
+    embedded_stage: Stage,
+) -> None:
+    # A thousand pods are much for a real API server on a small machine, and the /24 has shown it the same.
+    await fill_and_watch(embedded_stage, "10.0.0.0/22")
 
 
 async def fill_and_watch(stage: Stage, cidr: str) -> None:
     async with stage.world(cidr) as world:
         names = await fill(world, UNEVEN[cidr], within=stage.seconds(30))
         await fits_exactly(world, len(names))
-
-        await world.pass_time(stage.seconds(60))
-        world.trace.mark()
-        await world.pass_time(stage.quiet_seconds)
-        for kind in (NodeNetworkConfig, ClusterSubnet, ClusterSubnetState):
-            assert world.trace.writes(kind) == []
+        await stage.falls_silent(
+            world, NodeNetworkConfig, ClusterSubnet, ClusterSubnetState, settled_within=60
+        )
+        assert world.running_pods() == len(names)
 
 
 async def fits_exactly(world: World, pods: int) -> None:
@@ -62,16 +63,15 @@ async def fits_exactly(world: World, pods: int) -> None:
     assert [free(world, node) for node in world.machines] == [0] * len(world.machines)
 
 
-async def test_one_pod_too_many_waits_and_says_why_until_another_goes(any_stage: Stage) -> None:
-    async with any_stage.world("10.0.0.0/27") as world:
-        names = await fill(world, (12, 8, 6), within=any_stage.seconds(10))
+async def test_one_pod_too_many_waits_and_says_why_until_another_goes(stage: Stage) -> None:
+    async with stage.world("10.0.0.0/27") as world:
+        names = await fill(world, (12, 8, 6), within=stage.seconds(10))
         await fits_exactly(world, len(names))
 
         (waiting,) = await world.workload.add_pods("node-2", 1)
-        agent = world.machines["node-2"].agent
-        assert agent is not None
-        await world.until(lambda: agent.addresses.state().waiting_pods == 1, within=30)
-        await world.pass_time(any_stage.seconds(120))
+        agent = agent_of(world, "node-2")
+        await world.until(lambda: is_short_of_one(world, "node-2"), within=stage.within(30))
+        await world.pass_time(stage.seconds(120))
 
         # It waits, and everybody who is asked can say why.
         assert world.running_pods() == len(names)
@@ -89,9 +89,16 @@ async def test_one_pod_too_many_waits_and_says_why_until_another_goes(any_stage:
 
         await world.workload.remove_pod(names[0])
         await world.until(lambda: shows_an_address(world, waiting), within=120)
-        await world.until(lambda: has_all(world, "node-2"), within=30)
+        await world.until(lambda: has_all(world, "node-2"), within=stage.within(30))
         assert agent.addresses.state().waiting_pods == 0
         assert world.running_pods() == len(names)
+
+
+async def is_short_of_one(world: World, node: str) -> bool:
+    """Whether the news that a pod has no address has reached everybody."""
+    message = condition(await config_of(world, node), "Granted").message
+    state = agent_of(world, node).addresses.state()
+    return "1 owed" in message and state.starved and state.waiting_pods == 1
 
 
 async def shows_an_address(world: World, pod: str) -> bool:

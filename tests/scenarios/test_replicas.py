@@ -34,11 +34,11 @@ async def test_a_leader_that_goes_in_the_middle_of_a_burst_is_succeeded(stage: S
         (leader,) = acting(world)
 
         for number in range(5):
-            await world.workload.add_pods(f"node-{number}", 40)
-        await world.until(lambda: len(world.trace.allocator_calls()) > 8, within=10)
+            await world.workload.add_pods(f"node-{number}", 20)
+        await world.until(lambda: len(world.trace.allocator_calls()) > 8, within=stage.within(10))
         await (world.programs.kill(leader) if dies else world.programs.stop(leader))
         await world.workload.add_pods("node-4", 20)
-        await world.until(lambda: world.running_pods() == 221, within=120)
+        await world.until(lambda: world.running_pods() == 121, within=120)
 
         (other,) = {"controller a", "controller b"} - {leader}
         assert acting(world) == [leader, other]

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podtide.cluster.port import Cluster, R
+from podtide.cluster.port import Cluster, NotFound, R
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
@@ -13,7 +13,7 @@ from podtide.simulation.embedded_world import SUBNET
 from podtide.simulation.recording import RecordingCluster
 from podtide.simulation.trace import Trace
 from podtide.simulation.world import Between, World
-from scenarios.looking import held
+from scenarios.looking import agent_of, has_exactly, held
 from scenarios.stage import Stage
 
 NODE = "node-0"
@@ -40,8 +40,17 @@ async def a_node_with_five_pods(world: World) -> None:
     await world.add_node(NODE)
     await world.workload.add_pods(NODE, PODS)
     await world.until(lambda: world.running_pods() == PODS, within=60)
-    await world.pass_time(10)
-    assert held(world, NODE) == NORMAL
+    await world.until(lambda: has_exactly(world, NODE, NORMAL), within=60)
+    await world.until(lambda: has_a_state(world), within=60)
+
+
+async def has_a_state(world: World) -> bool:
+    """Whether the subnet has its ClusterSubnetState, though nothing is in it."""
+    try:
+        await world.cluster.get(ClusterSubnetState, SUBNET, SYSTEM_NAMESPACE)
+    except NotFound:
+        return False
+    return True
 
 
 async def say(world: World, *, exhausted: bool) -> None:
@@ -57,21 +66,21 @@ async def test_a_flip_of_the_subnets_state_alone_brings_a_node_to_one_address_be
     async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=False) as world:
         await a_node_with_five_pods(world)
         await say(world, exhausted=True)
-        await world.until(lambda: held(world, NODE) == PODS + 1, within=10)
-        await world.pass_time(120)
+        await world.until(lambda: held(world, NODE) == PODS + 1, within=stage.within(10))
+        await world.pass_time(stage.seconds(120))
         assert held(world, NODE) == PODS + 1
 
         await say(world, exhausted=False)
-        await world.until(lambda: held(world, NODE) == NORMAL, within=10)
+        await world.until(lambda: held(world, NODE) == NORMAL, within=stage.within(10))
 
 
 async def test_a_state_that_is_deleted_is_as_good_as_not_exhausted(stage: Stage) -> None:
     async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=False) as world:
         await a_node_with_five_pods(world)
         await say(world, exhausted=True)
-        await world.until(lambda: held(world, NODE) == PODS + 1, within=10)
+        await world.until(lambda: held(world, NODE) == PODS + 1, within=stage.within(10))
         await world.cluster.delete(ClusterSubnetState, SUBNET, SYSTEM_NAMESPACE)
-        await world.until(lambda: held(world, NODE) == NORMAL, within=10)
+        await world.until(lambda: held(world, NODE) == NORMAL, within=stage.within(10))
 
 
 @pytest.mark.parametrize("cluster_subnets", [True, False])
@@ -85,7 +94,7 @@ async def test_the_state_of_another_subnet_is_none_of_a_nodes_business(
         made = await world.cluster.create(ClusterSubnetState(metadata=metadata), manager="somebody")
         status = ClusterSubnetStateStatus(exhausted=True, timestamp="2025-06-15T15:06:40Z")
         await world.cluster.replace_status(structs.replace(made, status=status), manager="somebody")
-        await world.pass_time(120)
+        await world.pass_time(stage.seconds(120))
         assert held(world, NODE) == NORMAL
         assert requests_of(world) == ()
 
@@ -93,20 +102,26 @@ async def test_the_state_of_another_subnet_is_none_of_a_nodes_business(
 async def test_a_cluster_subnet_takes_the_states_place_and_its_end_gives_it_back(stage: Stage) -> None:
     async with stage.world("10.0.0.0/24", controller=False, cluster_subnets=False) as world:
         await a_node_with_five_pods(world)
-        agent = world.machines[NODE].agent_program
-        watched = len(world.trace.watches(ClusterSubnetState, agent))
+        program = world.machines[NODE].agent_program
+        watched = len(world.trace.watches(ClusterSubnetState, program))
         assert watched == 1
 
         metadata = ObjectMeta(name=SUBNET, namespace=SYSTEM_NAMESPACE)
         made = await world.cluster.create(ClusterSubnet(metadata=metadata), manager="somebody")
         in_force = ClusterSubnetStatus(scaler=ScalerInForce(batch=8, buffer=0.5))
         await world.cluster.replace_status(structs.replace(made, status=in_force), manager="somebody")
-        await world.until(lambda: held(world, NODE) == 15, within=60)
+        await world.until(lambda: has_batch(world, 8), within=60)
         await say(world, exhausted=True)
-        await world.pass_time(60)
+        await world.pass_time(stage.seconds(60))
         assert held(world, NODE) == 15  # 8·⌈½ + 5/8⌉ - 1
-        assert len(world.trace.watches(ClusterSubnetState, agent)) == watched
+        assert len(world.trace.watches(ClusterSubnetState, program)) == watched
 
         await world.cluster.delete(ClusterSubnet, SUBNET, SYSTEM_NAMESPACE)
-        await world.until(lambda: held(world, NODE) == PODS + 1, within=10)
-        assert len(world.trace.watches(ClusterSubnetState, agent)) == watched + 1
+        await world.until(lambda: held(world, NODE) == PODS + 1, within=stage.within(10))
+        assert len(world.trace.watches(ClusterSubnetState, program)) == watched + 1
+
+
+def has_batch(world: World, batch: int) -> bool:
+    """Whether this batch is in force, as the node's agent sees it."""
+    scaler = agent_of(world, NODE).addresses.state().scaler
+    return scaler is not None and scaler.batch == batch

@@ -22,12 +22,14 @@ from podtide.simulation.slow_grants import SlowGrants
 from podtide.simulation.trace import Trace
 from podtide.simulation.world import Between, Customs, World
 
+CIDR = "10.0.0.0/16"
 NODE = "node-0"
 MORE_PODS = 35
 ARRIVAL_SECONDS = 0.01
 GRANT_SECONDS = 5.0
 """From a request to its grant: "several seconds", say the papers."""
 SANDBOX_SECONDS = 0.15
+_LULL_SECONDS = 60.0
 _PATIENCE_SECONDS = 300.0
 
 
@@ -57,31 +59,39 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def before_the_burst(contestant: Contestant, *, clock: Clock, log: Logger) -> AsyncIterator[World]:
-    """T0: a node with one pod, and its first batch of addresses."""
-    defaults = Settings()
-    customs = Customs(
-        settings=structs.replace(
-            defaults, add_wait_seconds=defaults.add_wait_seconds if contestant.waits else 0.0
-        ),
-        policy=contestant.policy,
-        habits=Habits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
-    )
-    async with open_embedded_world("10.0.0.0/16", customs=customs, clock=clock, seed=1, log=log) as world:
-        world.between = Between(
-            allocator=lambda program, line: SlowGrants(
-                line, program, GRANT_SECONDS, clock=clock, trace=Trace()
-            )
-        )
-        world.start_controller()
-        await world.add_node(NODE)
-        await world.workload.add_pods(NODE, 1)
-        await world.until(lambda: world.running_pods() == 1, within=_PATIENCE_SECONDS)
-        await world.pass_time(60.0)
+    """A world of its own in which the story has come to T0."""
+    customs = customs_for(contestant, Settings(), Habits(sandbox_seconds=SANDBOX_SECONDS))
+    async with open_embedded_world(CIDR, customs=customs, clock=clock, seed=1, log=log) as world:
+        await first_pod(world, GRANT_SECONDS)
+        await world.pass_time(_LULL_SECONDS)
         world.trace.mark()
         yield world
 
 
-async def burst(world: World) -> Outcome:
+def customs_for(contestant: Contestant, settings: Settings, habits: Habits) -> Customs:
+    """These settings and habits, as far as the contestant and the papers' serial kubelet leave them."""
+    add_wait_seconds = settings.add_wait_seconds if contestant.waits else 0.0
+    return Customs(
+        settings=structs.replace(settings, add_wait_seconds=add_wait_seconds),
+        policy=contestant.policy,
+        habits=structs.replace(habits, at_once=1),
+    )
+
+
+async def first_pod(world: World, grant_seconds: float) -> None:
+    """T0: a node with one pod. It has its first batch of addresses, or will have it in a moment."""
+    world.between = Between(
+        allocator=lambda program, line: SlowGrants(
+            line, program, grant_seconds, clock=world.clock, trace=Trace()
+        )
+    )
+    world.start_controller()
+    await world.add_node(NODE)
+    await world.workload.add_pods(NODE, 1)
+    await world.until(lambda: world.running_pods() == 1, within=_PATIENCE_SECONDS)
+
+
+async def burst(world: World, *, lull_seconds: float = _LULL_SECONDS) -> Outcome:
     """T1 and on: the others are scheduled, and everybody does their part until all have their addresses."""
     began = world.clock.monotonic()
     for _ in range(MORE_PODS):
@@ -89,7 +99,7 @@ async def burst(world: World) -> Outcome:
         await asyncio.sleep(ARRIVAL_SECONDS)
     await world.until(lambda: world.running_pods() == 1 + MORE_PODS, within=_PATIENCE_SECONDS)
     ready = world.trace.plugin_calls("ADD", ok=True)[-1].at
-    await world.pass_time(60.0)  # whatever is still to come of it
+    await world.pass_time(lull_seconds)  # whatever is still to come of it
     return Outcome(
         requests=requests_of(world),
         allocator_calls=len(world.trace.allocator_calls()),
