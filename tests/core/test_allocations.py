@@ -7,9 +7,27 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from podtide.core.allocations import Allocation, Allocations
+from podtide.core.allocations import Allocation, Allocations, is_same_holder
 from podtide.core.errors import InvalidRange, RangeFull, RetryError
 from podtide.core.ranges import IPAddress, parse_range
+
+
+def anybody(_found: Allocation) -> bool:
+    return True
+
+
+def nobody(_found: Allocation) -> bool:
+    return False
+
+
+def assign(
+    allocations: Allocations, sandbox: str, podref: str, ifname: str, pod_uid: str = "", *, ours: bool = True
+) -> IPAddress:
+    """An ADD: earlier sandboxes of the pod are this node's, unless it is said that they are not."""
+    asking = Allocation(sandbox, podref, ifname, pod_uid)
+    address = allocations.choose(asking, allocations.range, is_ours=anybody if ours else nobody)
+    allocations.put(address, asking)
+    return address
 
 
 def pool(text: str = "10.0.0.0/29", entries: dict[str, Allocation] | None = None) -> Allocations:
@@ -18,15 +36,15 @@ def pool(text: str = "10.0.0.0/29", entries: dict[str, Allocation] | None = None
 
 def test_addresses_are_given_from_the_lowest_up() -> None:
     allocations = pool()
-    assert str(allocations.assign("c1", "ns/a", "net1")) == "10.0.0.1"
-    assert str(allocations.assign("c2", "ns/b", "net1")) == "10.0.0.2"
+    assert str(assign(allocations, "c1", "ns/a", "net1")) == "10.0.0.1"
+    assert str(assign(allocations, "c2", "ns/b", "net1")) == "10.0.0.2"
     assert len(allocations) == 2
 
 
 def test_a_repeated_add_gives_the_same_address_and_updates_the_id() -> None:
     allocations = pool()
-    first = allocations.assign("c1", "ns/a", "net1")
-    assert allocations.assign("c2", "ns/a", "net1") == first
+    first = assign(allocations, "c1", "ns/a", "net1")
+    assert assign(allocations, "c2", "ns/a", "net1") == first
     assert list(allocations) == [(first, Allocation("c2", "ns/a", "net1"))]
     assert allocations.release("c1", "net1") == [], "the old sandbox's DEL comes too late to matter"
     assert allocations.release("c2", "net1") == [first]
@@ -34,21 +52,21 @@ def test_a_repeated_add_gives_the_same_address_and_updates_the_id() -> None:
 
 def test_another_interface_of_the_pod_gets_another_address() -> None:
     allocations = pool()
-    assert allocations.assign("c1", "ns/a", "net1") != allocations.assign("c1", "ns/a", "net2")
+    assert assign(allocations, "c1", "ns/a", "net1") != assign(allocations, "c1", "ns/a", "net2")
 
 
 def test_a_released_address_is_the_lowest_free_again() -> None:
     allocations = pool()
-    first = allocations.assign("c1", "ns/a", "net1")
-    allocations.assign("c2", "ns/b", "net1")
+    first = assign(allocations, "c1", "ns/a", "net1")
+    assign(allocations, "c2", "ns/b", "net1")
     assert allocations.release("c1", "net1") == [first]
-    assert allocations.assign("c3", "ns/c", "net1") == first
+    assert assign(allocations, "c3", "ns/c", "net1") == first
 
 
 @pytest.mark.parametrize(("sandbox", "ifname"), [("c9", "net1"), ("c1", "net2")])
 def test_releasing_the_unknown_frees_nothing(sandbox: str, ifname: str) -> None:
     allocations = pool()
-    allocations.assign("c1", "ns/a", "net1")
+    assign(allocations, "c1", "ns/a", "net1")
     assert allocations.release(sandbox, ifname) == []
     assert len(allocations) == 1
 
@@ -61,7 +79,7 @@ def test_a_sandbox_that_holds_several_addresses_gives_all_of_them_back() -> None
 
 def test_a_pod_that_holds_several_addresses_gets_the_lowest_again() -> None:
     allocations = pool(entries={"5": Allocation("c1", "ns/a", "net1"), "4": Allocation("c2", "ns/a", "net1")})
-    assert str(allocations.assign("c3", "ns/a", "net1")) == "10.0.0.4"
+    assert str(assign(allocations, "c3", "ns/a", "net1")) == "10.0.0.4"
     assert allocations.render() == {
         "5": Allocation("c1", "ns/a", "net1"),
         "4": Allocation("c3", "ns/a", "net1"),
@@ -70,10 +88,10 @@ def test_a_pod_that_holds_several_addresses_gets_the_lowest_again() -> None:
 
 def test_a_full_range_says_so_and_may_be_retried() -> None:
     allocations = pool("10.0.0.0/30")
-    allocations.assign("c1", "ns/a", "net1")
+    assign(allocations, "c1", "ns/a", "net1")
     allocations.withhold(IPv4Address("10.0.0.2"))
     with pytest.raises(RangeFull) as refusal:
-        allocations.assign("c2", "ns/b", "net1")
+        assign(allocations, "c2", "ns/b", "net1")
     assert isinstance(refusal.value, RetryError)
     assert str(refusal.value) == (
         "no address of 10.0.0.0/30 is free for ns/b: of 2 that may be handed out, pods hold 1 and 1 are reserved "
@@ -86,26 +104,26 @@ def test_a_withheld_address_is_given_to_nobody_until_it_is_restored() -> None:
     allocations = pool()
     first, second = IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")
     allocations.withhold(first)
-    assert allocations.assign("c1", "ns/a", "net1") == second
+    assert assign(allocations, "c1", "ns/a", "net1") == second
     allocations.restore(first)
-    assert allocations.assign("c2", "ns/b", "net1") == first
+    assert assign(allocations, "c2", "ns/b", "net1") == first
 
 
 def test_a_held_address_may_be_withheld_and_restored_without_leaving_its_pod() -> None:
     allocations = pool()
-    first = allocations.assign("c1", "ns/a", "net1")
+    first = assign(allocations, "c1", "ns/a", "net1")
     allocations.withhold(first)
-    assert allocations.assign("c1", "ns/a", "net1") == first
+    assert assign(allocations, "c1", "ns/a", "net1") == first
     allocations.restore(first)
-    assert allocations.assign("c2", "ns/b", "net1") != first
+    assert assign(allocations, "c2", "ns/b", "net1") != first
 
 
 def test_an_address_released_while_withheld_stays_withheld() -> None:
     allocations = pool()
-    first = allocations.assign("c1", "ns/a", "net1")
+    first = assign(allocations, "c1", "ns/a", "net1")
     allocations.withhold(first)
     allocations.release("c1", "net1")
-    assert allocations.assign("c2", "ns/b", "net1") != first
+    assert assign(allocations, "c2", "ns/b", "net1") != first
 
 
 def test_an_address_outside_of_the_network_cannot_be_withheld() -> None:
@@ -116,8 +134,8 @@ def test_an_address_outside_of_the_network_cannot_be_withheld() -> None:
 def test_a_held_address_that_the_range_no_longer_allows_stays_its_pods() -> None:
     narrowed = parse_range("10.0.0.0/24", start="10.0.0.100").range
     allocations = Allocations(narrowed, {"5": Allocation("c1", "ns/a", "net1")})
-    assert str(allocations.assign("c2", "ns/a", "net1")) == "10.0.0.5"
-    assert str(allocations.assign("c3", "ns/b", "net1")) == "10.0.0.100"
+    assert str(assign(allocations, "c2", "ns/a", "net1")) == "10.0.0.5"
+    assert str(assign(allocations, "c3", "ns/b", "net1")) == "10.0.0.100"
 
 
 def test_a_key_beyond_64_bits_is_an_exact_address() -> None:
@@ -131,7 +149,7 @@ def test_a_key_that_is_no_offset_here_is_kept_and_holds_nothing(key: str) -> Non
     allocations = pool(entries={key: entry})
     assert len(allocations) == 0
     assert allocations.release("c1", "net1") == []
-    assert str(allocations.assign("c2", "ns/b", "net1")) == "10.0.0.1"
+    assert str(assign(allocations, "c2", "ns/b", "net1")) == "10.0.0.1"
     assert allocations.render() == {key: entry, "1": Allocation("c2", "ns/b", "net1")}
 
 
@@ -141,6 +159,98 @@ def test_two_spellings_of_one_offset_are_one_entry() -> None:
     )
     assert allocations.render() == {"3": Allocation("c2", "ns/b", "net1")}
     assert allocations.release("c1", "net1") == []
+
+
+def test_a_pods_new_sandbox_keeps_the_address_when_the_uid_is_the_same() -> None:
+    allocations = pool()
+    first = assign(allocations, "c1", "ns/a", "net1", "uid-1", ours=False)
+    assert assign(allocations, "c2", "ns/a", "net1", "uid-1", ours=False) == first
+    assert allocations.holder(first) == Allocation("c2", "ns/a", "net1", "uid-1")
+
+
+def test_a_pod_that_came_back_under_its_name_takes_nothing_from_the_one_that_may_live() -> None:
+    allocations = pool()
+    first = assign(allocations, "c1", "ns/db-0", "net1", "uid-1")
+    assert assign(allocations, "c2", "ns/db-0", "net1", "uid-2") != first, "not even on the same node"
+    assert allocations.holder(first) == Allocation("c1", "ns/db-0", "net1", "uid-1")
+
+
+@pytest.mark.parametrize(("earlier", "later"), [("", "uid-1"), ("uid-1", ""), ("", "")])
+@pytest.mark.parametrize("ours", [True, False])
+def test_where_a_uid_is_not_known_an_earlier_sandbox_counts_if_it_was_this_nodes(
+    earlier: str, later: str, ours: bool
+) -> None:
+    allocations = pool()
+    first = assign(allocations, "c1", "ns/a", "net1", earlier)
+    assert (assign(allocations, "c2", "ns/a", "net1", later, ours=ours) == first) is ours
+
+
+def test_the_sandboxs_own_address_goes_before_any_other_of_its_pod() -> None:
+    allocations = pool(entries={"1": Allocation("c1", "ns/a", "net1"), "2": Allocation("c2", "ns/a", "net1")})
+    assert str(assign(allocations, "c2", "ns/a", "net1")) == "10.0.0.2"
+
+
+def test_bounds_are_those_of_the_call_as_several_configurations_share_a_pool() -> None:
+    allocations = pool("10.0.0.0/24")
+    narrow = parse_range("10.0.0.0/24", start="10.0.0.100").range
+    asking = Allocation("c1", "ns/a", "net1")
+    assert str(allocations.choose(asking, narrow, is_ours=nobody)) == "10.0.0.100"
+    assert str(allocations.choose(asking, allocations.range, is_ours=nobody)) == "10.0.0.1"
+
+
+def test_a_preferred_address_is_given_though_withheld_unless_somebody_has_it_or_it_is_out_of_bounds() -> None:
+    allocations = pool("10.0.0.0/24")
+    seventh, outside = IPv4Address("10.0.0.7"), IPv4Address("10.0.0.255")
+    allocations.withhold(seventh)
+    asking = Allocation("c1", "ns/a", "net1")
+
+    def chosen(*preferred: IPAddress) -> str:
+        return str(allocations.choose(asking, allocations.range, is_ours=nobody, preferred=preferred))
+
+    assert chosen(outside, seventh) == "10.0.0.7"
+    allocations.put(seventh, Allocation("c2", "ns/b", "net1"))
+    assert chosen(outside, seventh) == "10.0.0.1"
+
+
+def test_what_an_interface_holds_is_told_in_address_order() -> None:
+    entries = {str(offset): Allocation("c1", f"ns/{offset}", "net1") for offset in (5, 3, 4)}
+    allocations = pool(entries=entries)
+    assert list(map(str, allocations.held_by("c1", "net1"))) == ["10.0.0.3", "10.0.0.4", "10.0.0.5"]
+    assert allocations.held_by("c1", "net2") == []
+
+
+def test_a_dropped_address_is_free_and_has_no_holder() -> None:
+    allocations = pool()
+    first = assign(allocations, "c1", "ns/a", "net1")
+    allocations.drop(first)
+    assert allocations.holder(first) is None
+    allocations.drop(first)
+    assert assign(allocations, "c2", "ns/b", "net1") == first
+
+
+ASKING = Allocation("c1", "ns/a", "net1", "uid-1")
+
+
+@pytest.mark.parametrize(
+    ("found", "same"),
+    [
+        (Allocation("c1", "ns/a", "net1", "uid-1"), True),
+        (Allocation("c1", "ns/a", "net1"), True),
+        (Allocation("c0", "ns/a", "net1", "uid-1"), True),
+        (Allocation("", "ns/a", "net1", "uid-1"), True),
+        (Allocation("c0", "ns/a", "net1", "uid-0"), False),
+        (Allocation("c0", "ns/a", "net1"), False),
+        (Allocation("", "ns/a", "net1"), False),
+        (Allocation("c1", "ns/a", "net2", "uid-1"), False),
+        (Allocation("c0", "ns/b", "net1", "uid-1"), False),
+    ],
+)
+def test_a_holder_is_the_same_by_its_sandbox_or_by_its_pods_uid(found: Allocation, same: bool) -> None:
+    assert is_same_holder(found, ASKING) is same
+
+
+def test_without_a_uid_or_a_sandbox_nobody_is_the_same() -> None:
+    assert not is_same_holder(Allocation("", "ns/a", "net1"), Allocation("", "ns/a", "net1"))
 
 
 PODS = st.sampled_from(["ns/a", "ns/b", "ns/c", "ns/d"])
@@ -173,6 +283,10 @@ class AgreesWithAWalkOverTheList(RuleBasedStateMachine):
         held = [
             address
             for address, entry in self.entries.items()
+            if (entry.id, entry.ifname) == (sandbox, ifname)
+        ] or [
+            address
+            for address, entry in self.entries.items()
             if (entry.podref, entry.ifname) == (podref, ifname)
         ]
         free = [
@@ -182,10 +296,10 @@ class AgreesWithAWalkOverTheList(RuleBasedStateMachine):
         ]
         if not held and not free:
             with pytest.raises(RangeFull):
-                self.subject.assign(sandbox, podref, ifname)
+                assign(self.subject, sandbox, podref, ifname)
             return
         expected = min(held, key=int) if held else free[0]
-        assert self.subject.assign(sandbox, podref, ifname) == expected
+        assert assign(self.subject, sandbox, podref, ifname) == expected
         self.entries[expected] = Allocation(sandbox, podref, ifname)
 
     @rule(sandbox=SANDBOXES, ifname=INTERFACES)

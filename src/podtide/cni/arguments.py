@@ -6,6 +6,7 @@ variables at fault.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -61,8 +62,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 def parse_environment(environment: Mapping[str, str]) -> Call:
     """The call that these environment variables describe. Empty counts as missing, as it does for every plugin."""
     verb = _verb(environment.get("CNI_COMMAND", ""))
-    missing = sorted(name for name in _REQUIRED[verb] if not environment.get(name))
-    if missing:
+    if not all(map(environment.get, _REQUIRED[verb])):
+        missing = sorted(name for name in _REQUIRED[verb] if not environment.get(name))
         raise InvalidEnvironment(f"{verb} needs {', '.join(missing)} in its environment; set and not empty")
     container_id = environment.get("CNI_CONTAINERID", "")
     if container_id and not _CONTAINER_ID.fullmatch(container_id):
@@ -80,7 +81,7 @@ def parse_environment(environment: Mapping[str, str]) -> Call:
         container_id=container_id,
         netns=environment.get("CNI_NETNS", ""),
         ifname=ifname,
-        plugin_path=tuple(filter(None, environment.get("CNI_PATH", "").split(":"))),
+        plugin_path=_directories(environment.get("CNI_PATH", "")),
         pod=parse_cni_args(environment.get("CNI_ARGS", "")),
     )
 
@@ -93,6 +94,12 @@ def _verb(command: str) -> Verb:
         raise InvalidEnvironment(f"{said}; it is one of {', '.join(Verb)}") from None
 
 
+@lru_cache(maxsize=64)  # a runtime says the same for pod after pod
+def _directories(path: str) -> tuple[str, ...]:
+    return tuple(filter(None, path.split(":")))
+
+
+@lru_cache(maxsize=64)
 def _is_interface_name(text: str) -> bool:
     return bool(_IFNAME.fullmatch(text)) and len(text.encode(errors="replace")) <= _IFNAME_BYTES
 
@@ -108,7 +115,7 @@ _TRUTH: Final = {"1": True, "true": True, "0": False, "false": False}
 
 def parse_cni_args(text: str) -> PodArguments:
     """`KEY=VALUE;KEY=VALUE`. A key podtide does not know is an error, unless IgnoreUnknown is among the keys."""
-    given = dict(map(_pair, text.split(";"))) if text else {}
+    given = _pairs(text) if text else {}
     known = {field: given.pop(key) for key, field in _FIELDS.items() if key in given}
     ips = given.pop("IP", "")
     gateways = given.pop("GATEWAY", "")
@@ -122,15 +129,18 @@ def parse_cni_args(text: str) -> PodArguments:
     try:
         return PodArguments(
             **known,
-            ips=tuple(parse_interface(item.strip()) for item in ips.split(",") if ips),
-            gateways=tuple(parse_address(item.strip()) for item in gateways.split(",") if gateways),
+            ips=tuple(parse_interface(item.strip()) for item in ips.split(",")) if ips else (),
+            gateways=tuple(parse_address(item.strip()) for item in gateways.split(",")) if gateways else (),
         )
     except InvalidInput as error:
         raise InvalidEnvironment(f"CNI_ARGS has an IP or GATEWAY that cannot be used: {error}") from error
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or "=" in value:
-        raise InvalidEnvironment(f"CNI_ARGS has {text!r} between its semicolons; each part is KEY=VALUE")
-    return key, value
+def _pairs(text: str) -> dict[str, str]:
+    pairs = {}
+    for part in text.split(";"):
+        key, equals, value = part.partition("=")
+        if not equals or "=" in value:
+            raise InvalidEnvironment(f"CNI_ARGS has {part!r} between its semicolons; each part is KEY=VALUE")
+        pairs[key] = value
+    return pairs

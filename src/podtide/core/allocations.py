@@ -1,13 +1,18 @@
 """Who holds which address of a range: the rule of a Whereabouts pool (WIRE.md §5, "Allocation").
 
-An ADD gets the lowest free address, and the same one again when it is repeated for the same pod and interface; a DEL
-gives back what the sandbox's interface holds. Entries are indexed both ways, so neither looks at the others.
+An ADD gets the lowest free address, and the one it has when it is repeated; a DEL gives back what the sandbox's
+interface holds. Entries are indexed both ways, so neither looks at the others.
+
+When a pod comes with a new sandbox, Whereabouts gives it what its name holds. But a name is no proof: a StatefulSet's
+pod that was lost with its node has the name of the one that replaces it, and may still live. So an address is given
+again to the same pod by its uid; where a uid is not known, only if the earlier sandbox is one of this node's own, which
+the runtime has replaced (DESIGN.md, "Reservations").
 
 The pool is built from an IPPool's map and rendered back to one. Keys that are no offset in this network are somebody
 else's doing: they hold no address here, and come back out as they went in.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -31,6 +36,13 @@ class Allocation(Struct, frozen=True):
     podref: str
     ifname: str
     pod_uid: str = ""
+
+
+def is_same_holder(found: Allocation, asking: Allocation) -> bool:
+    """Whether both are one sandbox's interface, or that interface of one pod, by its uid."""
+    is_sandbox = bool(found.id) and found.id == asking.id
+    is_pod = bool(found.pod_uid) and (found.pod_uid, found.podref) == (asking.pod_uid, asking.podref)
+    return found.ifname == asking.ifname and (is_sandbox or is_pod)
 
 
 class Allocations:
@@ -59,32 +71,59 @@ class Allocations:
         """Each held address with its holder, in address order."""
         return ((self.range.address(offset), self._entries[offset]) for offset in sorted(self._entries))
 
-    def assign(self, id: str, podref: str, ifname: str) -> IPAddress:  # noqa: A002 - the wire's own name for it
-        """Give the pod's interface the address it holds, else the lowest free one; RangeFull when there is none.
+    def holder(self, address: IPAddress) -> Allocation | None:
+        """Who holds the address, if anybody does."""
+        return self._entries.get(self.range.offset(address))
+
+    def held_by(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
+        """What the sandbox's interface holds, in address order."""
+        return [self.range.address(offset) for offset in sorted(self._by_sandbox.get((id, ifname), ()))]
+
+    def choose(
+        self,
+        asking: Allocation,
+        bounds: AddressRange,
+        *,
+        is_ours: Callable[[Allocation], bool],
+        preferred: Iterable[IPAddress] = (),
+    ) -> IPAddress:
+        """The address for `asking`: the one it holds, else a preferred or the lowest free one within the bounds.
 
         A held address is given again even where start, end or an exclude has since put it out of bounds: it is the
-        pod's until its DEL.
+        pod's until its DEL. `is_ours` says of an earlier sandbox of the pod whether it was this node's. What is
+        preferred may be withheld, but is nobody else's. RangeFull when there is none.
         """
-        held = self._by_pod.get((podref, ifname))
-        offset = min(held) if held else self.range.lowest_free(self._taken)
+        offset = self._given_before(asking, is_ours)
+        if offset is None:
+            free = (self.range.offset(each) for each in preferred if each in bounds)
+            offset = next((each for each in free if each not in self._entries), None)
+        if offset is None:
+            offset = bounds.lowest_free(self._taken)
         if offset is None:
             raise RangeFull(
-                f"no address of {self.range} is free for {podref}: of {self.range.capacity} that may be handed out, "
+                f"no address of {self.range} is free for {asking.podref}: of {bounds.capacity} that may be handed out, "
                 f"pods hold {len(self)} and {len(self._withheld)} are reserved elsewhere; "
                 "wait until pods leave, or widen the range"
             )
-        self._put(offset, Allocation(id, podref, ifname))
         return self.range.address(offset)
+
+    def put(self, address: IPAddress, allocation: Allocation) -> None:
+        """It is theirs from now on, whoever had it."""
+        self._put(self.range.offset(address), allocation)
+
+    def drop(self, address: IPAddress) -> None:
+        """It is nobody's from now on."""
+        self._drop(self.range.offset(address))
 
     def release(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
         """Free what the sandbox's interface holds: one address, or none when it is unknown.
 
         Pools written by others may hold several for one interface; all are freed, as nothing else ever would.
         """
-        held = sorted(self._by_sandbox.get((id, ifname), ()))
-        for offset in held:
-            self._drop(offset)
-        return [self.range.address(offset) for offset in held]
+        held = self.held_by(id, ifname)
+        for address in held:
+            self.drop(address)
+        return held
 
     def withhold(self, address: IPAddress) -> None:
         """Hand the address to nobody new: it is reserved by a pool that overlaps this one."""
@@ -102,6 +141,20 @@ class Allocations:
     def render(self) -> dict[str, Allocation]:
         """The map as an IPPool carries it: decimal offsets, and the keys that are not ours."""
         return self._elsewhere | {str(offset): allocation for offset, allocation in self._entries.items()}
+
+    def _given_before(self, asking: Allocation, is_ours: Callable[[Allocation], bool]) -> int | None:
+        """The lowest offset that is the asking interface's already."""
+        own = self._by_sandbox.get((asking.id, asking.ifname))
+        if own:
+            return min(own)
+        of_that_name = self._by_pod.get((asking.podref, asking.ifname), ())
+        return min((each for each in of_that_name if self._is_its_own(each, asking, is_ours)), default=None)
+
+    def _is_its_own(self, offset: int, asking: Allocation, is_ours: Callable[[Allocation], bool]) -> bool:
+        found = self._entries[offset]
+        if found.pod_uid and asking.pod_uid:
+            return found.pod_uid == asking.pod_uid
+        return is_ours(found)
 
     def _put(self, offset: int, allocation: Allocation) -> None:
         self._drop(offset)

@@ -69,9 +69,11 @@ class Slicing(Struct, frozen=True):
 
     def index(self, network: IPNetwork) -> int | None:
         """The index of the slice that is this network; None when it is none of these slices."""
-        if network.prefixlen != self.prefix_length or network.network_address not in self.range.network:
+        whole = self.range.network
+        if network.prefixlen != self.prefix_length or network.version != whole.version:
             return None
-        return self.range.offset(network.network_address) >> self._host_bits
+        index = int(network.network_address) - int(whole.network_address) >> self._host_bits
+        return index if 0 <= index < self.count else None
 
     def overlapping(self, network: IPNetwork) -> Interval | None:
         """The indexes of the slices that share an address with this network; None when there are none."""
@@ -129,7 +131,7 @@ class SlicePlan(Struct, frozen=True, kw_only=True):
     @property
     def assignments(self) -> tuple[SliceAssignment, ...]:
         """Everything that is assigned under this plan, in address order."""
-        return _in_order((*self.kept, *self.added))
+        return in_address_order((*self.kept, *self.added))
 
 
 def assign_slices(
@@ -138,24 +140,24 @@ def assign_slices(
     nodes: Iterable[str],
     *,
     occupied: Iterable[IPNetwork] = (),
-    live: AbstractSet[IPNetwork] = frozenset(),
+    live: AbstractSet[SliceAssignment] = frozenset(),
 ) -> SlicePlan:
     """Plan the slices of `nodes`, given what is `assigned` so far.
 
-    A slice that overlaps anything `occupied` (every existing IPPool) is given to nobody new. A slice that is `live`
-    (one of its addresses is in use or in quarantine) is never freed: it stays with a node that is gone, and where it
-    is none of the new slices it is a conflict.
+    A slice that overlaps anything `occupied` (every existing IPPool; looked through only when there is somebody new) is
+    given to nobody new. An assignment that is `live` (an address of it is in use or in quarantine) is never freed: it
+    stays with a node that is gone, and where its slice is none of the new ones it is a conflict.
     """
-    before = _in_order(assigned)
+    before = in_address_order(assigned)
     wanted = dict.fromkeys(nodes)
     kept: list[SliceAssignment] = []
     freed: list[SliceAssignment] = []
     conflicts: list[SliceAssignment] = []
     taken = AddressSet(slicing.count)
     holders: set[str] = set()
-    # Live ones first: of two slices that a node has by mistake, it keeps the one it uses.
-    for assignment in sorted(before, key=lambda assignment: assignment.slice not in live):
-        is_live = assignment.slice in live
+    # Live ones first: of two slices that a node has by mistake, or two nodes that have one, the one in use counts.
+    for assignment in sorted(before, key=lambda assignment: assignment not in live):
+        is_live = assignment in live
         index = slicing.index(assignment.slice)
         is_due = is_live or (assignment.node in wanted and assignment.node not in holders)
         if index is None and is_live:
@@ -170,15 +172,20 @@ def assign_slices(
         return _refused(slicing, before, wanted, conflicts)
 
     newcomers = [node for node in wanted if node not in holders]
-    closed = filter(None, map(slicing.overlapping, occupied))
-    free = absent(without(slicing.offered(), closed), taken)
+    free = _free(slicing, occupied, taken) if newcomers else ()
     added = [SliceAssignment(node, slicing[index]) for node, index in zip(newcomers, free, strict=False)]
     return SlicePlan(
-        kept=_in_order(kept),
-        freed=_in_order(freed),
+        kept=in_address_order(kept),
+        freed=in_address_order(freed),
         added=tuple(added),
         waiting=tuple(newcomers[len(added) :]),
     )
+
+
+def _free(slicing: Slicing, occupied: Iterable[IPNetwork], taken: AddressSet) -> Iterator[int]:
+    """The indexes of the slices that a newcomer can have, in address order."""
+    closed = filter(None, map(slicing.overlapping, occupied))
+    return absent(without(slicing.offered(), closed), taken)
 
 
 def _refused(
@@ -202,7 +209,8 @@ def _refused(
     )
 
 
-def _in_order(assignments: Iterable[SliceAssignment]) -> tuple[SliceAssignment, ...]:
+def in_address_order(assignments: Iterable[SliceAssignment]) -> tuple[SliceAssignment, ...]:
+    """The same, lowest address first."""
     return tuple(
         sorted(
             assignments,

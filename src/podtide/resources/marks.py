@@ -27,8 +27,11 @@ NODE_ANNOTATION = "podtide.io/node"
 NODE_UID_ANNOTATION = "podtide.io/node-uid"
 """On the same: the uid of that Node. A new Node under an old name has no part in the pool."""
 
+NODE_GONE_ANNOTATION = "podtide.io/node-gone-since"
+"""On the same: when that Node was found to be gone. The slice is in quarantine from then on."""
+
 NETWORK_ANNOTATION = "podtide.io/network"
-"""On the same: the NodeSlicePool that the slice is from."""
+"""On the same: the NodeSlicePool that the slice is from. On that: the network it is of."""
 
 _COUNT = re.compile("[0-9]{1,9}")
 

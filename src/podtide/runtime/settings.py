@@ -90,6 +90,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     leak_grace_seconds: Annotated[
         float, _About("how long an address may be nobody's before it is collected", at_least=0)
     ] = 300.0
+    repair_interval_seconds: Annotated[
+        float, _About("how often all of the secondary networks are looked through for leaks", more_than=0)
+    ] = 300.0
     leader_lease_seconds: Annotated[
         float, _About("how long a silent leader is waited for before another takes over", more_than=0)
     ] = 15.0

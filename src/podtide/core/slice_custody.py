@@ -1,0 +1,65 @@
+"""What is to be done with a node's own pool of a slice, given whose it was and who is there now.
+
+A pool carries the uid of the Node it was made for. When that Node is gone its machine may still run, with pods that
+have addresses of the slice; so the pool rests for a quarantine, counted from when the Node was found to be gone
+(DESIGN.md, "A node deleted while its machine lives"). After that:
+
+    nobody bears the node's name    the pool is collected, once no pod holds an address in it
+    another Node bears it now       it takes the pool over; what pods still hold in it stays held
+
+The second is no inheritance in disguise. During the quarantine the new Node has no pool, and after it the old one's
+agent has stopped; but pods may have outlived their Node's uid (a kubelet that registers again keeps them), and their
+addresses must neither be handed out again nor keep the node without a pool for as long as they run.
+"""
+
+from enum import Enum, auto
+
+from msgspec import Struct
+
+
+class Step(Enum):
+    """What is to be done."""
+
+    KEEP = auto()
+    ADOPT = auto()
+    """It says of no Node: let it say so."""
+    MARK = auto()
+    """Its Node is gone (a fresh read has to confirm it): the quarantine begins."""
+    REST = auto()
+    """The quarantine lasts."""
+    HOLD = auto()
+    """The quarantine is over, and pods hold addresses in it."""
+    HAND_OVER = auto()
+    """To the Node that bears the name now."""
+    COLLECT = auto()
+
+
+class Custody(Struct, frozen=True, kw_only=True):
+    """A pool, as far as its fate depends on it."""
+
+    owner_uid: str
+    """Of the Node it was made for; "" when it does not say."""
+    gone_since: float | None
+    """When that Node was found to be gone."""
+    in_use: bool
+    """Whether any pod holds an address in it."""
+
+
+def next_step(pool: Custody, node_uid: str, *, now: float, quarantine_seconds: float) -> Step:
+    """What to do, `node_uid` being the uid of the Node that bears the node's name now, "" for none."""
+    if pool.gone_since is None:
+        if node_uid and not pool.owner_uid:
+            return Step.ADOPT
+        return Step.KEEP if node_uid and pool.owner_uid == node_uid else Step.MARK
+    if node_uid and pool.owner_uid == node_uid:
+        return Step.HAND_OVER  # it was thought to be gone, and is not
+    if now < pool.gone_since + quarantine_seconds:
+        return Step.REST
+    if node_uid:
+        return Step.HAND_OVER
+    return Step.HOLD if pool.in_use else Step.COLLECT
+
+
+def is_live(pool: Custody, step: Step) -> bool:
+    """Whether its slice may be neither freed nor moved."""
+    return pool.in_use or step in {Step.MARK, Step.REST}

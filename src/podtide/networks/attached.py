@@ -1,0 +1,73 @@
+"""The secondary networks that NetworkAttachmentDefinitions describe, read leniently.
+
+Whoever looks over a whole cluster meets definitions of other plugins, of the primary network, and mistakes. None of
+them is a reason not to look at the rest, so each is read by itself and comes out as one of three.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from podtide.cni.errors import ForeignIpam
+from podtide.cni.ipam_config import IpamConfig, parse_config
+from podtide.cni.network_config import IPAM_TYPES
+from podtide.core.errors import InvalidInput
+from podtide.networks.network import Network, network_of
+from podtide.resources.base import Key
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
+
+
+class AttachedNetwork(Struct, frozen=True, kw_only=True):
+    """A secondary network as one NetworkAttachmentDefinition has it."""
+
+    attachment: Key
+    config: IpamConfig
+    network: Network
+
+
+class NotOurs(Struct, frozen=True):
+    """A definition that is none of ours: another plugin's, or of the primary network."""
+
+    attachment: Key
+
+
+class Unreadable(Struct, frozen=True):
+    """A definition that means to be ours and is wrong, with the sentence that says how."""
+
+    attachment: Key
+    words: str
+
+
+def read_attachment(attachment: NetworkAttachmentDefinition) -> AttachedNetwork | NotOurs | Unreadable:
+    """What the definition says."""
+    text = attachment.spec.config
+    try:
+        config = parse_config(text)
+        network = network_of(config)
+        _check_names(network)
+    except ForeignIpam:
+        return NotOurs(attachment.key)
+    except InvalidInput as error:
+        # One without a word of us in it is another plugin's, however broken.
+        is_ours = any(f'"{word}"' in text for word in IPAM_TYPES)
+        return Unreadable(attachment.key, str(error)) if is_ours else NotOurs(attachment.key)
+    if network is None:
+        return NotOurs(attachment.key)
+    return AttachedNetwork(attachment=attachment.key, config=config, network=network)
+
+
+def _check_names(network: Network | None) -> None:
+    """Refuse a network whose pools could not be named: nobody could ever make them."""
+    for item in network.ranges if network else ():
+        if item.slice_size is None:
+            item.classic_pool_name()
+        else:
+            item.node_slice_pool_name()
+
+
+def attached_networks(attachments: Iterable[NetworkAttachmentDefinition]) -> Iterator[AttachedNetwork]:
+    """Those that can be read."""
+    for attachment in attachments:
+        found = read_attachment(attachment)
+        if isinstance(found, AttachedNetwork):
+            yield found

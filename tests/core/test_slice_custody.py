@@ -1,0 +1,59 @@
+"""What is to be done with a node's own pool."""
+
+import pytest
+
+from podtide.core.slice_custody import Custody, Step, is_live, next_step
+
+NOW, QUARANTINE = 1000.0, 360.0
+RESTED, RESTING = NOW - QUARANTINE, NOW - QUARANTINE + 1
+
+
+def step(
+    owner: str, node: str, *, gone_since: float | None = None, in_use: bool = False
+) -> tuple[Step, bool]:
+    pool = Custody(owner_uid=owner, gone_since=gone_since, in_use=in_use)
+    found = next_step(pool, node, now=NOW, quarantine_seconds=QUARANTINE)
+    return found, is_live(pool, found)
+
+
+@pytest.mark.parametrize("in_use", [True, False])
+def test_the_pool_of_a_node_that_is_there_is_kept(in_use: bool) -> None:
+    assert step("u1", "u1", in_use=in_use) == (Step.KEEP, in_use)
+
+
+def test_a_pool_that_names_no_node_is_adopted_by_the_one_that_is_there() -> None:
+    assert step("", "u1") == (Step.ADOPT, False)
+    assert step("", "u1", in_use=True) == (Step.ADOPT, True)
+
+
+@pytest.mark.parametrize("owner", ["u1", ""])
+@pytest.mark.parametrize("in_use", [True, False])
+def test_when_its_node_is_gone_the_quarantine_begins(owner: str, in_use: bool) -> None:
+    assert step(owner, "", in_use=in_use) == (Step.MARK, True)
+
+
+def test_when_another_node_bears_the_name_the_quarantine_begins_too() -> None:
+    assert step("u1", "u2") == (Step.MARK, True)
+
+
+@pytest.mark.parametrize("node", ["", "u2"])
+def test_during_the_quarantine_the_slice_is_nobody_elses(node: str) -> None:
+    assert step("u1", node, gone_since=RESTING) == (Step.REST, True)
+
+
+def test_after_the_quarantine_an_empty_pool_is_collected() -> None:
+    assert step("u1", "", gone_since=RESTED) == (Step.COLLECT, False)
+
+
+def test_after_the_quarantine_a_pool_that_pods_use_is_held() -> None:
+    assert step("u1", "", gone_since=RESTED, in_use=True) == (Step.HOLD, True)
+
+
+@pytest.mark.parametrize("owner", ["u1", ""])
+def test_after_the_quarantine_a_node_that_bears_the_name_takes_the_pool_over(owner: str) -> None:
+    assert step(owner, "u2", gone_since=RESTED) == (Step.HAND_OVER, False)
+    assert step(owner, "u2", gone_since=RESTED, in_use=True) == (Step.HAND_OVER, True)
+
+
+def test_a_node_that_was_thought_to_be_gone_and_is_not_has_its_pool_at_once() -> None:
+    assert step("u1", "u1", gone_since=RESTING) == (Step.HAND_OVER, False)
