@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from podtide.controller.counts import ControllerCounts, SubnetCounts
+from podtide.controller.counts import ControllerCounts, SliceCounts, SubnetCounts
 from podtide.controller.metrics import ControllerMetrics
+from podtide.controller.repair.counts import RepairCounts
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -21,6 +22,9 @@ COUNTS = ControllerCounts(
     writes=Counter({"NodeNetworkConfig/status": 5}),
     owed_nodes=6,
     retired_nodes=7,
+    network_looks=10,
+    slices={"blue": SliceCounts(assigned=11, total=12, waiting=13)},
+    repair=RepairCounts(looks=10, suspects=11, repairs=Counter({"allocation-released": 12})),
     subnets={
         "pods": SubnetCounts(
             capacity=253,
@@ -59,6 +63,13 @@ def test_everything_that_is_counted_is_told() -> None:
         "retired_nodes_total": {"": 7},
         "allocator_calls_total": {"put_container": 4},
         "writes_total": {"NodeNetworkConfig/status": 5},
+        "repair_looks_total": {"": 10},
+        "repair_suspects": {"": 11},
+        "repairs_total": {"allocation-released": 12},
+        "network_looks_total": {"": 10},
+        "slices_assigned": {"blue": 11},
+        "slices_total": {"blue": 12},
+        "slices_waiting": {"blue": 13},
         "subnet_capacity": {"pods": 253},
         "subnet_reserved": {"pods": 240},
         "subnet_containers": {"pods": 8},

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 from msgspec import Struct, field
 
+from podtide.controller.repair.counts import RepairCounts
+
 
 class SubnetCounts(Struct, frozen=True, kw_only=True):
     """A subnet as last read, and what was decided for it."""
@@ -17,6 +19,15 @@ class SubnetCounts(Struct, frozen=True, kw_only=True):
     starved: bool
     batch: int
     buffer: Fraction
+
+
+class SliceCounts(Struct, frozen=True, kw_only=True):
+    """A secondary network's range that is cut into slices, as last looked at."""
+
+    assigned: int
+    total: int
+    waiting: int
+    """Nodes that wait for a slice."""
 
 
 class ControllerCounts(Struct, kw_only=True):
@@ -36,3 +47,8 @@ class ControllerCounts(Struct, kw_only=True):
     retired_nodes: int = 0
     """Nodes that were gone, and whose network containers were deleted."""
     subnets: dict[str, SubnetCounts] = field(default_factory=dict)
+    network_looks: int = 0
+    """How often a secondary network was looked at."""
+    slices: dict[str, SliceCounts] = field(default_factory=dict)
+    """By the name of the NodeSlicePool."""
+    repair: RepairCounts = field(default_factory=RepairCounts)

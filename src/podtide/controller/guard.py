@@ -71,12 +71,18 @@ class GuardedWrites:
         self._counts[f"{item.api.kind}/status"] += 1
         return written
 
-    async def delete(self, item: R) -> None:
-        """Ask that this very object go; one that is not there has gone already."""
+    async def delete(self, item: R, *, unchanged: bool = False) -> None:
+        """Ask that this very object go; one that is not there has gone already.
+
+        With `unchanged`, only in the version at hand: Conflict when somebody has written it since.
+        """
         self._check()
         place = item.metadata
+        version = place.resource_version if unchanged else ""
         try:
-            await self._cluster.delete(type(item), place.name, place.namespace, uid=place.uid)
+            await self._cluster.delete(
+                type(item), place.name, place.namespace, uid=place.uid, resource_version=version
+            )
         except NotFound:
             return
         self._counts[item.api.kind] += 1

@@ -5,6 +5,9 @@
     short grants, addresses given back  → queue of subnets
     whose turn it is                    → queue of nodes
 
+Beside them, secondary networks have copies and a queue of their own (`slices.program`), and share the copies of Nodes;
+and now and then all that they hold is looked through for leaks (`repair`).
+
 Copies are made anew for every term: a replica that does not lead has no use for them, and what it knew of an earlier
 term is not true any more.
 """
@@ -25,7 +28,9 @@ from podtide.controller.guard import Check, GuardedAllocator, GuardedWrites
 from podtide.controller.looking import SubnetLooks
 from podtide.controller.nodes import Nodes
 from podtide.controller.options import ControllerOptions
+from podtide.controller.repair.repair import Repair
 from podtide.controller.requests import Requests
+from podtide.controller.slices.program import SliceController
 from podtide.controller.subnet_objects import SubnetObjects
 from podtide.controller.subnets import Subnets
 from podtide.controller.surroundings import Surroundings
@@ -93,6 +98,30 @@ class Leading:
         objects = SubnetObjects(around, self._subnet_copies, self._states)
         self._looks = SubnetLooks(around, objects, self._configs, self._subnets, self._node_queue)
         self._sweep = Sweep(around, self._node_copies, self._nodes, self._node_queue)
+        self._slices = SliceController(
+            cluster,
+            settings=settings,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+            check=check,
+            counts=counts,
+            nodes=self._node_copies,
+            namespace=options.networks_namespace,
+            naming=options.naming,
+        )
+        self._repair = Repair(
+            cluster,
+            writes=writes,
+            nodes=self._node_copies,
+            settings=settings,
+            counts=counts.repair,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+            namespace=options.networks_namespace,
+            schedule=options.repair_schedule,
+        )
 
     async def run(self) -> NoReturn:
         """Lead until cancelled, or until an invariant is broken."""
@@ -107,9 +136,13 @@ class Leading:
             async with asyncio.TaskGroup() as group:
                 for informer in informers:
                     group.create_task(informer.run())
+                if self._options.secondary_networks:
+                    group.create_task(self._slices.run())
                 for informer in informers:
                     await informer.synced.wait()  # until then, absence means nothing
                 self._counts.leading = True
+                if self._options.secondary_networks:
+                    group.create_task(self._repair.run())
                 self._sweep_queue.add(self._options.cluster)
                 group.create_task(self._workers(self._sweep_queue).run(self._sweep.run))
                 group.create_task(self._workers(self._node_queue).run(self._reconcile, count=_NODE_WORKERS))

@@ -1,7 +1,8 @@
 """The controller's metrics, in a registry of their own. Nothing is kept twice: they are read from the counts when scraped."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -17,6 +18,12 @@ _SUBNET_GAUGES = {
     "starved": "Whether a subnet has nothing left while somebody is owed: 1 if so.",
     "batch": "The batch in force for a subnet.",
     "buffer": "The part of a batch that nodes of a subnet keep free.",
+}
+
+_SLICE_GAUGES = {
+    "assigned": "Slices of a secondary network's range that nodes have.",
+    "total": "Slices of a secondary network's range.",
+    "waiting": "Nodes that wait for a slice of a secondary network's range.",
 }
 
 
@@ -56,15 +63,32 @@ class _CountsCollector(Collector):
         )
         yield _counters("allocator_calls", "Calls of the allocator.", "method", counts.allocator_calls)
         yield _counters("writes", "Writes to the cluster that succeeded.", "kind", counts.writes)
-        for field, sentence in _SUBNET_GAUGES.items():
-            family = GaugeMetricFamily(f"podtide_controller_subnet_{field}", sentence, labels=("subnet",))
-            for subnet, numbers in counts.subnets.items():
-                family.add_metric((subnet,), float(getattr(numbers, field)))
-            yield family
+        yield _counter("network_looks", "How often a secondary network was looked at.", counts.network_looks)
+        yield _counter(
+            "repair_looks", "How often all secondary networks were looked through.", counts.repair.looks
+        )
+        yield _gauge(
+            "repair_suspects",
+            "What seemed to be nobody's, or not to fit, when secondary networks were last looked through.",
+            counts.repair.suspects,
+        )
+        yield _counters("repairs", "What was put right in secondary networks.", "what", counts.repair.repairs)
+        yield from _gauges("subnet", _SUBNET_GAUGES, "subnet", counts.subnets)
+        yield from _gauges("slices", _SLICE_GAUGES, "pool", counts.slices)
 
 
 def _gauge(name: str, sentence: str, value: int) -> Metric:
     return GaugeMetricFamily(f"podtide_controller_{name}", sentence, value=value)
+
+
+def _gauges(
+    prefix: str, sentences: dict[str, str], label: str, numbers: Mapping[str, Struct]
+) -> Iterator[Metric]:
+    for field, sentence in sentences.items():
+        family = GaugeMetricFamily(f"podtide_controller_{prefix}_{field}", sentence, labels=(label,))
+        for labelled, counted in numbers.items():
+            family.add_metric((labelled,), float(getattr(counted, field)))
+        yield family
 
 
 def _counter(name: str, sentence: str, value: int) -> Metric:

@@ -3,8 +3,10 @@
 from msgspec import Struct
 
 from podtide.allocator.limits import check_names
+from podtide.controller.repair.schedule import check_expression
 from podtide.core.errors import InvalidInput
-from podtide.resources.names import is_object_name
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.names import Naming, is_object_name
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
@@ -19,6 +21,14 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     """For the second address of nodes without the label `podtide.io/subnet-v6`; "" for none."""
     cluster_subnets: bool = True
     """False where agents know no ClusterSubnet: the batch then reaches nodes by their NodeNetworkConfigs."""
+    secondary_networks: bool = True
+    """Whether to look after secondary networks too. Where the cluster does not know their kinds, there are none."""
+    networks_namespace: str = SYSTEM_NAMESPACE
+    """Where the objects of secondary networks are."""
+    naming: Naming = Naming.PODTIDE
+    """Whose rule the names of nodes' own pools follow. Pools under either name are found."""
+    repair_schedule: str = ""
+    """When to look for what secondary networks hold for nobody, as a cron expression; "" for every `repair_interval`."""
 
     def __post_init__(self) -> None:
         for name in ("cluster", "network", "subnet"):
@@ -31,6 +41,8 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
                     f"subnet {subnet!r} cannot be the nodes': two objects are named after it, and Kubernetes takes "
                     "lower-case letters, digits, '-' and '.' for a name; give the subnet such a one"
                 )
+        if self.repair_schedule:
+            check_expression(self.repair_schedule)
         if self.subnet_v6 == self.subnet:
             raise InvalidInput(
                 f"subnet {self.subnet} is given for both addresses of a node: give the second a subnet of its own"

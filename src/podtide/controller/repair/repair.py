@@ -1,0 +1,128 @@
+"""Leak repair of secondary networks: one look at everything, now and then, and what is wrong is put right.
+
+    an allocation whose pod is gone              struck off its pool
+    a reservation whose pod is gone              deleted, after the allocation it was for
+    a reservation of which no pool knows         deleted, if its pod certainly does not have the address
+    a reservation for another than who has it    corrected in place
+    an address held in a guarded pool alone      reserved for who has it
+
+Nothing is concluded from one look: each must be found twice, a grace period apart, by one and the same leader, and
+before anything is freed the cluster is asked for the pod itself (DESIGN.md "Absence"). A cluster in order is read once
+per interval, and nothing is written.
+"""
+
+from random import Random
+from typing import Any, NoReturn
+
+from podtide.cluster.informer import Informer
+from podtide.cluster.port import Cluster
+from podtide.cluster.work_queue import WorkQueue
+from podtide.cluster.workers import Workers
+from podtide.controller.guard import GuardedWrites
+from podtide.controller.repair.allocations import AllocationRepair
+from podtide.controller.repair.asking import FreshPods
+from podtide.controller.repair.books import read_books, read_pods
+from podtide.controller.repair.counts import RepairCounts
+from podtide.controller.repair.mending import Mending
+from podtide.controller.repair.reservations import ReservationRepair
+from podtide.controller.repair.schedule import check_expression, seconds_until
+from podtide.core.errors import InvalidInput
+from podtide.core.network_leaks import Suspects
+from podtide.resources.base import Key
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+
+_A_LITTLE_LATER_SECONDS = 1.0
+"""After a grace period, so that it is certainly over."""
+
+
+class Repair:
+    """One leader's repair: what it remembers of earlier looks ends with its term."""
+
+    def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        *,
+        writes: GuardedWrites,
+        nodes: Informer[Node],
+        settings: Settings,
+        counts: RepairCounts,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+        namespace: str = SYSTEM_NAMESPACE,
+        schedule: str = "",
+    ) -> None:
+        """`schedule` is a cron expression that goes before those of configurations, and these before the interval."""
+        if schedule:
+            check_expression(schedule)
+        self._cluster = cluster
+        self._nodes = nodes
+        self._settings = settings
+        self._counts = counts
+        self._clock = clock
+        self._randomness = randomness
+        self._log = log
+        self._namespace = namespace
+        self._schedule = schedule
+        self._refused: set[str] = set()
+        mending = Mending(cluster, writes, namespace, counts)
+        grace = settings.leak_grace_seconds
+        self._allocations = AllocationRepair(mending, grace_seconds=grace, log=log)
+        self._reservations = ReservationRepair(mending, grace_seconds=grace, log=log)
+
+    async def run(self) -> NoReturn:
+        """Look again and again, until cancelled. The copies of Nodes must be complete by then."""
+        queue = WorkQueue[str]()
+        queue.add(self._namespace)
+        workers = Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        await workers.run(lambda _namespace: self.look())
+        raise AssertionError("a queue that nobody stops has no end")
+
+    async def look(self) -> float:
+        """Look once, and put right what is due. Answers in how many seconds to look again."""
+        books = await read_books(self._cluster, self._namespace)
+        pods = await read_pods(self._cluster, books.podrefs(), self._is_node_known)
+        now = self._clock.monotonic()
+        fresh = FreshPods(self._cluster, self._nodes)
+        released = await self._allocations.mend(books, pods, fresh, now)
+        await self._reservations.mend(books, pods, released, fresh, now)
+        self._counts.looks += 1
+        self._counts.suspects = sum(map(len, self._suspects))
+        return self._next_look_seconds(books.schedules)
+
+    @property
+    def _suspects(self) -> tuple[Suspects[Any], ...]:
+        return self._allocations.suspects, self._reservations.doubted, self._reservations.missing
+
+    def _next_look_seconds(self, stated: frozenset[str]) -> float:
+        """By the schedule, if there is one; but what was found now is not left for another day."""
+        expressions = [self._schedule] if self._schedule else self._usable(stated)
+        if not expressions:
+            return self._settings.repair_interval_seconds
+        now, grace = self._clock.monotonic(), self._settings.leak_grace_seconds
+        follow_ups = (suspects.next_due_seconds(now, grace) for suspects in self._suspects)
+        return min(
+            [
+                seconds_until(expressions, self._clock.wall()),
+                *(seconds + _A_LITTLE_LATER_SECONDS for seconds in follow_ups if seconds is not None),
+            ]
+        )
+
+    def _usable(self, stated: frozenset[str]) -> list[str]:
+        usable = []
+        for expression in sorted(stated):
+            try:
+                check_expression(expression)
+                usable.append(expression)
+            except InvalidInput as error:
+                if expression not in self._refused:
+                    self._refused.add(expression)
+                    self._log.warning("reconciler_cron_expression is ignored", error=str(error))
+        return usable
+
+    def _is_node_known(self, name: str) -> bool:
+        return self._nodes.get(Key("", name)) is not None

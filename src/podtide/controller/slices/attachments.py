@@ -1,0 +1,203 @@
+"""What NetworkAttachmentDefinitions say of secondary networks, and which objects are whose by that.
+
+A definition is read when it is heard of, once. It describes a network, or it is none of podtide's business, or it cannot
+be read; and one that cannot be read might describe any network, so while there is one, nothing is given up for lack of
+a definition.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+
+from podtide.controller.slices.slice_pool_objects import network_key, range_of
+from podtide.core.ranges import IPNetwork, overlap
+from podtide.networks.attached import AttachedNetwork, Unreadable, read_attachment
+from podtide.networks.network import Network, NetworkRange
+from podtide.resources.base import Key
+from podtide.resources.names import InvalidName, Naming
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
+from podtide.resources.node_slice_pool import NodeSlicePool
+
+Statement = tuple[str, tuple[tuple[IPNetwork, int | None], ...]]
+"""What definitions of one network must agree on."""
+
+
+class Attachment(Struct, frozen=True, kw_only=True):
+    """A NetworkAttachmentDefinition and the network it describes, or what is wrong with it."""
+
+    definition: NetworkAttachmentDefinition
+    network: Network | None
+    complaint: str = ""
+
+    @property
+    def statement(self) -> Statement:
+        """Ranges and slice sizes of the network, for comparison."""
+        network = self.network
+        assert network is not None
+        return network.ranges[0].network_name, tuple(
+            (each.addresses.network, each.slice_size) for each in network.ranges
+        )
+
+
+def understood(definition: NetworkAttachmentDefinition) -> Attachment:
+    """What the definition says."""
+    found = read_attachment(definition)
+    return Attachment(
+        definition=definition,
+        network=found.network if isinstance(found, AttachedNetwork) else None,
+        complaint=found.words if isinstance(found, Unreadable) else "",
+    )
+
+
+class Attachments:
+    """All that is known of NetworkAttachmentDefinitions."""
+
+    def __init__(self) -> None:
+        self._by_definition: dict[Key, Attachment] = {}
+        self._by_network: defaultdict[str, set[Key]] = defaultdict(set)
+        self._names: _Names | None = None
+        self._classic: dict[str, str] = {}
+        """IPPools for whole ranges, with the network's key: also those of networks that were."""
+
+    def put(self, attachment: Attachment) -> None:
+        """The definition now says this."""
+        key = attachment.definition.key
+        self.drop(key)
+        self._by_definition[key] = attachment
+        if attachment.network is not None:
+            self._by_network[attachment.network.key].add(key)
+            for name in _classic_names(attachment.network.ranges):
+                self._classic[name] = attachment.network.key
+
+    def drop(self, key: Key) -> None:
+        """There is no such definition any more."""
+        self._names = None
+        before = self._by_definition.pop(key, None)
+        if before is not None and before.network is not None:
+            network = before.network.key
+            self._by_network[network].discard(key)
+            if not self._by_network[network]:
+                del self._by_network[network]
+
+    def get(self, key: Key) -> Attachment | None:
+        """What a definition says."""
+        return self._by_definition.get(key)
+
+    def networks(self) -> list[str]:
+        """The keys of all networks that are described."""
+        return list(self._by_network)
+
+    def unreadable(self) -> list[Attachment]:
+        """The definitions that might describe any network."""
+        return [each for each in self._by_definition.values() if each.complaint]
+
+    def stating(self, network: str) -> list[Attachment]:
+        """The definitions that have a say in how the network is cut into slices, oldest first.
+
+        A classic one has, where its range overlaps a sliced one: two books would be kept of the same addresses.
+        """
+        found = [self._by_definition[key] for key in self._by_network.get(network, ())]
+        sliced = [each.addresses.network for each in _ranges(found) if each.slicing]
+        return sorted(
+            (each for each in found if _overlaps(each, sliced)),
+            key=lambda each: (each.definition.metadata.creation_timestamp or "", each.definition.key),
+        )
+
+    def network_of(self, node_slice_pool: str, listed: NodeSlicePool | None) -> str | None:
+        """The network that wants the NodeSlicePool of that name, which may be there already; None when none does.
+
+        Where two want one name, who has it keeps it.
+        """
+        names = self._indexed()
+        wanting = names.own.get(node_slice_pool, [])
+        range_ = range_of(listed) if listed else None
+        if not wanting and range_ is not None:
+            wanting = names.shipped.get((node_slice_pool, range_), [])
+        if listed is not None and network_key(listed) in wanting:
+            return network_key(listed)
+        return wanting[0] if wanting else None
+
+    def network_names(self) -> frozenset[str]:
+        """The `network_name` of all networks that have one."""
+        return self._indexed().networks
+
+    def classic_network(self, pool: str) -> str | None:
+        """The network that an IPPool of this name, for a whole range, is or was of."""
+        return self._classic.get(pool)
+
+    def left_classic(self, network: str) -> list[str]:
+        """The names of IPPools for whole ranges that were the network's, and that no definition asks for any more."""
+        used = self._indexed().classic
+        return [name for name, key in self._classic.items() if key == network and name not in used]
+
+    def _indexed(self) -> "_Names":
+        if self._names is None:
+            self._names = _index(self._by_definition.values())
+        return self._names
+
+
+class _Names(Struct, frozen=True, kw_only=True):
+    """What objects of networks are called."""
+
+    own: dict[str, list[str]]
+    """The names podtide gives NodeSlicePools, with the keys of the networks that want them."""
+    shipped: dict[tuple[str, IPNetwork], list[str]]
+    """The names Whereabouts gives them, with their range: by name alone, two unnamed networks would be one."""
+    classic: frozenset[str]
+    """IPPools for whole ranges."""
+    networks: frozenset[str]
+    """The networks' own."""
+
+
+def _index(attachments: Iterable[Attachment]) -> _Names:
+    networks = [each.network for each in attachments if each.network is not None]
+    own: defaultdict[str, list[str]] = defaultdict(list)
+    shipped: defaultdict[tuple[str, IPNetwork], list[str]] = defaultdict(list)
+    for network in sorted(networks, key=lambda network: network.key):
+        for each in network.ranges:
+            if each.slicing:
+                own[each.node_slice_pool_name()].append(network.key)
+                for name in node_slice_pool_names(each, Naming.WHEREABOUTS):
+                    shipped[name, each.addresses.network].append(network.key)
+    return _Names(
+        own=own,
+        shipped=shipped,
+        classic=frozenset(
+            _classic_names(each for network in networks for each in network.ranges if not each.slicing)
+        ),
+        networks=frozenset(
+            each.network_name for network in networks for each in network.ranges if each.network_name
+        ),
+    )
+
+
+def node_slice_pool_names(of: NetworkRange, preferred: Naming) -> list[str]:
+    """The names under which a range's NodeSlicePool may be found, the preferred one first.
+
+    A CNI configuration's name need not be one that Kubernetes takes. Then nobody made an object of that name.
+    """
+    names = [of.node_slice_pool_name()]
+    with suppress(InvalidName):
+        shipped = of.node_slice_pool_name(Naming.WHEREABOUTS)
+        names.insert(0 if preferred is Naming.WHEREABOUTS else 1, shipped)
+    return names
+
+
+def _classic_names(ranges: Iterable[NetworkRange]) -> Iterator[str]:
+    for each in ranges:
+        with suppress(InvalidName):  # a sliced range can have a name too long for a pool that it never had
+            yield each.classic_pool_name()
+
+
+def _ranges(attachments: Iterable[Attachment]) -> Iterator[NetworkRange]:
+    for attachment in attachments:
+        if attachment.network is not None:
+            yield from attachment.network.ranges
+
+
+def _overlaps(attachment: Attachment, networks: list[IPNetwork]) -> bool:
+    return any(
+        overlap(each.addresses.network, network) for each in _ranges([attachment]) for network in networks
+    )

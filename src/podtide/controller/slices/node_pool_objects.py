@@ -1,0 +1,76 @@
+"""A node's own IPPool of a slice: what is written on it, and what that says. Decides only."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from msgspec import structs
+
+from podtide.core.ranges import IPNetwork
+from podtide.core.slice_custody import Custody
+from podtide.core.slices import SliceAssignment
+from podtide.networks.belonging import pool_range
+from podtide.resources.base import ObjectMeta
+from podtide.resources.ip_pool import IPPool, IPPoolSpec
+from podtide.resources.marks import (
+    NETWORK_ANNOTATION,
+    NODE_ANNOTATION,
+    NODE_GONE_ANNOTATION,
+    NODE_UID_ANNOTATION,
+)
+from podtide.resources.timestamps import InvalidTimestamp, to_micro_time, to_wall_seconds
+
+
+def new_pool(place: ObjectMeta, slice_: IPNetwork, marks: Mapping[str, str]) -> IPPool:
+    """An empty pool of a slice."""
+    place = structs.replace(place, annotations=dict(marks))
+    return IPPool(metadata=place, spec=IPPoolSpec(range=str(slice_), allocations={}))
+
+
+def ownership(node_slice_pool: str, node: str, node_uid: str) -> dict[str, str]:
+    """The annotations of a pool that is a node's."""
+    return {NODE_ANNOTATION: node, NODE_UID_ANNOTATION: node_uid, NETWORK_ANNOTATION: node_slice_pool}
+
+
+def bound(pool: IPPool, marks: Mapping[str, str]) -> IPPool:
+    """The pool as the node's whose ownership this is, and in no quarantine."""
+    kept = {name: text for name, text in pool.metadata.annotations.items() if name != NODE_GONE_ANNOTATION}
+    return _annotated(pool, kept | dict(marks))
+
+
+def marked_gone(pool: IPPool, node_slice_pool: str, node: str, now: float) -> IPPool:
+    """The pool as one whose Node was found to be gone now."""
+    known = pool.metadata.annotations
+    marks = ownership(node_slice_pool, node, known.get(NODE_UID_ANNOTATION, ""))
+    return _annotated(pool, known | marks | {NODE_GONE_ANNOTATION: to_micro_time(now)})
+
+
+def custody_of(pool: IPPool) -> Custody:
+    """What the pool says of its Node."""
+    known = pool.metadata.annotations
+    gone_since = None
+    with suppress(InvalidTimestamp):  # somebody's hand: the quarantine begins again
+        gone_since = to_wall_seconds(known.get(NODE_GONE_ANNOTATION, ""))
+    return Custody(
+        owner_uid=known.get(NODE_UID_ANNOTATION, ""),
+        gone_since=gone_since,
+        in_use=bool(pool.spec.allocations),
+    )
+
+
+def is_marked_gone(pool: IPPool) -> bool:
+    """Whether its slice is in quarantine, or was and waits to be freed."""
+    return NODE_GONE_ANNOTATION in pool.metadata.annotations
+
+
+def belongs(pool: IPPool, node_slice_pool: str, assignment: SliceAssignment) -> bool:
+    """Whether this pool is of that slice and node, as far as it says: names of pools can collide."""
+    known = pool.metadata.annotations
+    return (
+        known.get(NETWORK_ANNOTATION, node_slice_pool) == node_slice_pool
+        and known.get(NODE_ANNOTATION, assignment.node) == assignment.node
+        and pool_range(pool) == assignment.slice
+    )
+
+
+def _annotated(pool: IPPool, annotations: dict[str, str]) -> IPPool:
+    return structs.replace(pool, metadata=structs.replace(pool.metadata, annotations=annotations))

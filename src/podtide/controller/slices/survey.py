@@ -1,0 +1,132 @@
+"""What is there for a range of a network: which slice is whose, by the list and by the pools, and what to do with each.
+
+A NodeSlicePool is the list, but the pools are what counts: each says of itself which node's and which network's it is.
+So a list that somebody deleted is put together again from them.
+
+Nobody is taken for gone because a copy lacks him: a Node whose absence would matter is read afresh.
+"""
+
+from collections.abc import Container, Iterable
+from contextlib import suppress
+
+from msgspec import Struct
+
+from podtide.cluster.port import NotFound
+from podtide.controller.slices.node_pool_objects import custody_of
+from podtide.controller.slices.surroundings import SliceSurroundings, side_by_side
+from podtide.core.errors import InvalidRange
+from podtide.core.ranges import parse_network
+from podtide.core.slice_custody import Custody, Step, is_live, next_step
+from podtide.core.slices import SliceAssignment
+from podtide.networks.network import NetworkRange
+from podtide.resources.base import Key
+from podtide.resources.ip_pool import IPPool
+from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.node import Node
+from podtide.resources.node_slice_pool import NodeSlicePool
+
+
+class Holding(Struct, frozen=True, kw_only=True):
+    """A node's slice and the pool of it, if it has one."""
+
+    assignment: SliceAssignment
+    pool: IPPool | None
+    custody: Custody | None
+    step: Step
+    """What is to be done with the pool; KEEP where there is none."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the slice may be neither freed nor moved."""
+        return self.custody is not None and is_live(self.custody, self.step)
+
+
+class Survey(Struct, frozen=True, kw_only=True):
+    """All slices of a range that are somebody's, and all nodes."""
+
+    holdings: dict[SliceAssignment, Holding]
+    nodes: dict[str, Node]
+    """By name, those that have waited longest first."""
+
+    @property
+    def live(self) -> frozenset[SliceAssignment]:
+        """What may be neither freed nor moved."""
+        return frozenset(each.assignment for each in self.holdings.values() if each.is_live)
+
+
+class Surveying:
+    """Looks."""
+
+    def __init__(self, around: SliceSurroundings) -> None:
+        self._around = around
+
+    async def survey(self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None) -> Survey:
+        """What is there for the NodeSlicePool of that name; `of` tells how pools are called that do not say whose they are."""
+        nodes = {node.metadata.name: node for node in sorted(self._around.nodes.items(), key=_seniority)}
+        pools = self._pools(name, listed, of)
+        holdings = {key: self._holding(key, pool, nodes) for key, pool in pools.items()}
+        doubtful = [key for key, each in holdings.items() if _is_doubtful(each, nodes)]
+        await self._ask_for(nodes, {key.node for key in doubtful})
+        holdings |= {key: self._holding(key, pools[key], nodes) for key in doubtful}
+        return Survey(holdings=holdings, nodes=nodes)
+
+    def _pools(
+        self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None
+    ) -> dict[SliceAssignment, IPPool | None]:
+        """Every assignment that a pool tells of or that is listed, with its pool.
+
+        Nearly all are both, and then the entry's texts are as good as what they stand for: reading thousands of
+        addresses would take longer than all the rest.
+        """
+        found: dict[SliceAssignment, IPPool | None] = {}
+        told: set[tuple[str, str]] = set()
+        for pool, slice_ in self._around.node_pools.of(name):
+            node = pool.metadata.annotations.get(NODE_ANNOTATION, "")
+            if slice_ is not None and node:
+                found[SliceAssignment(node, slice_)] = pool
+                told.add((node, pool.spec.range))
+        for entry in listed.status.allocations if listed and listed.status else ():
+            if entry.node_name and (entry.node_name, entry.slice_range) not in told:
+                with suppress(InvalidRange):  # an entry that cannot be read is nobody's
+                    assignment = SliceAssignment(entry.node_name, parse_network(entry.slice_range))
+                    pool_found = self._around.node_pools.find(of, name, assignment) if of else None
+                    found.setdefault(assignment, pool_found)
+        return found
+
+    async def _ask_for(self, nodes: dict[str, Node], doubtful: Iterable[str]) -> None:
+        """Read Nodes afresh: from now on this is newer than the copy."""
+
+        async def ask(name: str) -> None:
+            try:
+                nodes[name] = await self._around.cluster.get(Node, name)
+            except NotFound:
+                nodes.pop(name, None)
+
+        await side_by_side(ask, sorted(doubtful))
+
+    def _holding(self, assignment: SliceAssignment, pool: IPPool | None, nodes: dict[str, Node]) -> Holding:
+        if pool is None:
+            return Holding(assignment=assignment, pool=None, custody=None, step=Step.KEEP)
+        custody = custody_of(pool)
+        step = self._step(custody, nodes.get(assignment.node))
+        return Holding(assignment=assignment, pool=pool, custody=custody, step=step)
+
+    def _step(self, custody: Custody, node: Node | None) -> Step:
+        around = self._around
+        return next_step(
+            custody,
+            node.metadata.uid if node else "",
+            now=around.clock.wall(),
+            quarantine_seconds=around.quarantine_seconds,
+        )
+
+
+def _is_doubtful(holding: Holding, nodes: Container[str]) -> bool:
+    """Whether something is to be concluded from a Node's absence."""
+    if holding.pool is None:
+        return holding.assignment.node not in nodes
+    return holding.step is Step.MARK
+
+
+def _seniority(node: Node) -> tuple[str, Key]:
+    return node.metadata.creation_timestamp or "", node.key
