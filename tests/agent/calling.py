@@ -70,3 +70,6 @@ class NoNotes:
     def carry_out(self, sandbox: str, interface: str) -> bool:
         del sandbox, interface
         return False
+
+    async def carry_out_anywhere(self, sandbox: str, interface: str) -> bool:
+        return self.carry_out(sandbox, interface)

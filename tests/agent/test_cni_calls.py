@@ -121,6 +121,17 @@ async def test_the_same_add_again_gets_the_same_address() -> None:
     assert len(node.addresses.held()) == 1
 
 
+async def test_an_address_that_is_given_again_is_answered_in_the_words_of_its_new_network() -> None:
+    node = Node("10.1.0.5")
+    for domain in ("one", "other"):
+        for version in ("0.4.0", "1.1.0"):
+            stdin = config(version, {"dns": {"domain": domain}})
+            document = await node.add(stdin)
+            assert (document["cniVersion"], document["dns"]) == (version, {"domain": domain})
+            assert document["ips"][0]["address"] == "10.1.0.5/16"
+            await node.call("DEL", stdin)
+
+
 async def test_two_adds_of_one_sandbox_at_once_get_one_address() -> None:
     node = Node()
     adds = [asyncio.create_task(node.add()) for _ in range(2)]

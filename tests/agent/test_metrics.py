@@ -12,6 +12,7 @@ from agent.calling import Journal, NoNotes, config, environment
 from agent.pool_addresses import STATE, PoolAddresses
 from podtide.agent.cni_calls import CniCalls
 from podtide.agent.metrics import Metrics
+from podtide.agent.networks.counts import Counts
 from podtide.agent.port import NodeState
 from podtide.core.address_states import State
 from podtide.runtime.clock import LoopClock
@@ -50,9 +51,11 @@ def samples(metrics: Metrics) -> dict[str, float]:
 
 
 def told(state: NodeState) -> dict[str, float]:
+    counts = Counts()
+    counts.writes, counts.conflicts, counts.retries = 7, 8, 9
     return {
         name: value
-        for name, value in samples(Metrics(Stated(state))).items()
+        for name, value in samples(Metrics(Stated(state), counts)).items()
         if not name.startswith("podtide_agent_add_seconds")
     }
 
@@ -79,6 +82,9 @@ def test_the_node_is_told_in_the_names_of_cns_and_in_our_own() -> None:
         "podtide_agent_request_writes_total": 4,
         "podtide_agent_collected_leaks_total": 5,
         "podtide_agent_alarms_total": 6,
+        "podtide_agent_pool_writes_total": 7,
+        "podtide_agent_pool_conflicts_total": 8,
+        "podtide_agent_pool_retries_total": 9,
         **{f"podtide_agent_addresses,state={state}": value for state, value in FULL.counts.items()},
     }
 

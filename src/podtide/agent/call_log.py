@@ -5,8 +5,9 @@ which is also what is counted.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import logging
+from collections.abc import Callable
+from types import TracebackType
 
 from msgspec import Struct
 
@@ -50,22 +51,18 @@ class CallLog:
         self._log = log.bind(api=api)
         self._count = count
 
-    @contextmanager
-    def call(self, arrived: float) -> Iterator[CallEntry]:
-        """Write down what this call turns out to be, when it is over."""
-        entry = CallEntry()
-        outcome = OK
-        try:
-            yield entry
-            outcome = type(entry.error).__name__ if entry.error else OK
-        except asyncio.CancelledError:
-            outcome = ABANDONED
-            raise
-        finally:
-            if entry.is_over:
-                seconds = max(0.0, self._clock.monotonic() - arrived)
-                self._count(entry.verb, outcome, seconds)
-                self._write(entry, outcome, seconds)
+    def call(self, arrived: float) -> "_Call":
+        """A context in which a call is carried out: what it turned out to be is written down at its end."""
+        return _Call(self, arrived)
+
+    def write_down(self, entry: CallEntry, arrived: float, *, abandoned: bool) -> None:
+        """The call is over."""
+        error = entry.error
+        outcome = ABANDONED if abandoned else type(error).__name__ if error else OK
+        seconds = max(0.0, self._clock.monotonic() - arrived)
+        self._count(entry.verb, outcome, seconds)
+        if error is not None or self._log.is_enabled_for(logging.INFO):
+            self._write(entry, outcome, seconds)
 
     def _write(self, entry: CallEntry, outcome: str, seconds: float) -> None:
         said: dict[str, object] = {
@@ -91,3 +88,24 @@ class CallLog:
                 self._log.warning("call", error=str(entry.error), **said)
             case error:
                 self._log.error("call", error=str(error), exc_info=error, **said)
+
+
+class _Call:
+    """One call that is being carried out."""
+
+    __slots__ = ("_arrived", "_calls", "_entry")
+
+    def __init__(self, calls: CallLog, arrived: float) -> None:
+        self._calls = calls
+        self._arrived = arrived
+        self._entry = CallEntry()
+
+    def __enter__(self) -> CallEntry:
+        return self._entry
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._entry.is_over:
+            abandoned = isinstance(error, asyncio.CancelledError)
+            self._calls.write_down(self._entry, self._arrived, abandoned=abandoned)

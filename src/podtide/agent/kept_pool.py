@@ -49,6 +49,8 @@ class KeptPool:
     """The pool, to read as `pool` and to change here. Every change may raise what a disk raises, and is then none."""
 
     def __init__(self, state: PoolState, journal: Journal, lock: Lock, *, clock: Clock, log: Logger) -> None:
+        self.pool = state.pool
+        """The pool, to read."""
         self._state = state
         self._journal = journal
         self._lock = lock
@@ -75,11 +77,6 @@ class KeptPool:
         self._lock.release()
 
     # What is so
-
-    @property
-    def pool(self) -> Pool:
-        """The pool, to read."""
-        return self._state.pool
 
     @property
     def identity(self) -> Identity | None:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from podtide.agent.networks.counts import Counts
 from podtide.agent.port import Addresses, NodeState
 from podtide.cni.versions import Verb
 from podtide.core.address_states import State
@@ -22,10 +23,10 @@ _OF_A_SUBNET = ("subnet", "subnet_cidr")
 class Metrics:
     """What is counted and measured."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: Addresses, networks: Counts | None = None) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self._registry.register(_NodeCollector(addresses))
+        self._registry.register(_NodeCollector(addresses, networks or Counts()))
         self._calls = Counter(
             "podtide_agent_calls",
             "Calls answered, by verb and outcome: ok, abandoned (nobody waited any more), or the error's name.",
@@ -54,8 +55,9 @@ class Metrics:
 class _NodeCollector(Collector):
     """The node as it is when it is looked at."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: Addresses, networks: Counts) -> None:
         self._addresses = addresses
+        self._networks = networks
 
     def describe(self) -> Iterator[Metric]:
         """Nothing, so that registering reads nothing."""
@@ -65,6 +67,7 @@ class _NodeCollector(Collector):
         state = self._addresses.state()
         yield from _subnet_metrics(state)
         yield from _node_metrics(state)
+        yield from _network_metrics(self._networks)
 
 
 def _subnet_metrics(state: NodeState) -> Iterator[Metric]:
@@ -136,6 +139,19 @@ def _node_metrics(state: NodeState) -> Iterator[Metric]:
     for each in State:
         by_state.add_metric((each.value,), state.counts.get(each, 0))
     yield by_state
+
+
+def _network_metrics(counts: Counts) -> Iterator[Metric]:
+    """Those of secondary networks. Pods that share a write are fewer writes than ADDs."""
+    yield _counter("pool_writes", "How often an IPPool of a secondary network was written.", counts.writes)
+    yield _counter(
+        "pool_conflicts", "How often somebody else had written the IPPool meanwhile.", counts.conflicts
+    )
+    yield _counter(
+        "pool_retries",
+        "How often a round of ADDs and DELs of one IPPool had to be tried again.",
+        counts.retries,
+    )
 
 
 def _count(state: NodeState, *states: State) -> int:

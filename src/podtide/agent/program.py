@@ -5,6 +5,8 @@
     NodeNetworkConfig ─→ pool ─┘
                           ↑ ADD, DEL (`addresses`)
 
+Secondary networks (`networks`) are beside all that: their addresses come from pools that the cluster keeps.
+
 Each loop looks at how things are and makes one move; none depends on being stopped in good order.
 """
 
@@ -18,6 +20,7 @@ from podtide.agent.holdings import Holdings
 from podtide.agent.kept_pool import KeptPool
 from podtide.agent.knowledge import Knowledge
 from podtide.agent.leaks import LeakCollector
+from podtide.agent.networks.secondary import SecondaryNetworks
 from podtide.agent.node_config import config_key, subnets_of
 from podtide.agent.observing import Observer
 from podtide.agent.pods import pod_on_node
@@ -34,6 +37,7 @@ from podtide.cluster.port import Cluster
 from podtide.core.pacing import Pace
 from podtide.core.pool import Pool
 from podtide.resources.base import Resource
+from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
@@ -60,11 +64,22 @@ class NodeAgent:
         randomness: Random,
         log: Logger,
         policy: RequestPolicy = _EXACT,
+        networks_namespace: str = SYSTEM_NAMESPACE,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._randomness = randomness
         self._log = log = log.bind(node=node_name)
+        self.networks = SecondaryNetworks(
+            cluster,
+            node_name,
+            namespace=networks_namespace,
+            settings=settings,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+        )
+        """The networks with ranges of their own."""
         self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
         self._holdings = Holdings(self._kept, clock=clock, log=log)
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
@@ -163,6 +178,7 @@ class NodeAgent:
                     self._recovery.run(),
                     self.requester.run(),
                     self._leaks.run(),
+                    self.networks.run(),
                     self._look_when_pods_are_known(),
                 ):
                     group.create_task(loop)

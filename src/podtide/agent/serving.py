@@ -13,6 +13,7 @@ from aiohttp import web
 from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsApi
 from podtide.agent.metrics import Metrics
+from podtide.agent.networks.secondary import SecondaryNetworks
 from podtide.agent.notes import Notes
 from podtide.agent.plugin_door import PluginDoor
 from podtide.agent.port import Addresses
@@ -28,6 +29,7 @@ _LAST_ANSWERS_SECONDS = 2.0
 def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it runs in
     addresses: Addresses,
     notes: Notes,
+    networks: SecondaryNetworks | None = None,
     *,
     add_wait_seconds: float,
     is_running: Callable[[], bool],
@@ -35,9 +37,9 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
     log: Logger,
 ) -> AgentApi:
     """The API over a node's addresses: both ways to ask for one, counted by the same metrics."""
-    metrics = Metrics(addresses)
+    metrics = Metrics(addresses, networks.counts if networks is not None else None)
     return AgentApi(
-        calls=CniCalls(addresses, notes, clock=clock, log=log, count=metrics.count),
+        calls=CniCalls(addresses, notes, networks, clock=clock, log=log, count=metrics.count),
         cns=CnsApi(addresses, notes, clock=clock, log=log, count=metrics.count),
         metrics=metrics,
         addresses=addresses,

@@ -1,0 +1,380 @@
+"""All that waits for one pool at one moment goes into one write of it.
+
+While a write is in the air, further ADDs and DELs gather; then they are decided together and written together. An
+answer leaves only after the write was acknowledged. What a write came to may be unknown (the answer was lost), and a
+shared pool may have changed: either way the pool is read, and everything is decided anew. That gives the same answers,
+because who holds an address already is given it again.
+
+Order of writes, for addresses that are reserved across pools: the reservation first, then the pool; at a DEL the pool
+first, then the reservation. So a crash in between leaves a reservation too many, which the next ADD of the pod takes
+over, or repair collects; it never leaves an allocation that other pools do not see.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from podtide.agent.networks.counts import Counts
+from podtide.agent.networks.errors import NoSlice, PoolTooLarge, StorageFailed
+from podtide.agent.networks.homes import Home, Reread
+from podtide.agent.networks.pool_copy import PoolCopy
+from podtide.agent.networks.pool_lease import PoolLease
+from podtide.agent.networks.requests import Adding, Key, Placed, PoolRequest, Releasing
+from podtide.agent.networks.reserving import Reserving
+from podtide.agent.port import NotReady, Overtaken
+from podtide.agent.requester import MANAGER
+from podtide.cluster.backoff import Backoff
+from podtide.cluster.port import Cluster, ClusterError, Conflict, Gone, NotFound, Throttled, Unavailable
+from podtide.core.allocations import Allocation
+from podtide.core.errors import PodtideError, RangeFull
+from podtide.core.ranges import IPAddress
+from podtide.networks.network import NetworkRange
+from podtide.resources.base import ObjectMeta
+from podtide.runtime.logging import Logger
+
+T = TypeVar("T")
+
+AnyRequest: TypeAlias = PoolRequest[Any]
+
+_PASSING = (Conflict, Gone, Throttled, Unavailable, Reread)
+"""What is over after another look, or after a while. Anything else somebody has to see to."""
+
+_ENDED = "the agent stops before this was carried out: try again when it is back"
+
+_BACKOFF = Backoff(floor_seconds=0.005, cap_seconds=1.0)
+
+
+class PoolCommitter:
+    """One pool: the line of those who want something of it, and the copy it is decided by."""
+
+    def __init__(  # noqa: PLR0913 - which pool, by which rules, and what it runs in
+        self,
+        cluster: Cluster,
+        home: Home,
+        wanted: NetworkRange,
+        reserving: Reserving,
+        *,
+        lease: Callable[[ObjectMeta], PoolLease] | None,
+        is_ours: Callable[[Allocation], bool],
+        randomness: Random,
+        counts: Counts,
+        log: Logger,
+    ) -> None:
+        self.wanted = wanted
+        """A range that the pool is of; of several networks' configurations, the first that was seen."""
+        self.trouble = ""
+        """Why the last attempt came to nothing, in words; "" when it did not."""
+        self._cluster = cluster
+        self._home = home
+        self._reserving = reserving
+        self._make_lease = lease
+        self._lease: PoolLease | None = None
+        self._is_ours = is_ours
+        self._randomness = randomness
+        self._counts = counts
+        self._log = log.bind(pool=home.name)
+        self._copy: PoolCopy | None = None
+        self._is_contended = False
+        """Whether others wrote the pool since this node did: then it is read before it is decided by."""
+        self._line: list[AnyRequest] = []
+        self._under_way: list[AnyRequest] = []
+        self._has_ended = False
+        self._working: asyncio.Task[None] | None = None
+        self._leasing: asyncio.Task[None] | None = None
+
+    async def add(self, adding: Adding) -> Placed:
+        """The address that the interface has from now on. It is written when this returns."""
+        while twin := next((each for each in self._all() if _is_twin(each, adding)), None):
+            await asyncio.wait({twin.answer})
+        return await self._stand_in_line(adding)
+
+    async def release(self, releasing: Releasing) -> tuple[IPAddress, ...]:
+        """Free what the interface holds, and answer it. It is written, and nothing is reserved any more."""
+        freed = await self._stand_in_line(releasing)
+        unreserved = await self._reserving.give_up(releasing.key)
+        if self._copy is not None:
+            for address in unreserved:
+                self._copy.allocations.restore(address)
+        return freed
+
+    async def held_by(self, key: Key, wanted: NetworkRange) -> tuple[IPAddress, ...]:
+        """What the interface holds, by the copy if that knows of any, else by the pool."""
+        copy = self._copy
+        if copy is None or not copy.allocations.held_by(*key):
+            pool = await self._home.find(wanted)
+            copy = PoolCopy(pool) if pool is not None else None
+        return tuple(copy.allocations.held_by(*key)) if copy is not None else ()
+
+    def knows(self, key: Key) -> bool:
+        """Whether the interface has anything here, as far as memory goes."""
+        return self._holds(key) or self._reserving.knows(key) or any(each.key == key for each in self._all())
+
+    def overtake(self, key: Key) -> None:
+        """The interface is gone: whoever asks for it asks in vain."""
+        for each in self._all():
+            if each.key == key and isinstance(each, Adding):
+                each.fail(
+                    Overtaken(f"sandbox {key[0]} ({key[1]}) was deleted while its ADD waited for an address")
+                )
+
+    def abandon(self) -> None:
+        """The agent ends: whoever waits is told, and nothing more is written but what `stop` does."""
+        self._has_ended = True
+        for task in (self._working, self._leasing):
+            if task is not None:
+                task.cancel()
+        for each in self._all():
+            each.fail(NotReady(_ENDED))
+
+    async def stop(self) -> None:
+        """Say that this node writes the pool no longer."""
+        if self._lease is not None:
+            await self._lease.give_up()
+
+    # The line
+
+    def _all(self) -> Iterable[AnyRequest]:
+        return (*self._under_way, *self._line)
+
+    def _holds(self, key: Key) -> bool:
+        return self._copy is not None and bool(self._copy.allocations.held_by(*key))
+
+    async def _stand_in_line(self, request: PoolRequest[T]) -> T:
+        if self._has_ended:
+            raise NotReady(_ENDED)
+        self._line.append(request)
+        if self._working is None:
+            self._working = asyncio.create_task(self._work())
+        return await request.answer
+
+    async def _work(self) -> None:
+        """Carry out what stands in the line, all of it at once, until nobody does."""
+        failures = 0
+        while self._line:
+            self._under_way, self._line = [each for each in self._line if not each.is_over], []
+            again: list[AnyRequest] = []
+            trouble: Exception | None = None
+            try:
+                if self._under_way:
+                    again = await self._commit(self._under_way)
+            except _PASSING as error:
+                again, trouble = self._under_way, error
+                self.trouble = str(error)
+                self._copy = None
+            except Exception as error:  # noqa: BLE001 - whoever waits must be told, whatever it is
+                self._copy = None
+                self._fail_all(error)
+            self._line = [*again, *self._line]
+            self._under_way = []
+            failures = failures + 1 if again else 0
+            if again:
+                self._counts.retries += 1
+                await asyncio.sleep(_BACKOFF.delay_seconds(failures, self._randomness, trouble))
+        self._working = None
+
+    def _fail_all(self, error: Exception) -> None:
+        told = error
+        if isinstance(error, ClusterError):
+            told = StorageFailed(f"IPPool {self._home.name} cannot be kept: {error}")
+        for each in self._under_way:
+            each.fail(told)
+
+    # One round
+
+    async def _commit(self, requests: list[AnyRequest]) -> list[AnyRequest]:
+        """Carry out these requests, and answer those that have to be tried again."""
+        addings = [each for each in requests if isinstance(each, Adding)]
+        releasings = [each for each in requests if isinstance(each, Releasing)]
+        copy = await self._current(addings, releasings)
+        if copy is None:
+            for releasing in releasings:
+                self._reserving.leave(releasing.key, {}, releasing.wanted, guarded=releasing.guarded)
+                releasing.succeed(())
+            return []
+        freed = [self._free(copy, releasing) for releasing in releasings]
+        placed, again = await self._place(copy, addings)
+        if copy.is_changed:
+            await self._write(copy)
+        self.trouble = ""
+        for releasing, addresses in zip(releasings, freed, strict=True):
+            releasing.succeed(addresses)
+        for adding, given in placed:
+            adding.succeed(given)
+        return again
+
+    async def _current(self, addings: list[Adding], releasings: list[Releasing]) -> PoolCopy | None:
+        """The copy to decide by; None when there is no pool, and then those who want to add have been told why."""
+        if self._copy is None or self._may_be_old(self._copy, addings, releasings):
+            return await self._read(addings, releasings)
+        for address in self._reserving.tried_long_ago():
+            self._copy.allocations.restore(address)
+        return self._copy
+
+    def _may_be_old(self, copy: PoolCopy, addings: list[Adding], releasings: list[Releasing]) -> bool:
+        """Whether something would be answered by the copy that the pool, as it is now, may not bear out.
+
+        What leads to a write is borne out by that. So the question is about what does not: an ADD that is refused or
+        has its address already, and a DEL that finds nothing.
+        """
+        if not all(self._why_unusable(copy, each) is None for each in addings):
+            return True
+        return self._home.is_shared and (
+            self._is_contended
+            or any(self._holds(each.key) for each in addings)
+            or not all(self._holds(each.key) for each in releasings)
+        )
+
+    async def _read(self, addings: list[Adding], releasings: list[Releasing]) -> PoolCopy | None:
+        wanted = (addings or releasings)[0].wanted
+        pool = await self._home.find(wanted)
+        if pool is None and addings:
+            try:
+                pool = await self._home.make(wanted)
+            except NoSlice as error:
+                for adding in addings:
+                    adding.fail(error)
+        if pool is None:
+            self._copy = None
+            return None
+        known = self._copy.pool.metadata.resource_version if self._copy is not None else ""
+        if known and known == pool.metadata.resource_version:
+            self._is_contended = False
+            return self._copy
+        self._copy = PoolCopy(pool)
+        self._reserving.tried_long_ago()
+        for address in self._reserving.withheld():
+            if address in self._copy.allocations.range.network and not self._copy.allocations.holder(address):
+                self._copy.allocations.withhold(address)
+        return self._copy
+
+    def _free(self, copy: PoolCopy, releasing: Releasing) -> tuple[IPAddress, ...]:
+        freed = copy.release(*releasing.key)
+        for address in self._reserving.leave(
+            releasing.key, freed, releasing.wanted, guarded=releasing.guarded
+        ):
+            if address in copy.allocations.range.network:
+                copy.allocations.withhold(address)
+        return tuple(freed)
+
+    def _why_unusable(self, copy: PoolCopy, adding: Adding) -> PodtideError | None:
+        try:
+            self._home.require_usable(copy.pool, adding.wanted, adding.node_uid)
+        except PodtideError as error:
+            return error
+        return None
+
+    async def _place(
+        self, copy: PoolCopy, addings: list[Adding]
+    ) -> tuple[list[tuple[Adding, Placed]], list[AnyRequest]]:
+        """Give everybody an address, reserved where it has to be; answers who got which, and who has to try again."""
+        placed: list[tuple[Adding, Placed]] = []
+        again: list[AnyRequest] = []
+        while addings:
+            offers = [offer for adding in addings if (offer := self._offer(copy, adding))]
+            outcomes = await asyncio.gather(
+                *(self._reserve(offer) for offer in offers), return_exceptions=True
+            )
+            addings = []
+            for offer, outcome in zip(offers, outcomes, strict=True):
+                if outcome is False:
+                    self._note_taken(offer)
+                    copy.set_holder(offer.address, None)
+                    copy.allocations.withhold(offer.address)
+                    addings.append(offer.adding)
+                elif isinstance(outcome, BaseException):
+                    copy.set_holder(offer.address, offer.before)
+                    again += self._try_again(offer, outcome)
+                elif offer.adding.is_over and offer.before is None:
+                    copy.set_holder(offer.address, None)  # nobody is left to have it
+                else:
+                    placed.append((offer.adding, Placed(offer.address, offer.before is None)))
+        return placed, again
+
+    def _note_taken(self, offer: "_Offer") -> None:
+        """Reserved elsewhere, it is not this interface's, even if the pool says so: that is worth a word."""
+        if offer.before is not None:
+            self._log.warning(
+                "an allocated address is reserved for another pod; giving another one",
+                address=str(offer.address),
+                pod=offer.adding.holder.podref,
+            )
+
+    def _try_again(self, offer: "_Offer", error: BaseException) -> list[AnyRequest]:
+        """Whether to, after a reservation failed; if not, it has been told."""
+        if isinstance(error, _PASSING):
+            self.trouble = str(error)
+            return [offer.adding]
+        if not isinstance(error, ClusterError):
+            raise error
+        offer.adding.fail(StorageFailed(f"{offer.address} cannot be reserved: {error}"))
+        return []
+
+    def _offer(self, copy: PoolCopy, adding: Adding) -> "_Offer | None":
+        """An address for one who waits; None if there is none, which has been told."""
+        if (error := self._why_unusable(copy, adding)) is not None:
+            adding.fail(error)
+        if adding.is_over:
+            return None
+        bounds = adding.wanted.addresses
+        if not self._home.is_shared:
+            bounds = bounds.part(copy.allocations.range.network)
+        try:
+            address, before = copy.give(
+                adding.holder,
+                bounds,
+                is_ours=self._is_ours,
+                preferred=self._reserving.preferred(adding.key),
+            )
+        except (RangeFull, PoolTooLarge) as error:
+            adding.fail(error)
+            return None
+        return _Offer(adding, address, before)
+
+    async def _reserve(self, offer: "_Offer") -> bool:
+        adding = offer.adding
+        if not adding.guarded:
+            return True
+        return await self._reserving.reserve(offer.address, adding.holder, adding.wanted, offer.before)
+
+    async def _write(self, copy: PoolCopy) -> None:
+        self._keep_lease(copy.pool.metadata)
+        try:
+            written = await self._cluster.replace(copy.object(), manager=MANAGER)
+        except Conflict:
+            self._is_contended = True
+            self._counts.conflicts += 1
+            raise
+        except NotFound as error:
+            raise Reread(str(error)) from error
+        self._counts.writes += 1
+        copy.written(written)
+
+    def _keep_lease(self, pool: ObjectMeta) -> None:
+        """Side by side with the write: nobody waits for the Lease."""
+        if self._make_lease is None:
+            return
+        if self._lease is None:
+            self._lease = self._make_lease(pool)
+        if self._lease.is_due and self._leasing is None:
+            self._leasing = asyncio.create_task(self._lease.keep())
+            self._leasing.add_done_callback(self._leased)
+
+    def _leased(self, _task: "asyncio.Task[None]") -> None:
+        self._leasing = None
+
+
+def _is_twin(request: AnyRequest, adding: Adding) -> bool:
+    """Whether this is another call for the same interface: two at once would undo each other's work."""
+    return isinstance(request, Adding) and request.key == adding.key and not request.is_over
+
+
+class _Offer(Struct, frozen=True):
+    """An address for one who adds, not yet reserved."""
+
+    adding: Adding
+    address: IPAddress
+    before: Allocation | None
+    """Who had it before: the interface itself, or an earlier sandbox of the pod."""

@@ -1,0 +1,15 @@
+"""Why a secondary network gave or took back nothing. All of them pass: the runtime tries again (CNI code 11)."""
+
+from podtide.core.errors import RetryError
+
+
+class NoSlice(RetryError):
+    """The node has no slice of the range yet, or there is none left for it."""
+
+
+class PoolTooLarge(RetryError):
+    """One more address, and the IPPool would be larger than what an API server stores."""
+
+
+class StorageFailed(RetryError):
+    """What has to be written for this call, or read, could not be."""

@@ -1,0 +1,66 @@
+"""What is asked of one pool: an address for a sandbox's interface, or to let go of what it has."""
+
+import asyncio
+from typing import Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from podtide.core.allocations import Allocation
+from podtide.core.ranges import IPAddress
+from podtide.networks.network import NetworkRange
+
+T = TypeVar("T")
+
+Key: TypeAlias = tuple[str, str]
+"""A sandbox and its interface."""
+
+
+class Placed(Struct, frozen=True):
+    """An address that an interface has, and whether it has it by this very call."""
+
+    address: IPAddress
+    is_new: bool
+
+
+class PoolRequest(Generic[T]):
+    """One who stands in the line, and what becomes of it."""
+
+    def __init__(self, key: Key, wanted: NetworkRange, *, guarded: bool) -> None:
+        self.key = key
+        self.wanted = wanted
+        self.guarded = guarded
+        self.answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.answer.add_done_callback(_retrieve)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is answered, or nobody waits for an answer any more."""
+        return self.answer.done()
+
+    def succeed(self, answer: T) -> None:
+        """It is done, and written."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def fail(self, error: Exception) -> None:
+        """Nothing became of it."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class Adding(PoolRequest[Placed]):
+    """An ADD: the Node must be the one with this uid."""
+
+    def __init__(self, holder: Allocation, wanted: NetworkRange, *, guarded: bool, node_uid: str) -> None:
+        super().__init__((holder.id, holder.ifname), wanted, guarded=guarded)
+        self.holder = holder
+        self.node_uid = node_uid
+
+
+class Releasing(PoolRequest[tuple[IPAddress, ...]]):
+    """A DEL."""
+
+
+def _retrieve(answer: "asyncio.Future[T]") -> None:
+    if not answer.cancelled():
+        answer.exception()  # if no caller is left to hear of it, nobody was meant to

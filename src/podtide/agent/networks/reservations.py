@@ -1,0 +1,89 @@
+"""One address reserved across all pools: an OverlappingRangeIPReservation, whose name is the address.
+
+Creating it is the reservation. What is there already is another's, unless it shows the very sandbox, or the very pod by
+its uid: then a call whose answer was lost, or a crash, has left it, and it is taken over.
+"""
+
+from msgspec import structs
+
+from podtide.agent.requester import MANAGER
+from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
+from podtide.core.allocations import Allocation, is_same_holder
+from podtide.resources.base import ObjectMeta
+from podtide.resources.overlapping_range import (
+    OverlappingRangeIPReservation,
+    OverlappingRangeIPReservationSpec,
+)
+
+
+class Reservations:
+    """The reservations of one namespace. Whatever the cluster raises is the caller's to handle."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+
+    async def reserve(self, name: str, holder: Allocation, before: Allocation | None) -> str | None:
+        """Reserve for the holder, and answer the reservation's uid; None when it is somebody else's.
+
+        `before` is who the pool says had the address, if the holder has it from there: an earlier sandbox of the pod.
+        """
+        try:
+            made = await self._cluster.create(self._reservation(name, holder), manager=MANAGER)
+        except AlreadyExists:
+            return await self._take_over(name, holder, before)
+        return made.metadata.uid
+
+    async def unreserve(self, name: str, uid: str, holder: Allocation) -> None:
+        """Give the reservation up, if it is still that one; without a known uid, if it is still the holder's."""
+        if not uid:
+            there = await self._find(name)
+            if there is None or not _is_allocated_to(there, holder):
+                return
+            if there.spec.container_id not in ("", holder.id):
+                return  # a newer sandbox of the pod has taken it over: it goes with that one
+            uid = there.metadata.uid
+        try:
+            await self._cluster.delete(OverlappingRangeIPReservation, name, self._namespace, uid=uid)
+        except (NotFound, Conflict):
+            return  # it is gone; what may be there now is another one
+
+    async def _take_over(self, name: str, holder: Allocation, before: Allocation | None) -> str | None:
+        there = await self._find(name)
+        if there is None:
+            raise Conflict(f"reservation {name} was there a moment ago, and is gone: try again")
+        if not is_same_holder(_holder_of(there), holder) and not (
+            before is not None and _is_allocated_to(there, before)
+        ):
+            return None
+        wanted = self._reservation(name, holder).spec
+        if there.spec != wanted:
+            # What is written there is of an earlier sandbox: repair and people go by it.
+            there = await self._cluster.replace(structs.replace(there, spec=wanted), manager=MANAGER)
+        return there.metadata.uid
+
+    async def _find(self, name: str) -> OverlappingRangeIPReservation | None:
+        try:
+            return await self._cluster.get(OverlappingRangeIPReservation, name, self._namespace)
+        except NotFound:
+            return None
+
+    def _reservation(self, name: str, holder: Allocation) -> OverlappingRangeIPReservation:
+        return OverlappingRangeIPReservation(
+            metadata=ObjectMeta(name=name, namespace=self._namespace),
+            spec=OverlappingRangeIPReservationSpec(
+                podref=holder.podref, ifname=holder.ifname, container_id=holder.id, pod_uid=holder.pod_uid
+            ),
+        )
+
+
+def _holder_of(reservation: OverlappingRangeIPReservation) -> Allocation:
+    spec = reservation.spec
+    return Allocation(spec.container_id, spec.podref, spec.ifname, spec.pod_uid)
+
+
+def _is_allocated_to(reservation: OverlappingRangeIPReservation, holder: Allocation) -> bool:
+    """Whether it goes with an allocation to this holder. Whereabouts names no more than the pod in it."""
+    found = _holder_of(reservation)
+    names_the_pod_alone = not found.id and not found.pod_uid and found.ifname in ("", holder.ifname)
+    return is_same_holder(found, holder) or (names_the_pod_alone and found.podref == holder.podref)

@@ -1,0 +1,57 @@
+"""The copy of a pool: how large its object is at any time, and that what came to nothing is no change."""
+
+from ipaddress import ip_address
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podtide.agent.networks.pool_copy import PoolCopy
+from podtide.core.allocations import Allocation
+from podtide.resources.base import ObjectMeta
+from podtide.resources.codec import encode
+from podtide.resources.ip_pool import IPPool, IPPoolSpec
+
+NAMES = st.text("abc-0", min_size=1, max_size=70)
+HOLDERS = st.none() | st.builds(Allocation, NAMES, NAMES, NAMES, st.just("") | NAMES)
+
+
+def empty() -> IPPool:
+    return IPPool(
+        metadata=ObjectMeta(name="p", namespace="n"), spec=IPPoolSpec(range="fd00::/48", allocations={})
+    )
+
+
+@given(st.lists(st.tuples(st.integers(1, 2**70), HOLDERS), max_size=20))
+def test_the_size_that_is_followed_is_that_of_the_object(
+    changes: list[tuple[int, Allocation | None]],
+) -> None:
+    copy = PoolCopy(empty())
+    for offset, holder in changes:
+        copy.set_holder(ip_address("fd00::") + offset, holder)
+    fresh = PoolCopy(copy.object())
+    commas = len(copy.allocations)
+    assert 0 <= copy.bytes - fresh.bytes <= commas + 1
+    assert copy.bytes >= len(encode(copy.object()))
+
+
+def test_what_was_undone_is_no_change() -> None:
+    copy = PoolCopy(empty())
+    address, holder = ip_address("fd00::5"), Allocation("c1", "ns/a", "net1")
+    copy.set_holder(address, holder)
+    changed = [copy.is_changed]
+    copy.set_holder(address, None)
+    changed.append(copy.is_changed)
+    assert changed == [True, False]
+    assert copy.object() == empty()
+
+
+def test_what_was_written_is_no_change_any_more() -> None:
+    copy = PoolCopy(empty())
+    address, holder = ip_address("fd00::5"), Allocation("c1", "ns/a", "net1")
+    copy.set_holder(address, holder)
+    copy.written(copy.object())
+    changed = [copy.is_changed]
+    for next_holder in (holder, None):
+        copy.set_holder(address, next_holder)
+        changed.append(copy.is_changed)
+    assert changed == [False, False, True]
