@@ -30,13 +30,14 @@ demo: $(READY) plugin ## Show podtide at work: a whole cluster, told as a story;
 	@$(BIN)/podtide demo $(ARGS)
 
 .PHONY: plugin
-plugin: ## Build the CNI plugin in Rust; without cargo, the script beside it is used
-	@if cargo --version >/dev/null 2>&1; then cd plugin && cargo build --release --locked --offline && \
-		echo "plugin: plugin/target/release/podtide"; \
-	else echo "plugin: there is no cargo on this machine, so the portable script plugin/podtide.py is used"; fi
+plugin: ## Build the CNI plugin in Rust; where that cannot be, the script beside it is used
+	@if ! cargo --version >/dev/null 2>&1; then why="there is no cargo on this machine"; \
+	elif ! uname -m | grep -qE '^(x86_64|aarch64)$$'; then why="it has none for $$(uname -m)"; fi; \
+	if [ -n "$$why" ]; then echo "plugin: $$why, so the portable script plugin/podtide.py is used"; \
+	else cd plugin && cargo build --release --locked --offline && echo "plugin: plugin/target/release/podtide"; fi
 
 .PHONY: test
-test: $(READY) plugin control-plane-if-possible postgresql-if-possible ## Run every test; core/ must be covered to the last line
+test: $(READY) plugin control-plane-if-possible helm-if-possible cni-programs-if-possible postgresql-if-possible cni-plugins-if-possible ## Run every test; core/ must be covered to the last line
 	$(PYTEST) --cov=podtide.core --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 .PHONY: test-fast
@@ -55,6 +56,19 @@ control-plane: $(READY) ## Build etcd and Kubernetes into the user's cache, if t
 .PHONY: control-plane-if-possible
 control-plane-if-possible: $(READY)
 	@$(CONTROL_PLANE) build || true
+
+.PHONY: helm-if-possible
+helm-if-possible: $(READY)
+	@PYTHONPATH=tools $(BIN)/python -m helm_binary || true
+
+# Whereabouts and cnitool, which end-to-end tests run podtide beside and by.
+.PHONY: cni-programs-if-possible
+cni-programs-if-possible: $(READY)
+	@PYTHONPATH=tools $(BIN)/python -m cni_programs || true
+
+.PHONY: manifests
+manifests: $(READY) ## Write what is generated under deploy/: CRDs, and the chart as plain manifests
+	@PYTHONPATH=tools $(BIN)/python -m manifests
 
 .PHONY: postgresql-if-possible
 postgresql-if-possible:
@@ -99,7 +113,7 @@ soak: $(READY) ## Simulate clusters in trouble on all cores, a new seed each: ma
 	@$(BIN)/python tools/soak.py --minutes $(MINUTES) $(ARGS)
 
 .PHONY: coverage
-coverage: $(READY) plugin control-plane-if-possible postgresql-if-possible ## Show which lines of podtide no test reaches; core/ must have none
+coverage: $(READY) plugin control-plane-if-possible helm-if-possible cni-programs-if-possible postgresql-if-possible cni-plugins-if-possible ## Show which lines of podtide no test reaches; core/ must have none
 	$(PYTEST) --cov=podtide --cov-report= $(ARGS)
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='src/podtide/core/*' --fail-under=100
@@ -107,6 +121,10 @@ coverage: $(READY) plugin control-plane-if-possible postgresql-if-possible ## Sh
 .PHONY: mutation
 mutation: $(READY) ## Break scaling and exhaustion in every small way; a test must notice each
 	$(BIN)/python tools/mutation.py
+
+.PHONY: mutants
+mutants: $(READY) ## Break one line at a time, and let the simulation find it; ARGS=--pin keeps the seeds
+	@PYTHONPATH=tools $(BIN)/python -m mutants $(ARGS)
 
 .PHONY: lock
 lock: $(READY) ## Write requirements.lock from pyproject.toml; ARGS=--upgrade takes new releases

@@ -21,6 +21,8 @@ from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta, OwnerReference
+from podtide.resources.ip_pool import IPPool, IPPoolSpec
+from podtide.resources.lease import Lease
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
@@ -67,10 +69,12 @@ class Place:
             *("--state-directory", directory / "state", "--socket", self.socket),
         )
 
-    async def acknowledged(self, verb: str, sandbox: str) -> Coroutine[Any, Any, Answer]:
+    async def acknowledged(
+        self, verb: str, sandbox: str, ipam: dict[str, Any] | None = None
+    ) -> Coroutine[Any, Any, Answer]:
         """A call that the agent has taken, and whose answer is to be awaited."""
         reader, writer = await asyncio.open_unix_connection(self.socket)
-        body = encode_call(environment(verb, sandbox), config())
+        body = encode_call(environment(verb, sandbox), config(ipam=ipam))
         writer.write(f"POST /cni HTTP/1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         async with asyncio.timeout(PATIENCE_SECONDS):
             await reader.readuntil(b"\r\n\r\n")
@@ -84,8 +88,8 @@ class Place:
 
         return rest()
 
-    async def call(self, verb: str, sandbox: str) -> Answer:
-        return await (await self.acknowledged(verb, sandbox))
+    async def call(self, verb: str, sandbox: str, ipam: dict[str, Any] | None = None) -> Answer:
+        return await (await self.acknowledged(verb, sandbox, ipam))
 
     async def add(self, sandbox: str) -> str:
         answer = await self.call("ADD", sandbox)
@@ -133,6 +137,32 @@ async def test_an_agent_serves_its_node_through_a_restart(tmp_path: Path) -> Non
             assert await place.add("first") == first, "what was answered is not forgotten"
             assert await place.add("third") == second, "and what was left in a note is carried out"
             await agent.stop()
+
+
+@pytest.mark.real_time
+async def test_an_agent_without_a_pool_serves_secondary_networks(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    sliced = {"range": "10.7.0.0/16", "node_slice_size": "/24", "network_name": "blue"}
+    async with served_cluster(place.kubeconfig) as cluster:
+        await cluster.create(Node(metadata=ObjectMeta(name=NODE)), manager="test")
+        pool = IPPool(
+            metadata=ObjectMeta(name=f"blue-{NODE}", namespace="networks"),
+            spec=IPPoolSpec(range="10.7.3.0/24", allocations={}),
+        )
+        await cluster.create(pool, manager="test")
+        options = (*place.options, "--no-node-pool", "--networks-namespace", "networks")
+        async with running(*options) as agent:
+            await agent.logged("listening")
+            answer = await place.call("ADD", "first", sliced)
+            assert json.loads(answer.output)["ips"] == [{"address": "10.7.3.1/16"}]
+            assert code(await place.call("ADD", "first")) == 7
+            lease = await cluster.get(Lease, f"blue-{NODE}", "networks")
+            assert lease.spec.holder_identity == NODE
+            assert (await place.call("DEL", "first", sliced)).exit_status == 0
+            await agent.stop()
+        lease = await cluster.get(Lease, f"blue-{NODE}", "networks")
+        assert lease.spec.holder_identity == "", "it is given up by an agent that ends in good order"
+        assert (await cluster.get(IPPool, f"blue-{NODE}", "networks")).spec.allocations == {}
 
 
 @pytest.mark.real_time

@@ -3,18 +3,30 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from allocator.contract.harness import a_wish
 from cli.conftest import Run
-from cli.drawn_cluster import DrawnCluster, addresses, name_of, served
+from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, name_of, served
 from podtide.allocator.port import Container, GrantedAddress, Subnet, SubnetSpec
 from podtide.allocator.store import open_allocator
 from podtide.cli.check import read
 from podtide.cli.check_findings import Books, Findings, Seen, confirmed, find
+from podtide.cluster.port import Forbidden, Page, R
 from podtide.core.audit import Violation
+from podtide.resources.base import ObjectMeta
+from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
+from podtide.resources.network_attachment import (
+    NetworkAttachmentDefinition,
+    NetworkAttachmentDefinitionSpec,
+)
+from podtide.resources.overlapping_range import (
+    OverlappingRangeIPReservation,
+    OverlappingRangeIPReservationSpec,
+)
 from podtide.resources.pod import PodPhase
 from podtide.runtime.clock import SystemClock
 
@@ -211,6 +223,60 @@ def test_a_clean_cluster_is_exit_status_0_and_says_what_was_not_checked(podtide:
     first, *rest = outcome.out.splitlines()
     assert first == "clean: 1 node with 3 addresses, 1 pod with one"
     assert any("name the allocator (--server or --database)" in line for line in rest)
+
+
+async def draw_networks(drawn: DrawnCluster) -> None:
+    """Two unnamed networks that overlap and are guarded, and an address that both gave away."""
+    await draw_clean(drawn)
+    for name, cidr in (("one", "10.7.0.0/24"), ("two", "10.7.0.0/16")):
+        place = ObjectMeta(name=name, namespace="default")
+        config = json.dumps({"name": name, "ipam": {"type": "podtide", "range": cidr}})
+        await drawn.cluster.create(
+            NetworkAttachmentDefinition(metadata=place, spec=NetworkAttachmentDefinitionSpec(config=config)),
+            manager=MANAGER,
+        )
+        pool = IPPool(
+            metadata=ObjectMeta(name=cidr.replace("/", "-"), namespace="nets"),
+            spec=IPPoolSpec(
+                range=cidr, allocations={"1": IPAllocation(id="sandbox", podref=f"default/{name}")}
+            ),
+        )
+        await drawn.cluster.create(pool, manager=MANAGER)
+    reservation = OverlappingRangeIPReservation(
+        metadata=ObjectMeta(name="10.7.0.1", namespace="nets"),
+        spec=OverlappingRangeIPReservationSpec(podref="default/one"),
+    )
+    await drawn.cluster.create(reservation, manager=MANAGER)
+
+
+def test_secondary_networks_are_checked_too(podtide: Run, tmp_path: Path) -> None:
+    with served(draw_networks, tmp_path) as kubeconfig:
+        elsewhere = podtide("check", "--kubeconfig", str(kubeconfig))
+        outcome = podtide("check", "--kubeconfig", str(kubeconfig), "--networks-namespace", "nets")
+    assert elsewhere.status == 0
+    assert outcome.status == 1
+    assert outcome.out.splitlines()[:3] == [
+        "2 violations in 1 node with 3 addresses, 1 pod with one, 2 secondary networks with 2 addresses in use",
+        "  invariant 1: 10.7.0.1 is held by default/two in pool 10.7.0.0-16 and by default/one in pool 10.7.0.0-24",
+        "  invariant 2: 10.7.0.1 is held by default/two in pool 10.7.0.0-16, but reserved for default/one",
+    ]
+
+
+async def test_secondary_networks_that_may_not_be_seen_are_not_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = await a_healthy_cluster()
+    plain = drawn.cluster.list
+
+    async def list_some(kind: type[R], namespace: str = "", **more: Any) -> Page[R]:
+        if kind is IPPool:
+            raise Forbidden("ippools may not be listed")
+        return await plain(kind, namespace, **more)
+
+    monkeypatch.setattr(drawn.cluster, "list", list_some)
+    found = find(await read(drawn.cluster, None))
+    assert violated(found) == []
+    assert "secondary networks: the credential may not see their objects" in found.not_checked
 
 
 @pytest.mark.parametrize("output", ["text", "json"])

@@ -28,6 +28,8 @@ PACKAGES = {
 }
 """What is built, by the name it gets."""
 
+VERSION_PACKAGE = "k8s.io/component-base/version"
+
 NEEDED_BY_ALL = ("etcd", "kube-apiserver", "kubectl")
 
 
@@ -53,9 +55,12 @@ def binaries(say: Say = say_on_stderr, find: FindGo = find_go) -> Binaries:
     """
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return provided(Path(assets))
-    versions = pinned((MODULE / "go.mod").read_text())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return built(versions, cache / "podtide" / "control-plane", say, find)
+    return built(pinned((MODULE / "go.mod").read_text()), cache_directory(), say, find)
+
+
+def cache_directory() -> Path:
+    """Where what was built is kept, by version, outside the repository."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podtide" / "control-plane"
 
 
 def provided(directory: Path) -> Binaries:
@@ -74,7 +79,7 @@ def built(versions: Versions, cache: Path, say: Say, find: FindGo = find_go) -> 
     directory = cache / f"kubernetes-{versions.kubernetes}-etcd-{versions.etcd}-{machine}"
     if _missing(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        with _locked(cache / "lock", say):
+        with locked(cache / "lock", say):
             _build_missing(versions, directory, cache, say, find)
     return _binaries_in(directory)
 
@@ -87,7 +92,14 @@ def _build_missing(versions: Versions, directory: Path, cache: Path, say: Say, f
     say(f"building Kubernetes {versions.kubernetes} and etcd {versions.etcd} into {directory}, once")
     for count, name in enumerate(missing, start=1):
         say(f"{name} ({count} of {len(missing)})")
-        build(go, PACKAGES[name], directory / name, versions, say)
+        build(go, PACKAGES[name], directory / name, say, module=MODULE, stamps=_stamps(versions))
+
+
+def _stamps(versions: Versions) -> dict[str, str]:
+    """The version that Kubernetes' own build would have stamped."""
+    major, minor, _ = versions.kubernetes.split(".")
+    stamps = {"gitVersion": f"v{versions.kubernetes}", "gitMajor": major, "gitMinor": minor}
+    return {f"{VERSION_PACKAGE}.{name}": value for name, value in stamps.items()}
 
 
 def _missing(directory: Path) -> list[str]:
@@ -106,7 +118,7 @@ def _binaries_in(directory: Path) -> Binaries:
 
 
 @contextmanager
-def _locked(file: Path, say: Say) -> Iterator[None]:
+def locked(file: Path, say: Say) -> Iterator[None]:
     """Alone with the cache. The system gives the lock back however its holder ends."""
     with file.open("w") as lock:
         try:

@@ -1,24 +1,27 @@
-"""One program of the control plane, compiled from the pinned module."""
+"""One program, compiled from a module of ours that pins it."""
 
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from control_plane.errors import CannotBuild
 from control_plane.go_toolchain import Say, go_environment, last_line
-from control_plane.versions import MODULE, Versions
 
 PROGRESS_SECONDS = 15.0
-VERSION_PACKAGE = "k8s.io/component-base/version"
+WITHOUT_SYMBOLS = "-s -w"
 
 
-def build(go: Path, package: str, target: Path, versions: Versions, say: Say) -> None:
-    """Compile `package`. Nothing is at `target` until all of it is."""
+def build(  # noqa: PLR0913 - by what, of what, to where, and who is told
+    go: Path, package: str, target: Path, say: Say, *, module: Path, stamps: Mapping[str, str]
+) -> None:
+    """Compile `package`. Nothing is at `target` until all of it is. `stamps` are variables to set, by their full name."""
     partial = target.with_name(f"{target.name}.partial")
-    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", _linker_flags(versions)]
+    linker_flags = " ".join([WITHOUT_SYMBOLS, *(f"-X {name}={value}" for name, value in stamps.items())])
+    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags]
     with subprocess.Popen(
         [go, "build", *flags, "-o", partial, package],
-        cwd=MODULE,
+        cwd=module,
         env=go_environment(),
         stderr=subprocess.PIPE,
         text=True,
@@ -27,7 +30,7 @@ def build(go: Path, package: str, target: Path, versions: Versions, say: Say) ->
     if compiler.returncode != 0:
         raise CannotBuild(
             f"{target.name} cannot be built: {last_line(complaint)} (to see all of it: "
-            f"cd {MODULE} && {go} build -o /dev/null {package})"
+            f"cd {module} && {go} build -o /dev/null {package})"
         )
     partial.rename(target)
 
@@ -43,10 +46,3 @@ def _wait(compiler: subprocess.Popen[str], name: str, say: Say) -> str:
         except BaseException:
             compiler.kill()
             raise
-
-
-def _linker_flags(versions: Versions) -> str:
-    """Without symbols, and with the version that Kubernetes' own build would have stamped."""
-    major, minor, _ = versions.kubernetes.split(".")
-    stamps = {"gitVersion": f"v{versions.kubernetes}", "gitMajor": major, "gitMinor": minor}
-    return " ".join(["-s -w", *(f"-X {VERSION_PACKAGE}.{name}={value}" for name, value in stamps.items())])

@@ -7,7 +7,8 @@ Everything here is synchronous. A test that runs coroutines meanwhile calls what
 import base64
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -32,7 +33,14 @@ SecondaryCommand: TypeAlias = Callable[[Path, Places, Path], list[str]]
 class ControlPlane:
     """One control plane, with data, ports and certificates of its own. Use it in a `with`: it leaves nothing behind."""
 
-    def __init__(self, binaries: Binaries) -> None:
+    def __init__(
+        self,
+        binaries: Binaries,
+        *,
+        controllers: Sequence[str] = commands.CONTROLLERS,
+        api_server_options: Sequence[str] = (),
+    ) -> None:
+        """Start other `controllers`, or an API server with further options, for what few tests need."""
         self._binaries = binaries
         self._nursery = Nursery()
         self._places = places = Places(self._nursery.directory, *free_ports(5))
@@ -48,11 +56,13 @@ class ControlPlane:
         )
         self._api_server = Process(
             self._nursery,
-            commands.api_server(binaries.kube_apiserver, places),
+            [*commands.api_server(binaries.kube_apiserver, places), *api_server_options],
             is_ready=lambda: self.admin.is_up("/readyz"),
         )
         self._controllers = self._secondary(
-            commands.controller_manager, binaries.kube_controller_manager, places.controllers_port
+            partial(commands.controller_manager, controllers),
+            binaries.kube_controller_manager,
+            places.controllers_port,
         )
         self._scheduler = self._secondary(commands.scheduler, binaries.kube_scheduler, places.scheduler_port)
 
@@ -142,7 +152,7 @@ class ControlPlane:
             self.start_api_server()
 
     def start_controllers(self) -> None:
-        """Start the garbage collector, and the controllers of namespaces and nodes, unless they run already."""
+        """Start the controllers, by default the garbage collector, namespaces' and nodes', unless they run already."""
         _start_once(self._controllers, "kube-controller-manager")
 
     def start_scheduler(self) -> None:

@@ -1,5 +1,6 @@
 """The command lines of the control plane's programs: what is set differently from their defaults, and why."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -118,11 +119,13 @@ def api_server(binary: Path, places: Places) -> list[str]:
     ]
 
 
-def controller_manager(binary: Path, places: Places, kubeconfig: Path) -> list[str]:
+def controller_manager(
+    controllers: Sequence[str], binary: Path, places: Places, kubeconfig: Path
+) -> list[str]:
     """One of its kind, so that no election delays it; its own limits raised, so that tests need not wait for them."""
     return [
         *_secondary(binary, places, places.controllers_port, kubeconfig),
-        f"--controllers={','.join(CONTROLLERS)}",
+        f"--controllers={','.join(controllers)}",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
     ]

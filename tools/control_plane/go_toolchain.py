@@ -37,7 +37,7 @@ def find_go(required: str, cache: Path, say: Say) -> Path:
             "(Debian: sudo apt-get install golang-go; a newer one is fetched if it is too old), or set "
             "KUBEBUILDER_ASSETS to a directory with etcd, kube-apiserver and kubectl"
         )
-    if _release(_ask(go, "env", "GOVERSION")) >= _release(f"go{required}"):
+    if _release(ask(go, "env", "GOVERSION")) >= _release(f"go{required}"):
         return go
     say(f"fetching Go {required}, because {go} is older")
     _fetch(go, required, kept.parent.parent)
@@ -89,9 +89,9 @@ def _release(text: str) -> tuple[int, ...]:
 
 def _fetch(go: Path, release: str, directory: Path) -> None:
     """Fetch a release of Go as a module, and unpack it as Go itself does."""
-    platform = _ask(go, "env", "GOOS") + "-" + _ask(go, "env", "GOARCH")
+    platform = ask(go, "env", "GOOS") + "-" + ask(go, "env", "GOARCH")
     module = f"golang.org/toolchain@v0.0.1-go{release}.{platform}"
-    archive = json.loads(_ask(go, "mod", "download", "-json", module))["Zip"]
+    archive = json.loads(ask(go, "mod", "download", "-json", module))["Zip"]
     partial = directory.with_name(f"{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     with zipfile.ZipFile(archive) as files:
@@ -106,7 +106,8 @@ def _fetch(go: Path, release: str, directory: Path) -> None:
     partial.rename(directory)
 
 
-def _ask(go: Path, *arguments: str) -> str:
+def ask(go: Path, *arguments: str) -> str:
+    """What a `go` command says, on its standard output."""
     # From a directory without a go.mod, because an old Go refuses to say anything where a newer one is asked for.
     answer = subprocess.run(
         [go, *arguments], cwd="/", check=False, capture_output=True, text=True, env=go_environment()

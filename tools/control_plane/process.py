@@ -46,9 +46,17 @@ class Nursery:
 class Process:
     """One program, which can be started again after it was stopped or killed."""
 
-    def __init__(self, nursery: Nursery, command: Sequence[str | Path], is_ready: Callable[[], bool]) -> None:
-        self._name = Path(command[0]).name
-        self._log = nursery.directory / f"{self._name}.log"
+    def __init__(
+        self,
+        nursery: Nursery,
+        command: Sequence[str | Path],
+        is_ready: Callable[[], bool],
+        *,
+        log: Path | None = None,
+    ) -> None:
+        """Its log is named after the program and goes with the nursery, unless there is another to be kept."""
+        self.log = log or nursery.directory / f"{Path(command[0]).name}.log"
+        self._name = self.log.stem
         self._nursery = nursery
         self._command = command
         self._is_ready = is_ready
@@ -59,10 +67,16 @@ class Process:
         """Whether it was started, and not ended by us since."""
         return self._running is not None
 
+    @property
+    def pid(self) -> int:
+        """Its process id, while it runs."""
+        assert self._running is not None, f"{self._name} is not running"
+        return self._running.pid
+
     def start(self) -> None:
         """Start it, and come back when it is ready."""
         assert not self.is_running, f"{self._name} is running"
-        self._running = self._nursery.start(self._command, self._log)
+        self._running = self._nursery.start(self._command, self.log)
         try:
             self._wait_until_ready(self._running)
         except BaseException:
@@ -97,4 +111,4 @@ class Process:
             time.sleep(POLL_SECONDS)
 
     def _log_tail(self) -> str:
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:])
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:])

@@ -47,6 +47,10 @@ FAILED = 1
             "podtide.cli.explain:explain",
             "Show how podtide decides, with the numbers in the formula.",
         ),
+        "migrate": (
+            "podtide.cli.migrate:migrate",
+            "Show and do what lets podtide take over from another program.",
+        ),
         "simulate": (
             "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
@@ -55,6 +59,10 @@ FAILED = 1
         "top": (
             "podtide.cli.top:top",
             "Show how full the subnets are and how the nodes do, worst first.",
+        ),
+        "uninstall-cni": (
+            "podtide.cli.uninstall_cni:uninstall_cni",
+            "Remove what the agent installed on this node: first the network, then the plugin.",
         ),
         "why": ("podtide.cli.why:why", "Explain why a pod has its address, or has none."),
     },

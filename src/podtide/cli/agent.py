@@ -3,19 +3,28 @@
 import asyncio
 import os
 import socket as network
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
 from msgspec import Struct
 
+from podtide.agent.installing import Installation, keep_installed
 from podtide.agent.notes import DeletionNotes
+from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
+from podtide.agent.routes import AgentApi
+from podtide.agent.secondary_program import SecondaryAgent
 from podtide.agent.serving import make_api, serving
+from podtide.cli.health import serving_health
+from podtide.cli.installing_cni import installation_options
 from podtide.cli.named_file import NamedFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.core.errors import InvalidInput
+from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.listening import ListenAddress, parse_listen_address
@@ -33,6 +42,10 @@ class _Plan(Struct, frozen=True, kw_only=True):
     state_directory: Path
     socket: Path
     listen: ListenAddress | None
+    metrics_listen: ListenAddress | None
+    installation: Installation | None
+    node_pool: bool
+    networks_namespace: str
     access: Access
     settings: Settings
 
@@ -60,6 +73,25 @@ class _Plan(Struct, frozen=True, kw_only=True):
     metavar="ADDRESS:PORT",
     help="Where clients of Azure CNS find the agent, such as 127.0.0.1:10090; a loopback address. Default: nowhere.",
 )
+@click.option(
+    "--metrics-listen",
+    metavar="ADDRESS:PORT",
+    help="Where to serve /metrics, /healthz and /readyz to others, such as 0.0.0.0:9091. Default: nowhere.",
+)
+@click.option(
+    "--node-pool/--no-node-pool",
+    default=True,
+    show_default=True,
+    help="Whether the node has a pool, for its primary network; without, secondary networks alone are served.",
+)
+@click.option(
+    "--networks-namespace",
+    default=SYSTEM_NAMESPACE,
+    show_default=True,
+    metavar="NAME",
+    help="Where the pools of secondary networks are.",
+)
+@installation_options
 @cluster_options
 @setting_options(
     "gather",
@@ -78,6 +110,10 @@ def agent(  # noqa: PLR0913 - one argument per option
     state_directory: str,
     socket: Path,
     listen: str | None,
+    metrics_listen: str | None,
+    installation: Installation | None,
+    node_pool: bool,
+    networks_namespace: str,
     there: ClusterReach,
     settings: Settings,
     log: Logger,
@@ -88,11 +124,20 @@ def agent(  # noqa: PLR0913 - one argument per option
     """
     if not state_directory:
         raise InvalidInput("--state-directory names no directory: give its path, or leave out the option")
+    if not node_pool and installation is not None and installation.where.networks is not None:
+        raise InvalidInput(
+            "the primary network to install has its addresses from the node's pool: leave out --no-node-pool, or "
+            "--cni-conf-directory"
+        )
     plan = _Plan(
         node_name=node_name or os.environ.get("NODENAME") or network.gethostname(),
         state_directory=Path(state_directory),
         socket=socket,
         listen=parse_listen_address(listen, open_because=_OPEN) if listen is not None else None,
+        metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
+        installation=installation,
+        node_pool=node_pool,
+        networks_namespace=networks_namespace,
         access=access_to(there),
         settings=settings,
     )
@@ -103,7 +148,8 @@ async def _serve(plan: _Plan, log: Logger) -> None:
     signals = Signals()
     clock = SystemClock()
     async with KubernetesCluster(plan.access, clock=clock, randomness=system_randomness()) as cluster:
-        node = NodeAgent(
+        make_agent = NodeAgent if plan.node_pool else SecondaryAgent
+        node = make_agent(
             cluster,
             plan.node_name,
             DirectoryDisk(plan.state_directory),
@@ -111,33 +157,63 @@ async def _serve(plan: _Plan, log: Logger) -> None:
             clock=clock,
             randomness=system_randomness(),
             log=log,
+            networks_namespace=plan.networks_namespace,
         )
         try:
             await _answer(plan, node, signals, log)
+            await node.networks.stop()
         finally:
             node.close()
     log.info("stopped")
 
 
-async def _answer(plan: _Plan, node: NodeAgent, signals: Signals, log: Logger) -> None:
+async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
     """Serve the node's addresses until told to stop; then first those who wait, and the cluster after."""
-    notes = DeletionNotes(plan.socket, node.addresses, log=log)
+    notes = DeletionNotes(plan.socket, node.addresses, node.networks, log=log)
     notes.carry_out_all()
     running = asyncio.create_task(node.run())
-    looking = asyncio.create_task(notes.keep_carrying_out())
+    tasks = {running, asyncio.create_task(notes.keep_carrying_out())}
     api = make_api(
         node.addresses,
         notes,
+        node.networks,
         add_wait_seconds=plan.settings.add_wait_seconds,
         is_running=lambda: not running.done(),
         clock=SystemClock(),
         log=log,
     )
     try:
-        async with serving(api, plan.socket, plan.listen) as address:
-            log.info("listening", socket=str(plan.socket), address=str(address) if address else None)
-            await until_told(signals, (running, looking), log)
+        async with serving(api, plan.socket, plan.listen) as address, _shown(plan, api) as shown:
+            log.info(
+                "listening",
+                socket=str(plan.socket),
+                address=str(address) if address else None,
+                metrics=str(shown) if shown else None,
+            )
+            if plan.installation:
+                tasks.add(asyncio.create_task(keep_installed(plan.installation, node.synced, log)))
+            await until_told(signals, tasks, log)
     finally:
-        for task in (running, looking):
+        for task in tasks:
             task.cancel()
-        await asyncio.wait({running, looking})
+        await asyncio.wait(tasks)
+
+
+@asynccontextmanager
+async def _shown(plan: _Plan, api: AgentApi) -> AsyncIterator[ListenAddress | None]:
+    """Metrics and health where others may see them; yields where that is, if anywhere."""
+    if plan.metrics_listen is None:
+        yield None
+        return
+
+    def unreadiness() -> str:
+        try:
+            api.addresses.require_ready()
+        except NotReady as error:
+            return str(error)
+        return ""
+
+    async with serving_health(
+        plan.metrics_listen, is_running=api.is_running, metrics=api.metrics.render, unreadiness=unreadiness
+    ) as address:
+        yield address

@@ -48,6 +48,8 @@ class _Plan(Struct, frozen=True):
     "--database",
     required=True,
     metavar="URL",
+    envvar="PODTIDE_DATABASE",
+    show_envvar=True,
     help="Where the subnets are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.",
 )
 @click.option(

@@ -13,11 +13,17 @@ from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
 from podtide.cli.reaching import Reach, optional_reach_options
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
-from podtide.cli.reading_cluster import list_all
-from podtide.cluster.port import Cluster
+from podtide.cli.reading_cluster import list_all, list_if_known
+from podtide.cluster.port import Cluster, Forbidden
 from podtide.core.audit import Violation
+from podtide.core.network_audit import NetworkPicture
+from podtide.networks.picture import draw_networks
+from podtide.resources.ip_pool import IPPool
 from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod
 
 _AGAIN_AFTER_SECONDS = 1.0
@@ -26,39 +32,59 @@ _VIOLATED = 1
 
 
 @click.command()
+@click.option(
+    "--networks-namespace",
+    default=SYSTEM_NAMESPACE,
+    show_default=True,
+    metavar="NAME",
+    help="Where the pools of secondary networks are.",
+)
 @cluster_options
 @optional_reach_options
 @output_option
-def check(*, there: ClusterReach, reach: Reach | None, output: str) -> None:
+def check(*, networks_namespace: str, there: ClusterReach, reach: Reach | None, output: str) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
-    Reads the cluster's objects and, where --server or --database says how to reach it, the allocator's books. It only
+    Reads the cluster's objects, those of secondary networks too, and, where --server or --database says how to reach it, the allocator's books. It only
     ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
     read. Exit status 1 means that something is broken.
     """
-    findings = asyncio.run(_check(there, reach))
+    findings = asyncio.run(_check(there, reach, networks_namespace))
     show(output, _document(findings), _lines(findings))
     if findings.violations:
         sys.exit(_VIOLATED)
 
 
-async def _check(there: ClusterReach, reach: Reach | None) -> Findings:
+async def _check(there: ClusterReach, reach: Reach | None, namespace: str) -> Findings:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
-        findings = find(await read(cluster, allocator))
+        findings = find(await read(cluster, allocator, namespace))
         if findings.violations:
             await asyncio.sleep(_AGAIN_AFTER_SECONDS)
-            findings = confirmed(findings, find(await read(cluster, allocator)))
+            findings = confirmed(findings, find(await read(cluster, allocator, namespace)))
         return findings
 
 
-async def read(cluster: Cluster, allocator: Allocator | None) -> Seen:
+async def read(cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE) -> Seen:
     """Read everything once: first who uses addresses, then who was given them, so that a use is never ahead."""
     pods = await list_all(cluster, Pod)
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
     books = await _read_books(allocator) if allocator else None
-    return Seen(observe_nodes(configs, pods), books)
+    return Seen(observe_nodes(configs, pods), books, await _read_networks(cluster, namespace))
+
+
+async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | None:
+    """Not every cluster has secondary networks, nor every credential a say in them."""
+    try:
+        attachments = await list_if_known(cluster, NetworkAttachmentDefinition)
+        pools = await list_if_known(cluster, IPPool, namespace)
+        # After the pools: what is held was reserved before, so that a reservation is never behind.
+        reservations = await list_if_known(cluster, OverlappingRangeIPReservation, namespace)
+        slice_pools = await list_if_known(cluster, NodeSlicePool, namespace)
+    except Forbidden:
+        return None
+    return draw_networks(attachments, pools=pools, reservations=reservations, slice_pools=slice_pools)
 
 
 async def _read_books(allocator: Allocator) -> Books:
@@ -95,6 +121,8 @@ def _document(findings: Findings) -> dict[str, object]:
         "nodes": findings.nodes,
         "pods": findings.pods,
         "addresses": findings.addresses,
+        "networks": findings.networks,
+        "network_addresses": findings.network_addresses,
     }
 
 
@@ -103,6 +131,11 @@ def _lines(findings: Findings) -> Iterator[str]:
         f"{counted(findings.nodes, 'node', 'nodes')} with {counted(findings.addresses, 'address', 'addresses')}, "
         f"{counted(findings.pods, 'pod', 'pods')} with one"
     )
+    if findings.networks:
+        looked_at += (
+            f", {counted(findings.networks, 'secondary network', 'secondary networks')} with "
+            f"{counted(findings.network_addresses, 'address', 'addresses')} in use"
+        )
     broken = len(findings.violations)
     yield f"{counted(broken, 'violation', 'violations')} in {looked_at}" if broken else f"clean: {looked_at}"
     yield from (f"  {violation}" for violation in findings.violations)

@@ -10,12 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podtide.agent.pods import shown_addresses
 from podtide.allocator.port import Container, Subnet
 from podtide.cli.observed_node import ObservedNode
 from podtide.core.address_states import State
 from podtide.core.audit import Grant, Ledger, NodeView, Picture, PodView, Violation, audit, audit_change
+from podtide.core.network_audit import NetworkPicture, audit_settled_networks
 
 
 class Books(Struct, frozen=True, kw_only=True):
@@ -35,6 +37,8 @@ class Seen(Struct, frozen=True):
 
     nodes: tuple[ObservedNode, ...]
     books: Books | None
+    networks: NetworkPicture | None = NetworkPicture()
+    """The secondary networks; None when we may not see them."""
 
 
 class Findings(Struct, frozen=True, kw_only=True):
@@ -47,6 +51,10 @@ class Findings(Struct, frozen=True, kw_only=True):
     """Those with an address."""
     addresses: int
     """Secondary addresses that nodes hold."""
+    networks: int = 0
+    """Secondary networks that have pools."""
+    network_addresses: int = 0
+    """Addresses that pods hold in them."""
 
 
 def find(seen: Seen) -> Findings:
@@ -58,12 +66,17 @@ def find(seen: Seen) -> Findings:
     violations = set(audit(shown))
     if seen.books:
         violations |= set(_compare_with_books(shown, seen.nodes, seen.books))
+    pools = seen.networks.pools if seen.networks else ()
+    if seen.networks:
+        violations |= set(audit_settled_networks(seen.networks))
     return Findings(
         violations=tuple(sorted(violations)),
-        not_checked=tuple(_not_checked(seen.books)),
+        not_checked=tuple(_not_checked(seen)),
         nodes=len(seen.nodes),
         pods=len(pods),
         addresses=sum(node.held for node in seen.nodes),
+        networks=len({pool.network or pool.pool for pool in pools}),
+        network_addresses=sum(len(pool.holders) for pool in pools),
     )
 
 
@@ -77,13 +90,7 @@ def confirmed(first: Findings, second: Findings) -> Findings:
     lasting = tuple(
         violation for violation in second.violations if (violation.invariant, violation.subject) in before
     )
-    return Findings(
-        violations=lasting,
-        not_checked=second.not_checked,
-        nodes=second.nodes,
-        pods=second.pods,
-        addresses=second.addresses,
-    )
+    return replace(second, violations=lasting)
 
 
 def _node_view(node: ObservedNode) -> NodeView:
@@ -182,7 +189,10 @@ def _sees_all_of(subnet: Subnet, books: Books) -> bool:
     return visible == subnet.containers
 
 
-def _not_checked(books: Books | None) -> Iterator[str]:
+def _not_checked(seen: Seen) -> Iterator[str]:
+    books = seen.books
+    if seen.networks is None:
+        yield "secondary networks: the credential may not see their objects"
     yield "what agents keep to themselves: their pools are taken from NodeNetworkConfigs and pods"
     if books is None:
         yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--server or --database)"

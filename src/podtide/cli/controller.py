@@ -19,6 +19,8 @@ from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.metrics import ControllerMetrics
 from podtide.controller.program import Controller, ControllerOptions
 from podtide.core.errors import InvalidInput
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.names import Naming
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.ids import new_uuid
 from podtide.runtime.listening import ListenAddress, parse_listen_address
@@ -96,6 +98,32 @@ class _Plan(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="Whether to make ClusterSubnets; without them every node is told the batch by itself, as Azure CNS has it.",
 )
+@click.option(
+    "--secondary-networks/--no-secondary-networks",
+    default=True,
+    show_default=True,
+    help="Whether to give nodes slices of the secondary networks that NetworkAttachmentDefinitions describe.",
+)
+@click.option(
+    "--networks-namespace",
+    default=SYSTEM_NAMESPACE,
+    show_default=True,
+    metavar="NAME",
+    help="Where the pools of secondary networks are.",
+)
+@click.option(
+    "--naming",
+    type=click.Choice([naming.value for naming in Naming]),
+    default=Naming.PODTIDE.value,
+    show_default=True,
+    help="Whose rule the names of nodes' own pools follow; pools under either name are found.",
+)
+@click.option(
+    "--repair-schedule",
+    default="",
+    metavar="CRON",
+    help="When to look for leaks in secondary networks, such as '30 4 * * *' (UTC). Default: every --repair-interval.",
+)
 @click.option("--allocator", metavar="URL", help="A running allocator, such as https://allocator:8080.")
 @click.option("--token-file", type=_FILE, help="The token to show to the allocator.")
 @click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM.")
@@ -125,6 +153,8 @@ class _Plan(Struct, frozen=True, kw_only=True):
     "poll",
     "cooldown",
     "quarantine",
+    "leak_grace",
+    "repair_interval",
     "leader_lease",
     "leader_renew_deadline",
     "leader_retry",
@@ -137,6 +167,10 @@ def controller(  # noqa: PLR0913 - one argument per option
     subnet: str,
     subnet_v6: str,
     cluster_subnets: bool,
+    secondary_networks: bool,
+    networks_namespace: str,
+    naming: str,
+    repair_schedule: str,
     allocator: str | None,
     token_file: Path | None,
     ca_file: Path | None,
@@ -149,8 +183,8 @@ def controller(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Run the request controller of a cluster: turn nodes' requests into addresses.
 
-    It also watches how full the subnets are and sets the batch. Of several replicas one acts, by a Lease; SIGTERM
-    stops one, and another takes over at once. cooldown and quarantine are for --database.
+    It also watches how full the subnets are, sets the batch, and gives nodes slices of secondary networks. Of several
+    replicas one acts, by a Lease; SIGTERM stops one, and another takes over at once. cooldown is for --database.
     """
     plan = _Plan(
         options=ControllerOptions(
@@ -159,6 +193,10 @@ def controller(  # noqa: PLR0913 - one argument per option
             subnet=subnet,
             subnet_v6=subnet_v6,
             cluster_subnets=cluster_subnets,
+            secondary_networks=secondary_networks,
+            networks_namespace=networks_namespace,
+            naming=Naming(naming),
+            repair_schedule=repair_schedule,
         ),
         allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from podtide.cluster.port import Cluster, Gone
+from podtide.cluster.port import Cluster, Gone, NotFound
 from podtide.resources.base import Resource
 
 R = TypeVar("R", bound=Resource)
@@ -18,6 +18,14 @@ async def list_all(cluster: Cluster, kind: type[R], namespace: str = "", *, fiel
     except Gone:
         # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
         return await _read_pages(cluster, kind, namespace, fields, _ALL_IN_ONE)
+
+
+async def list_if_known(cluster: Cluster, kind: type[R], namespace: str = "") -> list[R]:
+    """The same for a kind that a cluster need not know: then there are none."""
+    try:
+        return await list_all(cluster, kind, namespace)
+    except NotFound:
+        return []
 
 
 async def _read_pages(cluster: Cluster, kind: type[R], namespace: str, fields: str, limit: int) -> list[R]:

@@ -13,6 +13,7 @@ from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
 from podtide.simulation.plan import Plan, plan_for
 from podtide.simulation.report import Report
+from podtide.simulation.secondary.definitions import MOST_NETWORKS
 from podtide.simulation.shrinking import Shrinking
 from podtide.simulation.simulate import simulate as run
 
@@ -45,6 +46,13 @@ def _list_of_faults() -> str:
     help="How long pods come and go and faults strike, in simulated minutes.",
 )
 @click.option(
+    "--networks",
+    type=click.IntRange(0, MOST_NETWORKS),
+    default=0,
+    show_default=True,
+    help="How many secondary networks every pod is attached to.",
+)
+@click.option(
     "--plan",
     "plan_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -62,6 +70,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
     nodes: int,
     faults: str,
     minutes: float,
+    networks: int,
     plan_file: Path | None,
     scenario: Path | None,
     output: str,
@@ -85,6 +94,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
             nodes=nodes,
             faults=chosen_faults(faults),
             trouble_seconds=minutes * _SECONDS_PER_MINUTE,
+            networks=networks,
         )
     report = run(plan)
     shrunk = report if report.is_good else Shrinking(report, run).shrink()
@@ -126,9 +136,10 @@ def _bad(report: Report, shrunk: Report) -> Iterator[str]:
 
 def _what_happened(report: Report) -> Iterator[str]:
     plan = report.plan
+    attached = f", {plan.networks} secondary networks" if plan.networks else ""
     yield (
-        f"seed {plan.seed}: {plan.nodes} nodes in {plan.subnet}, batch {plan.batch}, {plan.controllers} controllers, "
-        f"{report.pods} pods, {report.simulated_seconds:.0f} simulated seconds"
+        f"seed {plan.seed}: {plan.nodes} nodes in {plan.subnet}{attached}, batch {plan.batch}, "
+        f"{plan.controllers} controllers, {report.pods} pods, {report.simulated_seconds:.0f} simulated seconds"
     )
     yield f"trace: {report.entries} entries, {report.trace_hash}"
     struck = ", ".join(f"{name} {times}" for name, times in report.faults.items())

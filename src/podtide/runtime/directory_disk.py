@@ -60,7 +60,7 @@ class DirectoryDisk:
             except FileNotFoundError:
                 return None
 
-    def replace(self, name: str, content: bytes) -> None:
+    def replace(self, name: str, content: bytes, *, mode: int = _OWNER_ONLY) -> None:
         """Write beside, sync, rename, sync the directory."""
         path = self._directory / name
         beside = self._directory / f".{name}.new"
@@ -68,6 +68,7 @@ class DirectoryDisk:
             try:
                 descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
                 try:
+                    os.fchmod(descriptor, mode)  # else a file left beside, or the umask, would decide
                     _write_all(descriptor, content)
                     os.fsync(descriptor)
                 finally:
@@ -77,6 +78,13 @@ class DirectoryDisk:
                 with suppress(OSError):
                     beside.unlink()
                 raise
+            _sync_directory(self._directory)
+
+    def remove(self, name: str) -> None:
+        """Take the file away for good, if it is there."""
+        path = self._directory / name
+        with _explained("remove", path):
+            path.unlink(missing_ok=True)
             _sync_directory(self._directory)
 
     def open_log(self, name: str, good_bytes: int) -> "_FileLog":

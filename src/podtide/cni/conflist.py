@@ -1,0 +1,92 @@
+"""The configuration list of a node's primary network: a standard interface plugin, with addresses from podtide.
+
+The interface plugins are those that every node has (containernetworking's). What podtide must get right is what it asks
+of them:
+
+- `ptp` gives each pod a link of its own to the node, which routes for it, and claims the subnet's gateway on that link.
+  Pods of one subnet on different nodes reach each other through the nodes, so it is right wherever the network behind
+  the nodes knows which node has which address.
+- `bridge` puts the pods of a node on one bridge that has the gateway's address: for a node whose subnet is its own, for
+  to the node that whole subnet is on the bridge.
+
+Neither adds a default route by itself: the routes are IPAM's to say, and so they are in its part.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from podtide.cni.documents import decode
+from podtide.cni.errors import Undecodable
+from podtide.core.errors import InvalidConfig
+from podtide.core.ranges import parse_network
+
+CNI_VERSION = "1.0.0"
+"""What interface plugins of the last years all know. Those that know 1.1.0 are not on every node."""
+
+IPAM_TYPE = "podtide"
+
+_BRIDGE = "podtide0"
+
+
+class InterfaceType(StrEnum):
+    """Which plugin makes the pod's interface."""
+
+    PTP = "ptp"
+    BRIDGE = "bridge"
+
+
+class PrimaryNetwork(Struct, frozen=True, kw_only=True):
+    """What there is to choose about a node's primary network."""
+
+    name: str = "podtide"
+    type: InterfaceType = InterfaceType.PTP
+    mtu: int = 0
+    """0 leaves it to the interface plugin."""
+    ip_masq: bool = False
+    """Whether what pods send outside their subnet bears the node's address."""
+    routes: tuple[str, ...] = ("0.0.0.0/0",)
+    """What pods reach through the gateway; a second address needs its own, `::/0`."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise InvalidConfig("the primary network has no name: give it one, such as podtide")
+        if self.mtu < 0:
+            raise InvalidConfig(
+                f"MTU {self.mtu} is less than 0: give a positive one, or 0 for the plugin's own"
+            )
+        for route in self.routes:
+            parse_network(route)
+
+
+def render_conflist(network: PrimaryNetwork) -> bytes:
+    """The configuration list, as a runtime reads it."""
+    interface: dict[str, Any] = {"type": network.type.value}
+    if network.type is InterfaceType.BRIDGE:
+        interface |= {"bridge": _BRIDGE, "isGateway": True, "hairpinMode": True}
+    if network.mtu:
+        interface["mtu"] = network.mtu
+    interface["ipMasq"] = network.ip_masq
+    interface["ipam"] = {"type": IPAM_TYPE, "routes": [{"dst": route} for route in network.routes]}
+    # It comes with the interface plugins, and without it a pod's hostPort would lead nowhere.
+    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
+    document = {"cniVersion": CNI_VERSION, "name": network.name, "plugins": [interface, ports]}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def is_podtide_conflist(text: bytes) -> bool:
+    """Whether this is a list in which pods get their addresses from podtide."""
+    try:
+        plugins = decode(text, "network configuration").get("plugins")
+    except Undecodable:
+        return False
+    if not isinstance(plugins, list):
+        return False
+    return any(_has_our_ipam(plugin) for plugin in plugins)
+
+
+def _has_our_ipam(plugin: object) -> bool:
+    ipam = plugin.get("ipam") if isinstance(plugin, dict) else None
+    return isinstance(ipam, dict) and ipam.get("type") == IPAM_TYPE

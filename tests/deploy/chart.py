@@ -1,0 +1,52 @@
+"""The chart as Helm sees it."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from manifests import CHART, render
+
+Document = dict[str, Any]
+
+
+class Chart(Struct, frozen=True):
+    """The chart in deploy/, and the Helm to render it."""
+
+    program: Path
+
+    def lint(self, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.program), "lint", str(CHART), "--strict", *options]
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    def rendered(self, **values: object) -> str:
+        """What is applied to a cluster, as text. A value `agent__listen` is `agent.listen`."""
+        options = [
+            f"--set-json={name.replace('__', '.')}={json.dumps(value)}" for name, value in values.items()
+        ]
+        return render(self.program, *options)
+
+    def crds(self) -> str:
+        """What is applied before all else."""
+        return (CHART.parent / "manifests" / "crds.yaml").read_text()
+
+    def refusal(self, **values: object) -> str:
+        """What Helm says to values that it refuses."""
+        try:
+            self.rendered(**values)
+        except subprocess.CalledProcessError as refused:
+            words: str = refused.stderr
+            return words
+        raise AssertionError("it is not refused")
+
+    def objects(self, **values: object) -> list[Document]:
+        return [document for document in yaml.safe_load_all(self.rendered(**values)) if document]
+
+
+def one(objects: list[Document], kind: str, name: str) -> Document:
+    """The only object of that kind and name."""
+    (found,) = [each for each in objects if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    return found

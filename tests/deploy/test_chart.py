@@ -1,0 +1,288 @@
+"""The chart says what the programs understand, and what is generated from something else is equal to it."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.chart import Chart, Document, one
+from manifests import CHART, NAMESPACE, generated
+from podtide import __version__
+from podtide.cli import podtide
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.metrics import ControllerMetrics
+from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.runtime.settings import SETTINGS
+
+ROOT = Path(__file__).parent.parent.parent
+ALL_ON: dict[str, Any] = {
+    "serviceMonitor__enabled": True,
+    "grafanaDashboard__enabled": True,
+    "allocator__database__urlSecret": "database",
+    "allocator__tlsSecret": "certificate",
+    "controller__allocator__caSecret": "authority",
+    "subnetV6": "pods-v6",
+    "agent__listen": "127.0.0.1:10090",
+    "agent__podAnnotations": {"example.org/team": "network"},
+    "cni__forWhereabouts": True,
+    "cni__routes": ["0.0.0.0/0", "::/0"],
+    "settings": {"batch": 8, "shrink_delay": "5s", "min_free": 0.25},
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "with everything": ALL_ON,
+    "with an allocator elsewhere": {
+        "allocator__enabled": False,
+        "controller__allocator__url": "https://allocator.example.org",
+    },
+    "in an IPv6 cluster": {"listenAddress": "[::]", "cni__routes": ["::/0"]},
+    "with SQLite on a node's disk": {"allocator__persistence__hostPath": "/var/lib/podtide-subnets"},
+    "without installing a network": {"cni__install": False},
+    "beside another primary network": {"agent__nodePool": False, "cni__forWhereabouts": True},
+    "about to leave": {"cni__remove": True},
+    "without secondary networks": {"secondaryNetworks__enabled": False},
+}
+
+
+@pytest.mark.parametrize("values", [(), ("--set=serviceMonitor.enabled=true,grafanaDashboard.enabled=true",)])
+def test_helm_has_nothing_to_object_to(chart: Chart, values: tuple[str, ...]) -> None:
+    verdict = chart.lint(*values)
+    assert verdict.returncode == 0, verdict.stdout
+    assert "0 chart(s) failed" in verdict.stdout
+
+
+def test_what_is_generated_is_what_it_is_made_from(chart: Chart) -> None:
+    for path, text in generated(chart.program).items():
+        assert path.read_text() == text, f"{path.relative_to(ROOT)} is out of date: run `make manifests`"
+    assert set((CHART / "crds").iterdir()) <= set(generated(chart.program))
+
+
+@pytest.mark.parametrize("values", VARIANTS.values(), ids=VARIANTS)
+def test_every_program_understands_how_it_is_started(chart: Chart, values: dict[str, Any]) -> None:
+    for container in containers(chart.objects(**values)):
+        name, *arguments = container["args"]
+        variables = {each["name"]: str(each.get("value", "given")) for each in container.get("env", ())}
+        command = podtide.get_command(podtide.make_context("podtide", [name]), name)
+        assert command is not None
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, value in variables.items():
+                patch.setenv(variable, value)
+            command.make_context(name, arguments)  # refuses what it does not know, and what it lacks
+        assert not [argument for argument in arguments if argument.endswith("=")]
+
+
+def containers(objects: list[Document]) -> Iterator[Document]:
+    """The containers of all pods that there will be, as far as they run podtide."""
+    for document in objects:
+        if document["kind"] in {"DaemonSet", "Deployment", "StatefulSet"}:
+            pod = document["spec"]["template"]["spec"]
+            yield from (
+                each for each in (*pod.get("initContainers", ()), *pod["containers"]) if "args" in each
+            )
+
+
+@pytest.mark.parametrize("values", VARIANTS.values(), ids=VARIANTS)
+def test_nobody_is_root_but_who_writes_on_the_node_and_nobody_has_more_than_that(
+    chart: Chart, values: dict[str, Any]
+) -> None:
+    objects = chart.objects(**values)
+    for document in objects:
+        if document["kind"] not in {"DaemonSet", "Deployment", "StatefulSet"}:
+            continue
+        pod = document["spec"]["template"]["spec"]
+        for container in (*pod.get("initContainers", ()), *pod["containers"]):
+            confined = container["securityContext"]
+            assert confined["capabilities"] == {"drop": ["ALL"]}
+            assert confined["readOnlyRootFilesystem"] is True
+            assert confined["allowPrivilegeEscalation"] is False
+            is_root = (pod["securityContext"] | confined).get("runAsUser") == 0
+            assert is_root is (container["name"] in {"agent", "remover"})
+    assert "podtide-allocator" not in granted_to(objects)
+
+
+def granted_to(objects: list[Document]) -> set[str]:
+    """The accounts that are bound to any role."""
+    bindings = [document for document in objects if document["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
+    return {subject["name"] for binding in bindings for subject in binding["subjects"]}
+
+
+def test_no_role_has_a_wildcard(chart: Chart) -> None:
+    roles = [each for each in chart.objects() if each["kind"] in {"Role", "ClusterRole"}]
+    assert roles
+    for role in roles:
+        for rule in role["rules"]:
+            assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+
+
+def test_pod_ro_reads_pods_and_nothing_else(chart: Chart) -> None:
+    role = one(chart.objects(), "ClusterRole", "pod-ro")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+
+
+def test_the_leaders_lease_is_shipped_released_and_then_left_to_its_holder(chart: Chart) -> None:
+    lease = one(chart.objects(), "Lease", "podtide-controller")
+    assert lease["spec"] == {"leaseDurationSeconds": 1}
+    assert lease["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_an_agent_runs_on_every_node_whatever_its_taints_and_before_there_is_a_network(chart: Chart) -> None:
+    pod = one(chart.objects(), "DaemonSet", "podtide-agent")["spec"]["template"]["spec"]
+    assert pod["hostNetwork"] is True
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["priorityClassName"] == "system-node-critical"
+
+
+def test_the_nodes_directories_are_where_the_values_say(chart: Chart) -> None:
+    objects = chart.objects(cniBinHostPath="/usr/libexec/cni", cniConfHostPath="/etc/other/net.d")
+    pod = one(objects, "DaemonSet", "podtide-agent")["spec"]["template"]["spec"]
+    there = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    here = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert (there["cni-bin"], there["cni-conf"]) == ("/usr/libexec/cni", "/etc/other/net.d")
+    assert f"--cni-bin-directory={here['cni-bin']}" in pod["containers"][0]["args"]
+    assert f"--cni-conf-directory={here['cni-conf']}" in pod["containers"][0]["args"]
+
+
+def test_settings_reach_every_program(chart: Chart) -> None:
+    started = list(containers(chart.objects(settings={"batch": 8, "leak_grace": "10m", "min_free": 0.25})))
+    assert len(started) == 3
+    for container in started:
+        variables = {each["name"]: each.get("value") for each in container["env"]}
+        assert (variables["PODTIDE_BATCH"], variables["PODTIDE_LEAK_GRACE"]) == ("8", "10m")
+        assert variables["PODTIDE_MIN_FREE"] == "0.25"
+
+
+def test_the_schema_knows_every_setting_and_no_other() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert schema["properties"]["settings"]["propertyNames"]["enum"] == [each.name for each in SETTINGS]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"settings": {"bach": 8}}, "bach"),
+        ({"agent": {"tolerance": []}}, "tolerance"),
+        ({"cni__type": "macvlan"}, "cni/type"),
+        ({"cniBinHostPath": "opt/cni/bin"}, "cniBinHostPath"),
+        ({"allocator__enabled": False}, "there is no allocator"),
+    ],
+)
+def test_what_cannot_be_is_refused(chart: Chart, values: dict[str, Any], words: str) -> None:
+    assert words in chart.refusal(**values)
+
+
+def test_on_sqlite_there_is_one_allocator_with_a_volume_and_no_budget(chart: Chart) -> None:
+    objects = chart.objects()
+    spec = one(objects, "StatefulSet", "podtide-allocator")["spec"]
+    assert spec["replicas"] == 1
+    assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == ["subnets"]
+    budgets = [each["metadata"]["name"] for each in objects if each["kind"] == "PodDisruptionBudget"]
+    assert budgets == ["podtide-controller"]
+
+
+def test_on_postgresql_there_are_several_and_the_url_is_a_secret(chart: Chart) -> None:
+    objects = chart.objects(allocator__database__urlSecret="database")
+    spec = one(objects, "Deployment", "podtide-allocator")["spec"]
+    assert spec["replicas"] == 2
+    variables = spec["template"]["spec"]["containers"][0]["env"]
+    secret = {"secretKeyRef": {"name": "database", "key": "url"}}
+    assert {"name": "PODTIDE_DATABASE", "valueFrom": secret} in variables
+    one(objects, "PodDisruptionBudget", "podtide-allocator")
+
+
+def test_every_monitor_finds_a_service_and_every_service_its_pods(chart: Chart) -> None:
+    objects = chart.objects(**ALL_ON)
+    services = [each for each in objects if each["kind"] == "Service"]
+    monitors = [each for each in objects if each["kind"] == "ServiceMonitor"]
+    templates = [each["spec"]["template"] for each in objects if "template" in each.get("spec", {})]
+    assert len(monitors) == len(templates) == 3
+    for monitor in monitors:
+        (service,) = [each for each in services if selects(monitor["spec"]["selector"]["matchLabels"], each)]
+        (endpoint,) = monitor["spec"]["endpoints"]
+        (port,) = [each for each in service["spec"]["ports"] if each["name"] == endpoint["port"]]
+        (template,) = [each for each in templates if selects(service["spec"]["selector"], each)]
+        ports = {each["name"]: each["containerPort"] for each in template["spec"]["containers"][0]["ports"]}
+        assert ports[port["targetPort"]] == port["port"]
+
+
+def selects(selector: Mapping[str, str], document: Document) -> bool:
+    labels: Mapping[str, str] = document["metadata"]["labels"]
+    return selector.items() <= labels.items()
+
+
+def known_metrics() -> set[str]:
+    """Those of the manual's tables, and what a controller says before it did anything."""
+    pages = [(ROOT / "docs" / name).read_text() for name in ("agent.md", "allocator.md")]
+    documented = {name for page in pages for name in re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)}
+    told = ControllerMetrics(ControllerCounts()).render().decode()
+    return documented | set(re.findall(r"^# TYPE (\w+)", told, re.MULTILINE))
+
+
+def test_the_dashboard_charts_metrics_that_there_are(chart: Chart) -> None:
+    config_map = one(chart.objects(grafanaDashboard__enabled=True), "ConfigMap", "podtide-dashboard")
+    assert config_map["metadata"]["labels"]["grafana_dashboard"] == "1"
+    dashboard = json.loads(config_map["data"]["podtide.json"])
+    charted = {
+        name.removesuffix("_bucket")
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"podtide_\w+", target["expr"])
+    }
+    assert charted
+    assert charted <= known_metrics()
+
+
+def test_the_chart_is_of_this_release() -> None:
+    assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == __version__
+
+
+def test_the_policies_go_by_the_mark_that_the_controller_makes(chart: Chart) -> None:
+    policy = one(chart.objects(), "ValidatingAdmissionPolicy", "podtide-agent-ippools")
+    owner = next(each for each in policy["spec"]["variables"] if each["name"] == "owner")
+    assert f"'{NODE_ANNOTATION}'" in owner["expression"]
+
+
+def test_roles_are_for_the_namespaces_that_the_programs_use(chart: Chart) -> None:
+    assert NAMESPACE == SYSTEM_NAMESPACE
+    objects = chart.objects(secondaryNetworks__namespace="networks")
+    roles = [each["metadata"] for each in objects if each["kind"] in {"Role", "RoleBinding"}]
+    assert {role["namespace"] for role in roles if role["name"].endswith("-networks")} == {"networks"}
+    assert {role["namespace"] for role in roles if not role["name"].endswith("-networks")} == {
+        SYSTEM_NAMESPACE
+    }
+    for container in containers(objects):
+        if container["name"] != "allocator":
+            assert "--networks-namespace=networks" in container["args"]
+
+
+def values_of(document: Document, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Every value by its full name. What a person fills in as a whole, such as tolerations, is one."""
+    wholes = {
+        "resources",
+        "nodeSelector",
+        "affinity",
+        "updateStrategy",
+        "podAnnotations",
+        "labels",
+        "settings",
+    }
+    for name, value in document.items():
+        if isinstance(value, dict) and name not in wholes:
+            yield from values_of(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def test_every_value_is_documented_with_its_default_and_no_other() -> None:
+    values = dict(values_of(yaml.safe_load((CHART / "values.yaml").read_text())))
+    page = (ROOT / "docs" / "installing.md").read_text().partition("\n## Values\n")[2]
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*?) \|", page, flags=re.MULTILINE))
+    assert rows.keys() == values.keys()
+    for name, value in values.items():
+        shown = (
+            f"`{value if isinstance(value, str) else json.dumps(value)}`" if value not in ("", {}, []) else ""
+        )
+        assert rows[name] == shown, name
