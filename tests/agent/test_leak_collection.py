@@ -103,6 +103,19 @@ async def test_the_sandbox_whose_address_its_pod_shows_is_not_collected_however_
         assert agent.addresses.check(owner("lives", pod))
 
 
+async def test_a_sandbox_that_asked_late_is_collected_once_its_pod_is_known_to_live_in_another() -> None:
+    bench = await joined()
+    async with bench.controller(), bench.running() as agent:
+        pod = await bench.schedule("pod")
+        lives = await bench.add("lives", pod)
+        await bench.report(pod, PodPhase.RUNNING, lives)
+        await bench.add("given up long ago", pod)
+        await bench.settle(2 * GRACE + 20)
+        assert [line["sandbox"] for line in bench.log("collected a leaked sandbox")] == ["given up long ago"]
+        assert await bench.add("lives", pod) == lives
+        assert agent.addresses.state().demand == 1
+
+
 async def test_an_add_that_comes_after_its_own_delete_does_not_make_the_pods_sandbox_look_old() -> None:
     bench = await joined()
     async with bench.controller(), bench.running() as agent:

@@ -174,6 +174,29 @@ async def test_updates_of_a_pods_status_alone_cause_no_work() -> None:
         assert agent.requester.decisions == before
 
 
+async def test_a_burst_is_thought_about_a_few_times_and_not_once_for_every_pod() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        before = agent.requester.decisions
+        await bench.schedule_many(60)
+        await bench.settle()
+        assert agent.requester.decisions - before <= 6
+        assert bench.cluster.requests[-1] == 79
+
+
+async def test_a_burst_is_written_when_it_has_been_gathered_however_late_it_was_thought_about() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running():
+        await bench.settle()
+        scheduled_at = bench.clock.monotonic()
+        await bench.schedule_many(60)
+        await bench.settle()
+        assert bench.cluster.applied_at[-1] == pytest.approx(scheduled_at + bench.settings.gather_seconds)
+
+
 @pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
 async def test_a_terminal_phase_takes_a_pod_out_of_demand(phase: PodPhase) -> None:
     bench = Bench()

@@ -193,6 +193,20 @@ async def test_a_chain_of_owners_is_collected_to_its_end() -> None:
     assert (await cluster.list(Lease)).items == []
 
 
+async def test_what_has_lost_its_owner_stays_while_nothing_is_collected() -> None:
+    cluster = EmbeddedCluster(clock=LoopClock())
+    owner = await cluster.create(lease("owner"), manager="test")
+    await cluster.create(lease("owned", owner), manager="test")
+    cluster.server.housekeeping.is_collecting = False
+    await cluster.delete(Lease, "owner", "default")
+    await asyncio.sleep(60)
+    assert [item.metadata.name for item in (await cluster.list(Lease)).items] == ["owned"]
+    cluster.server.housekeeping.is_collecting = True
+    await cluster.list(Lease)
+    await asyncio.sleep(1)
+    assert (await cluster.list(Lease)).items == []
+
+
 async def test_collection_is_tried_again_when_the_file_failed(tmp_path: Path) -> None:
     cluster = EmbeddedCluster(tmp_path / "cluster.db")
     owner = await cluster.create(lease("owner"), manager="test")

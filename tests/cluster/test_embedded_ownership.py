@@ -13,6 +13,7 @@ from podtide.resources.node_network_config import (
     NodeNetworkConfigSpec,
     NodeNetworkConfigStatus,
 )
+from podtide.resources.pod import Pod, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 
 Fields = dict[str, Any]
@@ -137,6 +138,16 @@ async def test_status_is_owned_through_its_own_subresource_and_conditions_by_typ
     record = cluster.server.store.table(NodeNetworkConfig).records[str(made.key)]
     entries = record.document()["metadata"]["managedFields"]
     assert [entry.get("subresource") for entry in entries] == [None, "status"]
+
+
+async def test_nobody_is_said_to_own_the_status_of_a_pod() -> None:
+    cluster = EmbeddedCluster()
+    made = await cluster.create(
+        Pod(metadata=ObjectMeta(name="web", namespace="default"), spec=PodSpec(node_name="n")),
+        manager="maker",
+    )
+    await cluster.replace_status(replace(made, status=PodStatus(phase=PodPhase.RUNNING)), manager="kubelet")
+    assert set(managed_fields(cluster, made)) == {("maker", "Update")}
 
 
 async def test_an_entrys_time_stays_while_nothing_changes() -> None:

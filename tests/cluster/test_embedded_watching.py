@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from podtide.cluster.embedded import EmbeddedCluster, Limits
-from podtide.cluster.embedded.records import Transition
+from podtide.cluster.embedded.records import Record, Transition
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.port import Change, Gone, WatchEvent
 from podtide.resources import codec
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
-from podtide.resources.pod import Pod, PodSpec
+from podtide.resources.pod import Pod, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 
 
@@ -117,6 +117,17 @@ async def test_binding_a_pod_tells_its_nodes_watcher_and_whoever_watched_for_unb
     assert second == []
 
 
+async def test_a_watcher_for_all_but_one_node_is_told_by_what_it_excludes() -> None:
+    cluster = EmbeddedCluster()
+    watch = asyncio.create_task(read(cluster.watch(Pod, resource_version="1", fields="spec.nodeName!=n1")))
+    await asyncio.sleep(0.1)
+    made = await cluster.create(pod("a"), manager="test")
+    await cluster.replace(replace(made, spec=PodSpec(node_name="n1")), manager="scheduler")
+    await cluster.create(pod("b", "n1"), manager="test")
+    cluster.close()
+    assert [event.change for event in await watch] == [Change.ADDED, Change.DELETED]
+
+
 async def test_a_closed_watch_leaves_nothing_behind() -> None:
     cluster = EmbeddedCluster()
     for fields in ("spec.nodeName=n1", "metadata.name=a", ""):
@@ -151,6 +162,42 @@ async def test_a_version_is_decoded_once_for_all_watchers(monkeypatch: pytest.Mo
     assert told[0][0].item == made
     assert len({id(events[0].item) for events in told}) == 1
     assert len(decoded) == len(set(decoded)) == 2  # the creation and the mark, each for all five
+
+
+async def test_history_keeps_no_decoded_object_of_a_version_that_was_replaced() -> None:
+    cluster = EmbeddedCluster()
+    made = await cluster.create(pod("a"), manager="test")
+    for node in ("n1", "n2"):
+        made = await cluster.replace(replace(made, spec=PodSpec(node_name=node)), manager="scheduler")
+    created, *moves = cluster.server.store.table(Pod).since(1)
+    past = [transition.old for transition in moves]
+    assert past[0] is created.new
+    assert all(record and record._shared is None and record._written is None for record in past)
+    latest = moves[-1].new
+    assert latest is not None
+    assert latest.shared(Pod) is made
+
+
+async def test_what_is_written_again_at_once_is_not_decoded_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = EmbeddedCluster()
+    made = await cluster.create(pod("a", "n1"), manager="test")
+    decoded: list[Record] = []
+    monkeypatch.setattr(Record, "document", decoded.append)
+    await cluster.replace_status(replace(made, status=PodStatus(phase=PodPhase.FAILED)), manager="kubelet")
+    await cluster.delete(Pod, "a", "default")
+    assert decoded == []
+    created, *_ = cluster.server.store.table(Pod).since(1)
+    assert created.new is not None
+    assert created.new.decode(Pod) == made
+
+
+async def test_documents_are_kept_for_the_last_writes_alone() -> None:
+    cluster = EmbeddedCluster()
+    for number in range(1_100):
+        await cluster.create(pod(f"p{number}"), manager="test")
+    records = cluster.server.store.table(Pod).records.values()
+    assert sum(record._written is not None for record in records) == 1_000
+    assert all(record.written() == record.document() for record in records)
 
 
 async def test_a_watcher_that_does_not_keep_up_is_dropped_and_can_resume() -> None:

@@ -226,6 +226,16 @@ def test_a_sandbox_that_asks_after_it_was_deleted_is_not_its_pods_newest_unless_
     assert demand.newest_sandbox(WEB.uid) == new.sandbox
 
 
+def test_a_sandbox_that_is_known_to_live_is_its_pods_newest_until_another_one_asks() -> None:
+    demand, lives, late = Demand(), sandbox(1), sandbox(2)
+    demand.taken(lives)
+    demand.taken(late)
+    demand.lives(lives)
+    assert demand.newest_sandbox(WEB.uid) == lives.sandbox
+    demand.asked(sandbox(3))
+    assert demand.newest_sandbox(WEB.uid) == sandbox(3).sandbox
+
+
 def test_only_the_last_deleted_sandboxes_are_remembered() -> None:
     demand, forgotten = Demand(), sandbox(1)
     demand.deleted(forgotten.sandbox)

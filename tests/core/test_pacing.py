@@ -16,7 +16,7 @@ def paced(
     demand: int = 8,
     exhausted: bool = False,
 ) -> Verdict:
-    return pace(waiting, target, requested, now, PATIENCE, demand=demand, exhausted=exhausted)
+    return pace(waiting, target, requested, now, PATIENCE, demand=demand, changed_at=now, exhausted=exhausted)
 
 
 def test_what_agrees_is_left_alone() -> None:
@@ -28,6 +28,13 @@ def test_growth_is_written_after_the_moment_of_gathering() -> None:
     assert (first.write, first.look_at) == (False, 10.1)
     due = paced(first.waiting, 32, 16, 10.1)
     assert due == Verdict(write=True, look_at=None, waiting=None)
+
+
+def test_what_is_looked_at_late_is_gathered_from_when_it_changed() -> None:
+    first = pace(None, 32, 16, 10.02, PATIENCE, demand=8, changed_at=10.0)
+    assert (first.write, first.look_at) == (False, 10.1)
+    second = pace(first.waiting, 48, 16, 10.08, PATIENCE, demand=30, changed_at=10.05)
+    assert (second.write, second.look_at) == (False, 10.05 + PATIENCE.gather_seconds)
 
 
 def test_a_burst_that_goes_on_is_written_after_half_a_second_at_most() -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import time
 
 import pytest
@@ -33,3 +34,12 @@ def test_waiting_for_what_cannot_come_is_a_deadlock_not_a_hang() -> None:
 
     with pytest.raises(virtual_time.Deadlock):
         virtual_time.run(wait())
+
+
+def test_garbage_is_looked_for_seldom_while_it_lasts_and_as_before_afterwards() -> None:
+    async def thresholds() -> tuple[int, int, int]:
+        return gc.get_threshold()
+
+    before = gc.get_threshold()
+    assert virtual_time.run(thresholds())[0] > before[0]
+    assert gc.get_threshold() == before

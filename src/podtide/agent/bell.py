@@ -1,7 +1,8 @@
 """What a loop that looks at the state of things sleeps on: until something changed, or until a time it set itself.
 
 However often the bell is rung while nobody listens, the loop looks once: it cares how things are, not how often they
-changed.
+changed. Changes come in bursts, so a loop that is in no hurry lets a moment pass after the first (`settle_seconds`),
+and looks once at all that came of it.
 """
 
 import asyncio
@@ -12,13 +13,21 @@ from podtide.runtime.clock import Clock
 class Bell:
     """Rung by whoever changed something; waited for by one loop."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, settle_seconds: float = 0.0) -> None:
+        self.rung_at = clock.monotonic()
+        """When it was last rung, or made."""
         self._clock = clock
-        self._rung = asyncio.Event()
+        self._settle_seconds = settle_seconds
+        self._is_rung = False
+        self._sleeper: asyncio.Future[None] | None = None
+        self._settling: asyncio.TimerHandle | None = None
 
     def ring(self) -> None:
         """Have the loop look again."""
-        self._rung.set()
+        self.rung_at = self._clock.monotonic()
+        if not self._is_rung:
+            self._is_rung = True
+            self._wake_soon()
 
     async def wait(self, until: float | None = None) -> float:
         """Sleep until rung, or until that time. Answers the time: after a whole sleep, never less than `until`.
@@ -29,14 +38,38 @@ class Bell:
         if until is not None and until <= now:
             # What is due already must not keep other tasks from their turn.
             await asyncio.sleep(0)
-        elif until is None or self._rung.is_set():
-            await self._rung.wait()
+        elif self._settle_seconds or not self._is_rung:
+            await self._sleep(None if until is None else until - now)
+        now = self._clock.monotonic()
+        if until is not None and not self._is_rung:
+            now = max(now, until)
+        self._is_rung = False
+        return now
+
+    async def _sleep(self, seconds: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        self._sleeper = loop.create_future()
+        alarm = loop.call_later(seconds, self._wake) if seconds is not None else None
+        if self._is_rung:
+            self._wake_soon()
+        try:
+            await self._sleeper
+        finally:
+            self._sleeper = None
+            for timer in (alarm, self._settling):
+                if timer is not None:
+                    timer.cancel()
+            self._settling = None
+
+    def _wake_soon(self) -> None:
+        if self._sleeper is None:
+            return
+        if self._settle_seconds:
+            loop = asyncio.get_running_loop()
+            self._settling = loop.call_later(self._settle_seconds, self._wake)
         else:
-            try:
-                async with asyncio.timeout(until - now):
-                    await self._rung.wait()
-            except TimeoutError:
-                self._rung.clear()
-                return max(self._clock.monotonic(), until)
-        self._rung.clear()
-        return self._clock.monotonic()
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._sleeper is not None and not self._sleeper.done():
+            self._sleeper.set_result(None)

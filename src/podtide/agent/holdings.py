@@ -6,8 +6,8 @@ nothing more is done to the pool: `failed` ends the program, and every later cal
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from types import TracebackType
 
 from podtide.agent.kept_pool import Identity, KeptPool
 from podtide.core.address_states import State
@@ -25,6 +25,7 @@ class Holdings:
     """What the node holds. `pool`, `demand` and `suspects` are to read; to change them there are the methods."""
 
     def __init__(self, kept: KeptPool, *, clock: Clock, log: Logger) -> None:
+        self.pool: Pool = kept.pool
         self.demand = Demand()
         self.suspects = Suspects(self.demand)
         self.alarms = 0
@@ -38,6 +39,7 @@ class Holdings:
         self._kept = kept
         self._clock = clock
         self._log = log
+        self._stopping_at_contradictions = _Stop(self)
         self._restore()
 
     def _restore(self) -> None:
@@ -51,11 +53,6 @@ class Holdings:
             self.suspects.reconsider((reference_of(owner),), now)
 
     # What is so
-
-    @property
-    def pool(self) -> Pool:
-        """The pool, to read."""
-        return self._kept.pool
 
     @property
     def identity(self) -> Identity | None:
@@ -110,7 +107,7 @@ class Holdings:
 
     def assign(self, owner: Owner, wanted: tuple[str, ...] = ()) -> tuple[Address, ...] | None:
         """One free address per family for the owner, or None when there is none."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             addresses = self._kept.assign(owner, wanted)
         if addresses is not None:
             self._took(owner)
@@ -120,9 +117,15 @@ class Holdings:
         """The runtime deleted the sandbox: an ADD of it that is still on its way comes too late."""
         self.demand.deleted(sandbox)
 
+    def lives(self, owner: Owner) -> None:
+        """The cluster says that the pod lives in this sandbox: its grace begins anew, and others of the pod are suspects."""
+        self.suspects.put_off(owner, self._clock.monotonic())
+        self.demand.lives(owner)
+        self._reconsider(owner)
+
     def free(self, sandbox: str, interface: str) -> tuple[Address, ...]:
         """The sandbox's interface is gone. Answers what it had."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             addresses = self._kept.free(sandbox, interface)
         owner = self.demand.freed(sandbox, interface)
         if owner is not None:
@@ -133,14 +136,14 @@ class Holdings:
 
     def adopt(self, ip: str, owner: Owner) -> None:
         """A pod shows that it has an address of which nobody knew who has it."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             adopted = self._kept.adopt(ip, owner)
         if adopted:
             self._took(owner)
 
     def prove_free(self) -> int:
         """Nobody has what is still in quarantine. Answers how many that were."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             proven = self._kept.prove_free()
         self._tell(self.on_change)
         self._tell(self.on_supply)
@@ -150,12 +153,12 @@ class Holdings:
 
     def bind(self, identity: Identity) -> None:
         """These are the addresses of this Node."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             self._kept.bind(identity)
 
     def apply(self, container: Container) -> None:
         """A container is now like this; its addresses can be used at once."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             applied = self._kept.apply(container)
             if self.pool.counts(container.id).pending_programming:
                 # Asked of the pool, not of what was just granted: the program may have died before this step.
@@ -165,19 +168,19 @@ class Holdings:
 
     def recover(self, container: Container, named: Iterable[str]) -> None:
         """A container of which the records are lost: nothing in it is known to be free."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             applied = self._kept.recover(container, named)
         self._sound(applied)
 
     def withdraw(self, container_id: str) -> None:
         """A container is no longer the node's. What pods have of it stays theirs."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             applied = self._kept.withdraw(container_id)
         self._sound(applied)
 
     def name_for_release(self, container_id: str, count: int) -> tuple[str, ...]:
         """Give up that many of a container's free addresses, for good."""
-        with self._stopping_at_contradictions():
+        with self._stopping_at_contradictions:
             return self._kept.name_for_release(container_id, count)
 
     # How it is kept
@@ -200,13 +203,22 @@ class Holdings:
         for listener in listeners:
             listener()
 
-    @contextmanager
-    def _stopping_at_contradictions(self) -> Iterator[None]:
-        if self.failure is not None:
-            raise self.failure
-        try:
-            yield
-        except StopError as error:
-            self.failure = error
-            self.failed.set()
-            raise
+
+class _Stop:
+    """The context of every change to the pool: the first that breaks an invariant is the last."""
+
+    __slots__ = ("_holdings",)
+
+    def __init__(self, holdings: Holdings) -> None:
+        self._holdings = holdings
+
+    def __enter__(self) -> None:
+        if self._holdings.failure is not None:
+            raise self._holdings.failure
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, StopError):
+            self._holdings.failure = error
+            self._holdings.failed.set()

@@ -2,7 +2,7 @@
 
 A cache that lacks a pod proves nothing (DESIGN.md "Absence"): the cluster is asked for the pod by its name, and what it
 says counts. So also where the pod has a newer sandbox: calls can come in another order than they were made, and the
-sandbox whose address the pod shows is the one that lives.
+sandbox whose address the pod shows is the one that lives. Then the newer one is the suspect: its call came late.
 """
 
 from random import Random
@@ -69,11 +69,15 @@ class LeakCollector:
             self._bell.ring()
 
     async def _judge(self, owner: Owner) -> None:
+        if not owner.name:
+            # There is nothing to ask for; the runtime's own garbage collection will tell.
+            self._holdings.suspects.put_off(owner, self._clock.monotonic())
+            return
         alive = await self._is_alive(owner)
         if self._holdings.demand.owner(owner.sandbox, owner.interface) is not owner:
             return  # it gave its addresses back, or something else was decided, while the cluster was asked
         if alive:
-            self._holdings.suspects.put_off(owner, self._clock.monotonic())
+            self._holdings.lives(owner)
             return
         reason = suspicion_of(owner, self._holdings.demand)
         if reason is None:
@@ -91,8 +95,6 @@ class LeakCollector:
 
     async def _is_alive(self, owner: Owner) -> bool:
         """Whether the cluster knows a pod of this node that the sandbox is of, and that lives in this sandbox."""
-        if not owner.name:
-            return True  # there is nothing to ask for; the runtime's own garbage collection will tell
         try:
             pod = await self._cluster.get(Pod, owner.name, owner.namespace)
         except NotFound:

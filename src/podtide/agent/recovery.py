@@ -55,21 +55,20 @@ class Recovery:
         self._log = log
         self._bell = Bell(clock)
         self._asked: set[str] = set()
-        pods.add_handler(lambda _old, _new: self.look())
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether the records are lost and not all is proven."""
-        return bool(self._holdings.lost)
+        pods.add_handler(self._pod_changed)
 
     def look(self) -> None:
         """Something changed that may prove something."""
-        if self.is_under_way:
+        if self._holdings.lost:
+            self._bell.ring()
+
+    def _pod_changed(self, _old: Pod | None, _new: Pod | None) -> None:
+        if self._holdings.lost:
             self._bell.ring()
 
     def asked(self, owner: Owner) -> None:
         """A pod asks for an address."""
-        if self.is_under_way:
+        if self._holdings.lost:
             self._asked.add(reference_of(owner))
             self._bell.ring()
 
@@ -79,7 +78,7 @@ class Recovery:
         while True:
             retry_at = None
             try:
-                if self.is_under_way and self._holdings.pool.containers():
+                if self._holdings.lost and self._holdings.pool.containers():
                     self._prove()
             except RetryError as error:
                 self._log.warning("cannot go on rebuilding the pool; will try again", error=str(error))

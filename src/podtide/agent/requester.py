@@ -11,6 +11,9 @@ next look compares and mends it in one write. What makes a write due:
     of waiting pods than it said
 
 The last three are gathered for a moment, too. Addresses are named in the journal before the cluster is told.
+
+Pods come in bursts, and each is several changes: a target is worked out once for all that comes within a fraction of
+the gathering, which still counts from when it came.
 """
 
 from random import Random
@@ -41,6 +44,7 @@ _NOBODYS_NAME = "podtide-none"
 another list makes it ours alone, so that it goes the next time; releasing a name that nobody has changes nothing."""
 
 _RETRIES = Backoff(floor_seconds=0.2, cap_seconds=30.0)
+_LOOKS_PER_GATHERING = 10
 
 
 class Requester:
@@ -73,7 +77,7 @@ class Requester:
         self._clock = clock
         self._failures = FailureStreak(_RETRIES, clock, randomness)
         self._log = log
-        self._bell = Bell(clock)
+        self._bell = Bell(clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
         """The object as our last write left it."""
         self._changing: Waiting | None = None
@@ -117,6 +121,7 @@ class Requester:
             now,
             self._patience,
             demand=self._holdings.demand.total,
+            changed_at=min(self._bell.rung_at, now),
             exhausted=target.is_urgent,
         )
         if verdict.write:

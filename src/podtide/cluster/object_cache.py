@@ -27,7 +27,8 @@ class ObjectCache(Generic[R]):
         self.handler_failures = 0
         self._log = log
         self._items: dict[Key, R] = {}
-        self._handlers: list[Handler[R]] = []
+        self._handlers: tuple[Handler[R], ...] = ()
+        """Never changed, only replaced: a handler may add another while it is told."""
 
     def get(self, key: Key) -> R | None:
         """The object, or None."""
@@ -39,16 +40,16 @@ class ObjectCache(Generic[R]):
 
     def add_handler(self, handler: Handler[R]) -> None:
         """Tell this handler from now on, and first of what is there already."""
-        self._handlers.append(handler)
+        self._handlers = (*self._handlers, handler)
         for item in self.items():
-            self._tell(handler, None, item)
+            self._tell((handler,), None, item)
 
     def replace_all(self, items: Iterable[R]) -> None:
         """These are all there are now: what went is told first, then what came or changed."""
         before, self._items = self._items, {item.key: item for item in items}
         for key, old in before.items():
             if key not in self._items:
-                self._tell_all(old, None)
+                self._tell(self._handlers, old, None)
         for key, new in self._items.items():
             self._tell_difference(before.get(key), new)
 
@@ -63,29 +64,26 @@ class ObjectCache(Generic[R]):
         """The object is gone."""
         old = self._items.pop(key, None)
         if old is not None:
-            self._tell_all(old, None)
+            self._tell(self._handlers, old, None)
 
     def _tell_difference(self, old: R | None, new: R) -> None:
         if old is None:
-            self._tell_all(None, new)
+            self._tell(self._handlers, None, new)
         elif old.metadata.uid != new.metadata.uid:
-            self._tell_all(old, None)
-            self._tell_all(None, new)
+            self._tell(self._handlers, old, None)
+            self._tell(self._handlers, None, new)
         elif old.metadata.resource_version != new.metadata.resource_version:
-            self._tell_all(old, new)
+            self._tell(self._handlers, old, new)
 
-    def _tell_all(self, old: R | None, new: R | None) -> None:
-        for handler in tuple(self._handlers):
-            self._tell(handler, old, new)
-
-    def _tell(self, handler: Handler[R], old: R | None, new: R | None) -> None:
-        try:
-            handler(old, new)
-        except StopError:
-            raise
-        except Exception:  # noqa: BLE001 - whatever a handler does, the others must be told
-            self.handler_failures += 1
-            known = new or old
-            self._log.exception(
-                "a handler failed", key=str(known.key) if known else "", handler=repr(handler)
-            )
+    def _tell(self, handlers: Iterable[Handler[R]], old: R | None, new: R | None) -> None:
+        for handler in handlers:
+            try:
+                handler(old, new)
+            except StopError:
+                raise
+            except Exception:  # noqa: BLE001 - whatever a handler does, the others must be told
+                self.handler_failures += 1
+                known = new or old
+                self._log.exception(
+                    "a handler failed", key=str(known.key) if known else "", handler=repr(handler)
+                )

@@ -75,9 +75,10 @@ class Demand:
         if known == pod:
             return False
         references = pod.references
-        for reference in references:
-            if (namesake := self._pod_by_reference.get(reference)) is not None:
-                self.pod_gone(namesake.uid)
+        if known is None or known.references != references:
+            for reference in references:
+                if (namesake := self._pod_by_reference.get(reference)) is not None:
+                    self.pod_gone(namesake.uid)
         before = self._needed(references)
         self._pods[pod.uid] = pod
         for reference in references:
@@ -126,6 +127,10 @@ class Demand:
         if len(self._deleted) > _REMEMBERED:
             self._deleted.popitem(last=False)
 
+    def lives(self, owner: Owner) -> None:
+        """It is certain that this is the sandbox which the pod lives in, whatever others asked after it."""
+        self._newest_sandbox[reference_of(owner)] = owner.sandbox
+
     def freed(self, sandbox: str, interface: str) -> Owner | None:
         """The sandbox gave its address back. Answers who it was."""
         key = (sandbox, interface)
@@ -160,12 +165,14 @@ class Demand:
 
     def owners_of(self, reference: str) -> tuple[Owner, ...]:
         """Who holds an address under this reference, longest first."""
-        return tuple(self._owners_by_reference.get(reference, {}).values())
+        owners = self._owners_by_reference.get(reference)
+        return tuple(owners.values()) if owners else ()
 
     def newest_sandbox(self, reference: str) -> str | None:
         """The sandbox that was the last to take or ask for an address under this reference, if any is known of.
 
-        One that was deleted before it asked is that only where there is no other.
+        One that was deleted before it asked is that only where there is no other, and of one that is known to live
+        all others are the older ones.
         """
         return self._newest_sandbox.get(reference)
 
@@ -175,7 +182,8 @@ class Demand:
 
     def holds_address(self, pod: PodOnNode) -> bool:
         """Whether a sandbox of the pod holds an address."""
-        return any(reference in self._owners_by_reference for reference in pod.references)
+        owners = self._owners_by_reference
+        return pod.uid in owners or any(reference in owners for reference in pod.references)
 
     # How it is counted
 

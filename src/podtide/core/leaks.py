@@ -76,4 +76,4 @@ class Suspects:
     @property
     def oldest_since(self) -> float | None:
         """Since when the oldest suspect is one; None when there is none."""
-        return next((since for _owner, since in self._suspects.values()), None)
+        return next(iter(self._suspects.values()))[1] if self._suspects else None

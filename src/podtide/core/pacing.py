@@ -52,9 +52,10 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
     patience: Pace,
     *,
     demand: int,
+    changed_at: float,
     exhausted: bool = False,
 ) -> Verdict:
-    """Whether a target is due that follows from this demand.
+    """Whether a target is due that follows from this demand; neither has changed since `changed_at`.
 
     Pass the verdict's `waiting` back in next time; a write starts anew with None.
     """
@@ -62,10 +63,14 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
         return _NOTHING_TO_DO
     growing = target > requested
     if waiting is None or waiting.growing != growing:
-        waiting = Waiting(target, demand, growing, since=now, changed_at=now, fell_at=now)
+        waiting = Waiting(
+            target, demand, growing, since=changed_at, changed_at=changed_at, fell_at=changed_at
+        )
     elif (waiting.target, waiting.demand) != (target, demand):
-        fell_at = now if target < waiting.target else waiting.fell_at
-        waiting = structs.replace(waiting, target=target, demand=demand, changed_at=now, fell_at=fell_at)
+        fell_at = changed_at if target < waiting.target else waiting.fell_at
+        waiting = structs.replace(
+            waiting, target=target, demand=demand, changed_at=changed_at, fell_at=fell_at
+        )
     due = min(
         waiting.changed_at + patience.gather_seconds,
         waiting.since + patience.gather_at_most_seconds,

@@ -55,6 +55,12 @@ def from_document(kind: type[R], document: Document) -> R:
     return replace(item, original=Original(_carried(document))) if kind.api.keeps_unknown else item
 
 
+def from_written(kind: type[R], document: Document, data: bytes) -> R:
+    """The object in a document of its kind that was just encoded to `data`."""
+    item = _convert(kind, document)
+    return replace(item, original=Original(data)) if kind.api.keeps_unknown else item
+
+
 def decode(kind: type[R], data: bytes) -> R:
     """The object that JSON text holds, decoded straight into the struct where it fits.
 

@@ -80,6 +80,8 @@ class ListShape(Struct, frozen=True):
 
     def overlay(self, new: list[Document], old: list[Document]) -> list[Document]:
         """`new`, each item with the unknown fields of the old item of the same merge key."""
+        if not self.item.inner and all(map(self.item.known.issuperset, old)):
+            return new
         earlier: dict[object, list[Document]] = {}  # one key may occur twice: first goes with first
         for item in reversed(old):
             earlier.setdefault(item.get(self.merge_key), []).append(item)

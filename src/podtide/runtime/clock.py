@@ -4,8 +4,8 @@ Waiting is `asyncio.sleep` and `asyncio.timeout`, which follow the running loop'
 reading the time.
 """
 
-import asyncio
 import time
+from asyncio import get_running_loop
 from typing import Protocol
 
 
@@ -38,15 +38,26 @@ class SystemClock:
 
 
 class LoopClock:
-    """The running loop's clock, for loops whose time is virtual; its wall clock starts at `epoch`."""
+    """The running loop's clock, for loops whose time is virtual; its wall clock starts at `epoch`.
+
+    Made while a loop runs, it is that loop's for good: to ask each time which one runs costs as much as all else.
+    """
 
     def __init__(self, epoch: float = 1_750_000_000.0) -> None:
         self._epoch = epoch
+        try:
+            self._time = get_running_loop().time
+        except RuntimeError:
+            self._time = _time_of_whichever_runs
 
     def monotonic(self) -> float:
-        """Seconds on the running loop's clock."""
-        return asyncio.get_running_loop().time()
+        """Seconds on the loop's clock."""
+        return self._time()
 
     def wall(self) -> float:
-        """`epoch` plus what has passed on the running loop's clock."""
-        return self._epoch + self.monotonic()
+        """`epoch` plus what has passed on the loop's clock."""
+        return self._epoch + self._time()
+
+
+def _time_of_whichever_runs() -> float:
+    return get_running_loop().time()

@@ -9,12 +9,16 @@ same end; thirty lines of our own can also tell a deadlock, and simulations need
 """
 
 import asyncio
+import gc
 import selectors
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+_OBJECTS_PER_COLLECTION = 50_000
 
 
 class Deadlock(RuntimeError):
@@ -22,13 +26,18 @@ class Deadlock(RuntimeError):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Never blocks: reports what is ready now, else asks the loop to jump by the time it would have slept."""
+    """Never blocks: reports what is ready now, else asks the loop to jump by the time it would have slept.
+
+    While the loop has work of its own (`timeout` 0), the kernel is not even asked: nothing on this loop waits for it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout == 0:
+            return []
         ready = super().select(0)
         if not ready:
             if timeout is None:
@@ -77,5 +86,16 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run` on virtual time."""
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    with _collecting_seldom(), asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Look for garbage in cycles once in a while only: a simulation makes objects by the million, and few such cycles."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_PER_COLLECTION, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)

@@ -255,7 +255,12 @@ class PoolCommitter:
         for address in self._reserving.leave(
             releasing.key, freed, releasing.wanted, guarded=releasing.guarded
         ):
-            if address in copy.allocations.range.network:
+            if address not in copy.allocations.range.network:
+                continue
+            if copy.allocations.holder(address) is not None:
+                # An earlier sandbox of the pod has it: the ADD that was to take it over came to nothing.
+                self._reserving.keep(releasing.key, address)
+            else:
                 copy.allocations.withhold(address)
         return tuple(freed)
 

@@ -108,6 +108,10 @@ class Reserving:
             del self._leaving[key]
         return list(leaving)
 
+    def keep(self, key: Key, address: IPAddress) -> None:
+        """What the interface leaves is not given up: the pool has the address for an earlier sandbox of its pod."""
+        _forget(self._leaving, key, address)
+
     async def give_up(self, key: Key) -> list[IPAddress]:
         """Give up what was left; answers those addresses. StorageFailed when one could not be: ask again."""
         leaving = self._leaving.get(key, {})

@@ -1,7 +1,8 @@
 """The embedded cluster: the Cluster port over objects in this process, with Kubernetes' semantics.
 
 It is for simulations, demos, tests and laptops. What it leaves out of an API server: it has no admission and no
-authorization, every namespace exists, and a replace may bind a pod to a node, for which Kubernetes has a subresource.
+authorization, every namespace exists, a replace may bind a pod to a node, for which Kubernetes has a subresource, and
+nobody is said to own the fields of a pod's status.
 
 Calls are carried out at once, one after the other, and each gives other tasks a turn first, as a network would. Clock
 and randomness are parameters: with the same ones, the same calls give the same answers, uids and timestamps included.
@@ -15,7 +16,6 @@ from typing import TypeVar
 
 from podtide.cluster.embedded.api_server import ApiServer, Limits, Selection
 from podtide.cluster.embedded.records import Document
-from podtide.cluster.embedded.watchers import Sighting
 from podtide.cluster.port import Page, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
@@ -82,8 +82,9 @@ class EmbeddedCluster:
         await asyncio.sleep(0)
         selection = Selection(namespace=namespace, fields=fields, labels=labels)
         with self.server.watching(kind, selection, resource_version) as watcher:
-            while watcher.unread or await watcher.news():
-                yield _event(kind, watcher.unread.popleft())
+            unread = watcher.unread
+            while unread or await watcher.news():
+                yield unread.popleft().event(kind)
 
     async def create(self, item: R, *, manager: str) -> R:
         """See `Cluster.create`."""
@@ -127,9 +128,7 @@ class EmbeddedCluster:
 
 
 def _document(item: Resource, *, keep_unknown: bool = True) -> Document:
+    """The item as a document that becomes the server's: what it shares with the item's original is not changed."""
     document = to_document(item, keep_unknown=keep_unknown)
-    return {**document, "metadata": dict(document.get("metadata", {}))}
-
-
-def _event(kind: type[R], sighting: Sighting) -> WatchEvent[R]:
-    return WatchEvent(sighting.change, sighting.item(kind), str(sighting.version))
+    document["metadata"] = dict(document.get("metadata", {}))
+    return document

@@ -18,10 +18,9 @@ class Alarm:
 
     def set(self, delay_seconds: float) -> None:
         """Ring after that time, unless it is set already. What an earlier, ended loop still owed is forgotten."""
-        loop = asyncio.get_running_loop()
-        if self._due is None or self._loop is not loop:
-            self._loop = loop
-            self._due = loop.call_later(delay_seconds, self._go_off)
+        if self._due is None or self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+            self._due = self._loop.call_later(delay_seconds, self._go_off)
 
     def cancel(self) -> None:
         """Do not ring."""

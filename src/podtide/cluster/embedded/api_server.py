@@ -90,7 +90,7 @@ class ApiServer:
         self.store = Store(kinds, limits.history, file)
         self._limits = limits
         self._randomness = randomness
-        self._housekeeping = Housekeeping(self.store, clock, limits.bookmark_seconds)
+        self.housekeeping = Housekeeping(self.store, clock, limits.bookmark_seconds)
 
     def get(self, kind: type[Resource], name: str, namespace: str = "") -> Record:
         """The object as it is now."""
@@ -131,7 +131,7 @@ class ApiServer:
         watcher = Watcher(_selector(kind, selection), seen, self._limits.unread)
         watcher.replay(table.since(seen))
         if seen < self.store.version:
-            self._housekeeping.bookmark_later()
+            self.housekeeping.bookmark_later()
         table.watchers.add(watcher)
         lasting = [each for each in (asked_seconds, self._limits.watch_seconds) if each is not None]
         expiry = asyncio.get_running_loop().call_later(min(lasting), watcher.expire) if lasting else None
@@ -163,7 +163,7 @@ class ApiServer:
                 raise Conflict(f"{describe(kind.api, namespace, name)} with uid {uid} is gone: read again")
             return self._create(table, document, writer)
         old = self._existing(table, name, namespace)
-        before = old.document()
+        before = old.written()
         return self._update(table, old, before, replaced(before, document, rules, writer))
 
     def replace_status(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
@@ -174,7 +174,7 @@ class ApiServer:
             raise NotFound(f"{kind.api.kind} has no status of its own to replace: replace the whole object")
         writer = self._writer(kind.api, manager, subresource="status")
         old = self._existing(table, name, namespace)
-        before = old.document()
+        before = old.written()
         return self._update(table, old, before, status_replaced(before, document, table.rules, writer))
 
     def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> Record:
@@ -186,7 +186,7 @@ class ApiServer:
         old = table.records.get(key_of(namespace, name))
         if old is None:
             return self._add(table, first_applied(document, rules, writer, self._uid()))
-        before = old.document()
+        before = old.written()
         return self._update(table, old, before, applied(before, document, rules, writer, force=force))
 
     def delete(  # noqa: PLR0913 - which object, and Kubernetes' own conditions
@@ -204,7 +204,7 @@ class ApiServer:
         old = self._existing(table, name, namespace)
         options = DeleteOptions(uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
         self.store.delete(table, old, self.clock.wall(), options)
-        self._housekeeping.after_write()
+        self.housekeeping.after_write()
         return table.records.get(old.key)
 
     def expire_history(self) -> None:
@@ -217,7 +217,7 @@ class ApiServer:
 
     def close(self) -> None:
         """End every watch and let the file go."""
-        self._housekeeping.stop()
+        self.housekeeping.stop()
         self.store.close()
 
     def _create(self, table: Table, document: Document, writer: Writer) -> Record:
@@ -247,7 +247,7 @@ class ApiServer:
         """The document as a record; Invalid when it does not fit its kind."""
         record = self.store.prepare(table, document)
         try:
-            record.shared(table.kind)
+            record.share(table.kind)
         except InvalidInput as error:
             raise Invalid(str(error)) from error
         rules = table.rules
@@ -257,11 +257,11 @@ class ApiServer:
 
     def _commit(self, table: Table, old: Record | None, new: Record | None) -> None:
         self.store.commit(table, old, new)
-        self._housekeeping.after_write()
+        self.housekeeping.after_write()
 
     def _enter(self, kind: type[Resource], namespace: str, *, all_namespaces: bool = False) -> Table:
         """The table a request is about."""
-        self._housekeeping.collect_soon()  # what a file brought along, or a loop that ended left undone
+        self.housekeeping.collect_soon()  # what a file brought along, or a loop that ended left undone
         table = self.store.table(kind)
         if kind.api.namespaced and not namespace and not all_namespaces:
             raise Invalid(f"{kind.api.kind} is a namespaced kind: say in which namespace")

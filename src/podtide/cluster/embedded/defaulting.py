@@ -21,6 +21,8 @@ class Defaults(Struct, frozen=True):
 
     def fill(self, value: Any) -> Any:
         """The value with what is missing; the one given stays as it is."""
+        if self is NO_DEFAULTS:
+            return value
         if isinstance(value, list):
             return [self.each.fill(item) for item in value] if self.each else value
         if not isinstance(value, dict):

@@ -20,6 +20,8 @@ class Housekeeping:
         self._bookmark_seconds = bookmark_seconds
         self._bookmarks = Alarm(self._send_bookmarks)
         self._collection = Alarm(self._collect)
+        self.is_collecting = True
+        """While this is False, what has lost its owners stays as it is."""
 
     def after_write(self) -> None:
         """See to what a write leaves to be done."""
@@ -46,6 +48,8 @@ class Housekeeping:
 
     def _collect(self) -> None:
         """Look at every suspect once. What their going leaves without owners is the next round's work."""
+        if not self.is_collecting:
+            return
         dependents = self._store.dependents
         for suspect in tuple(dependents.suspects):
             record = suspect.record

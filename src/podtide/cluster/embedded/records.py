@@ -3,6 +3,7 @@
 A record holds the object as JSON text. That keeps it small, makes it what the file holds, and means that nothing a
 caller was given shares a byte with it: whoever reads gets an object decoded for them. Those who are told of a version
 (whoever wrote it, and the watchers) share one decoded object, however many they are; it is let go with the version.
+An object that was written is often written again at once, so its document is kept for a while, for the next write alone.
 
 Records and transitions are out of the garbage collector's sight (`gc=False`): they are many, and in no cycle.
 """
@@ -13,13 +14,16 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podtide.cluster.embedded.selectors import NAME, NAMESPACE
 from podtide.resources.base import Resource
-from podtide.resources.codec import decode
+from podtide.resources.codec import decode, from_written
 
 R = TypeVar("R", bound=Resource)
 Document = dict[str, Any]
 
 _NO_LABELS: dict[str, str] = {}
+_encoder = msgspec.json.Encoder()
+_documents = msgspec.json.Decoder()
 
 
 class Record(Struct, eq=False, gc=False):
@@ -35,11 +39,20 @@ class Record(Struct, eq=False, gc=False):
     fields: dict[str, str]
     owners: tuple[str, ...]
     _shared: Resource | None = None
+    _written: Document | None = None
 
     def document(self) -> Document:
         """The object as a JSON document of the caller's own."""
-        document: Document = msgspec.json.decode(self.encoded)
+        document: Document = _documents.decode(self.encoded)
         return document
+
+    def written(self) -> Document:
+        """The object as a JSON document that is others' too: a write makes another of it, and does not change it."""
+        return self._written or self.document()
+
+    def keep_written(self, document: Document | None) -> None:
+        """Keep the document for the next write, or keep none any longer."""
+        self._written = document
 
     def decode(self, kind: type[R]) -> R:
         """The object as a struct of the caller's own."""
@@ -47,13 +60,18 @@ class Record(Struct, eq=False, gc=False):
 
     def shared(self, kind: type[R]) -> R:
         """The object as one struct that all who ask for it share."""
-        if not isinstance(self._shared, kind):
-            self._shared = self.decode(kind)
-        return self._shared
+        item = self._shared
+        if not isinstance(item, kind):
+            item = self._shared = decode(kind, self.encoded)
+        return item
+
+    def share(self, kind: type[Resource]) -> None:
+        """Make the object that all share, from the document that was just written; InvalidInput if it is not of its kind."""
+        self._shared = from_written(kind, self.written(), self.encoded)
 
     def let_go(self) -> None:
-        """Keep no decoded object: this is history now. Whoever still asks has it decoded again."""
-        self._shared = None
+        """Keep nothing that is decoded: this is history now. Whoever still asks has it decoded again."""
+        self._shared = self._written = None
 
 
 class Transition(Struct, eq=False, gc=False):
@@ -92,13 +110,13 @@ def key_of(namespace: str, name: str) -> str:
 
 
 def stamped(document: Document, version: int, fields: dict[str, str]) -> Record:
-    """A record of the document, which gets the version as its resourceVersion."""
+    """A record of the document, which gets the version as its resourceVersion; `fields` are as in `record_of`."""
     document["metadata"]["resourceVersion"] = str(version)
-    return record_of(document, msgspec.json.encode(document), version, fields)
+    return record_of(document, _encoder.encode(document), version, fields)
 
 
 def record_of(document: Document, encoded: bytes, version: int, fields: dict[str, str]) -> Record:
-    """A record of the document, of which the text is known."""
+    """A record of the document, of which the text is known, and the fields to select by besides name and namespace."""
     metadata = document["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
     owners = metadata.get("ownerReferences")
@@ -110,6 +128,6 @@ def record_of(document: Document, encoded: bytes, version: int, fields: dict[str
         version,
         encoded,
         metadata.get("labels") or _NO_LABELS,
-        fields,
+        {**fields, NAME: name, NAMESPACE: namespace},
         tuple(owner["uid"] for owner in owners) if owners else (),
     )

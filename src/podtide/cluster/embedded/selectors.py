@@ -126,15 +126,17 @@ def _matches(pattern: re.Pattern[str], text: str, what: str) -> list[re.Match[st
 
 
 def field_reader(paths: tuple[str, ...]) -> Callable[[dict[str, object]], dict[str, str]]:
-    """A function that reads these paths of a document as text, in the way field selectors compare it."""
-    split = [(path, path.split(".")) for path in paths]
+    """A function that reads these paths of a document as text, in the way field selectors compare it.
+
+    Paths are fields of the document, or of one of its parts: no kind offers more.
+    """
+    split = [(path, *path.rpartition(".")[::2]) for path in paths]
 
     def read(document: dict[str, object]) -> dict[str, str]:
         fields = {}
-        for path, steps in split:
-            value: object = document
-            for step in steps:
-                value = value.get(step) if isinstance(value, dict) else None
+        for path, part, field in split:
+            within = document.get(part) if part else document
+            value = within.get(field) if isinstance(within, dict) else None
             fields[path] = value if isinstance(value, str) else _as_text(value)
         return fields
 

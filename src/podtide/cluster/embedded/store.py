@@ -4,6 +4,7 @@ A write is prepared, then committed. Committing first makes it lasting, then let
 watchers: when the file fails, nothing has happened; when anybody has heard of it, it is on the disk.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import decode
 
+_KEPT_DOCUMENTS = 1_000
+"""Written objects are often written again at once: so many of the last ones need not be decoded for that."""
+
 
 class Store:
     """All objects. `version` is that of the last write."""
@@ -34,7 +38,9 @@ class Store:
         self._file = ClusterFile(file) if file else None
         self.version = FIRST_VERSION
         self.tables = {_resource(kind.api): Table(kind, history_size, self.version) for kind in kinds}
+        self._table_by_kind: dict[type[Resource], Table] = {}
         self.dependents = Dependents()
+        self._just_written: deque[Record] = deque()
         self._closed = False
         if self._file:
             try:
@@ -47,17 +53,25 @@ class Store:
         """The objects of a kind."""
         if self._closed:
             raise Unavailable("this cluster is closed: open another")
+        if kind in self._table_by_kind:
+            return self._table_by_kind[kind]
         api = kind.api
         try:
-            return self.tables[_resource(api)]
+            table = self._table_by_kind[kind] = self.tables[_resource(api)]
         except KeyError:
             raise NotFound(
                 f"this cluster has no kind {api.kind} of {api.api_version}: give it that kind first"
             ) from None
+        return table
 
     def prepare(self, table: Table, document: Document) -> Record:
         """The record this document will be if it is committed next."""
-        return stamped(document, self.version + 1, table.read_fields(document))
+        record = stamped(document, self.version + 1, table.read_fields(document))
+        record.keep_written(document)
+        self._just_written.append(record)
+        if len(self._just_written) > _KEPT_DOCUMENTS:
+            self._just_written.popleft().keep_written(None)
+        return record
 
     def commit(self, table: Table, old: Record | None, new: Record | None) -> None:
         """Let `new` (None: nothing) take the place of `old` (None: nothing)."""
@@ -71,7 +85,7 @@ class Store:
 
     def delete(self, table: Table, old: Record, now: float, options: DeleteOptions = DELETE) -> None:
         """Remove the object, or mark it for deletion where something keeps it."""
-        before = old.document()
+        before = old.written()
         after = deleted(before, table.rules, now, options)
         if after is None:
             self.commit(table, old, None)

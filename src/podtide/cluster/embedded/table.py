@@ -5,7 +5,7 @@ though writes go on between its pages: it shows the present with what happened s
 ever copied. Both end where the history does.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
@@ -30,10 +30,11 @@ class Table:
         self.watchers = Watchers()
         self.horizon = horizon
         self._indexed = tuple(path for path in api.field_selectors if path not in {NAME, NAMESPACE})
-        self.read_fields = field_reader((NAME, NAMESPACE, *self._indexed))
+        self.read_fields = field_reader(self._indexed)
         self._history_size = history_size
         self._history: deque[Transition] = deque()
-        self._keys: list[str] = []
+        self._order: list[str] | None = None
+        """The keys in order, once somebody needs it. Kept in order all the time, a hundred thousand would slow each write."""
         self._by_field: dict[tuple[str, str], set[str]] = {}
 
     def load(self, record: Record) -> None:
@@ -105,8 +106,11 @@ class Table:
         return self._between(first, last)
 
     def _between(self, first: str, last: str | None) -> Iterator[str]:
-        until = len(self._keys) if last is None else bisect_left(self._keys, last)
-        return (self._keys[index] for index in range(bisect_left(self._keys, first), until))
+        keys = self._order
+        if keys is None:
+            keys = self._order = sorted(self.records)
+        until = len(keys) if last is None else bisect_left(keys, last)
+        return (keys[index] for index in range(bisect_left(keys, first), until))
 
     def _past(self, version: int, start: str) -> Iterator[Record]:
         then: dict[str, Record | None] = {}
@@ -121,7 +125,7 @@ class Table:
     def _put(self, old: Record | None, new: Record) -> None:
         self.records[new.key] = new
         if old is None:
-            insort(self._keys, new.key)
+            self._order = None
         for path in self._indexed:
             if old is not None:
                 if old.fields[path] == new.fields[path]:
@@ -131,7 +135,7 @@ class Table:
 
     def _remove(self, old: Record) -> None:
         del self.records[old.key]
-        del self._keys[bisect_right(self._keys, old.key) - 1]
+        self._order = None
         for path in self._indexed:
             self._unindex(path, old)
 

@@ -42,7 +42,7 @@ class Demands(Struct, frozen=True):
 
     def complaint(self, value: Any) -> str:
         """The first field that is not as demanded, and why: `.spec.range cannot be ...`; "" when all are."""
-        if value is None:
+        if value is None or self is NO_DEMANDS:
             return ""
         for demand in self.own:
             if not demand.is_met(value):

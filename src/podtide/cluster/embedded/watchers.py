@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from podtide.cluster.embedded.records import Record, Transition
 from podtide.cluster.embedded.selectors import NAME, NAMESPACE, Selector
-from podtide.cluster.port import Change, R
+from podtide.cluster.port import Change, R, WatchEvent
 
 Bucket = tuple[str, str]
 _EVERYTHING: Bucket = ("", "")
@@ -36,15 +36,17 @@ class Sighting(Struct, frozen=True, gc=False):
             return None
         return self.transition.departed if self.change is Change.DELETED else self.transition.new
 
-    def item(self, kind: type[R]) -> R | None:
-        """`record` as a struct, shared with whoever else is told of it."""
+    def event(self, kind: type[R]) -> WatchEvent[R]:
+        """The same for those who read structs, which share the one of `record`."""
         transition = self.transition
         if transition is None:
-            return None
+            return WatchEvent(self.change, None, str(self.version))
         if self.change is Change.DELETED:
-            return transition.departed_as(kind)
-        assert transition.new is not None, "only a deletion leaves nothing"
-        return transition.new.shared(kind)
+            item = transition.departed_as(kind)
+        else:
+            assert transition.new is not None, "only a deletion leaves nothing"
+            item = transition.new.shared(kind)
+        return WatchEvent(self.change, item, item.metadata.resource_version)
 
 
 class Watcher:
@@ -59,6 +61,7 @@ class Watcher:
         self.closed = False
         self._told = version
         self._limit = limit
+        self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Future[None] | None = None
 
     def replay(self, missed: Iterable[Transition]) -> None:
@@ -96,7 +99,7 @@ class Watcher:
     async def news(self) -> bool:
         """Wait for something to read; False when the watch is over."""
         if not self.unread and not self.closed:
-            self._waiting = asyncio.get_running_loop().create_future()
+            self._waiting = self._loop.create_future()
             await self._waiting
         return bool(self.unread)
 

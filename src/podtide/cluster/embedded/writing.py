@@ -44,6 +44,7 @@ _SERVERS_OWN = frozenset(
 )
 _IDENTITY = frozenset(("name", "namespace"))
 _NO_CONTENT = _SERVERS_OWN | _IDENTITY
+_PRECONDITIONS = (("uid", "uid"), ("resourceVersion", "resource version"))
 _DEFAULT_GRACE_SECONDS = 30
 
 
@@ -176,8 +177,8 @@ def is_released(document: Document) -> bool:
 def _check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) -> None:
     """Refuse a write that was meant for another object or another version of it."""
     metadata = old["metadata"]
-    for field, what in (("uid", "uid"), ("resourceVersion", "resource version")):
-        if expected.get(field, metadata[field]) != metadata[field]:
+    for field, what in _PRECONDITIONS:
+        if field in expected and expected[field] != metadata[field]:
             raise Conflict(
                 f"{rules.describe(old)} has {what} {metadata[field]}, and the write was meant for {expected[field]}: "
                 "read it again and decide again"
