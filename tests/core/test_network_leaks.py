@@ -160,3 +160,11 @@ def test_a_reservation_is_corrected_rather_than_released_where_somebody_living_h
 
 def test_where_two_living_pods_claim_an_address_nothing_is_touched() -> None:
     assert judged(Reserved(holder=BY_UID, backed=True, rightful=OTHER), ALIVE) == Verdict(Fate.KEEP)
+
+
+def test_a_replaced_pods_reservation_is_its_successors_where_the_pool_has_the_address_by_name_alone() -> None:
+    outdated = Reserved(holder=BY_UID, backed=True, rightful=BY_NAME)
+    assert judged(outdated, PodSeen(frozenset({"uid-2"}))) == Verdict(Fate.CORRECT, Orphaned.REPLACED)
+    assert judged(Reserved(holder=BY_UID, backed=True), PodSeen(frozenset({"uid-2"}))) == Verdict(
+        Fate.KEEP, Orphaned.REPLACED
+    )

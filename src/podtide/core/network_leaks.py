@@ -115,7 +115,7 @@ def judge_reservation(reserved: Reserved, pod: PodSeen | None, *, shows_it: bool
     )
     if reason is None:
         return Verdict(Fate.KEEP)
-    if reserved.is_outdated:
+    if reserved.is_outdated or (reserved.rightful is not None and reason is Orphaned.REPLACED):
         return Verdict(Fate.CORRECT, reason)
     return Verdict(Fate.KEEP if reserved.backed else Fate.RELEASE, reason)
 
