@@ -4,7 +4,6 @@ Cluster, controller and agent are processes; the journal is on the disk. Callers
 connection for each call, from threads of this process: what they cost themselves is in the figures too.
 """
 
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tools"))
 
 from node_with_agent import NodeWithAgent
 from plugin_calls import output, request
+from process_costs import cpu_seconds, memory_bytes
 
 PART = "agent"
 ADDRESSES = 250
@@ -81,11 +81,11 @@ def measure() -> Iterator[tuple[str, str]]:
         runtime = Runtime(node)
         runtime.pairs(max(CALLERS), WARM_UP_PAIRS)
         for callers in CALLERS:
-            cpu_before = _cpu_seconds(node.agent_pid)
+            cpu_before = cpu_seconds(node.agent_pid)
             pairs, seconds = runtime.pairs(callers, PAIRS)
-            cpu_seconds = (_cpu_seconds(node.agent_pid) - cpu_before) / PAIRS
+            agent_seconds = (cpu_seconds(node.agent_pid) - cpu_before) / PAIRS
             yield f"ADD + DEL over the socket, {callers} at a time", f"{PAIRS / seconds:,.0f} pairs/s"
-            yield f"ADD + DEL, {callers} at a time, of the agent", f"{cpu_seconds * 1e3:.2f} CPU ms"
+            yield f"ADD + DEL, {callers} at a time, of the agent", f"{agent_seconds * 1e3:.2f} CPU ms"
             yield f"ADD, {callers} at a time, p50 / p99", _percentiles([pair.add for pair in pairs])
             yield f"DEL, {callers} at a time, p50 / p99", _percentiles([pair.delete for pair in pairs])
         came_and_went = WARM_UP_PAIRS + len(CALLERS) * PAIRS
@@ -96,14 +96,7 @@ def measure() -> Iterator[tuple[str, str]]:
 
 
 def _memory(pid: int) -> str:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return f"{int(status.partition('VmRSS:')[2].split()[0]) * 1024 / 1e6:.1f} MB"
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    user, system = fields[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return f"{memory_bytes(pid) / 1e6:.1f} MB"
 
 
 def _percentiles(seconds: list[float]) -> str:

@@ -56,7 +56,7 @@ CONFIG = st.dictionaries(KEYS, IPAM | JSON | st.lists(PLUGIN, max_size=3), max_s
 
 def expected(document: Any) -> Any:
     """The same by way of decoding, which may reorder nothing here but forgets how it was written."""
-    changed = {}
+    changed: dict[str, Any] = {}
     for key, value in document.items():
         if key.lower() == "ipam" and isinstance(value, dict):
             changed[key] = {

@@ -47,6 +47,21 @@ async def test_the_config_of_a_node_that_is_gone_stays_until_the_allocator_has_l
         assert await world.holds(node.metadata.uid) == -1
 
 
+async def test_a_node_that_goes_while_the_api_server_fails_is_counted_once() -> None:
+    async with a_world() as world:
+        faults = Script()
+        replica = world.replica(faults=faults)
+        replica.start()
+        await world.add_node("n1")
+        await moment()
+        faults.steps["replace"] = [Unavailable("down")] * 5
+        await world.remove_node("n1")
+        await moment(300)
+        assert not faults.steps["replace"]
+        assert await world.find(NodeNetworkConfig, "n1") is None
+        assert replica.controller.metrics.retired_nodes == 1
+
+
 async def test_a_config_that_belongs_to_nobody_can_be_deleted() -> None:
     async with a_world() as world:
         world.replica().start()

@@ -132,9 +132,7 @@ def test_without_go_the_error_says_what_to_install_and_what_would_do_instead(mac
     with pytest.raises(CannotBuild) as failure:
         built(VERSIONS, machine.cache, quiet)
     sentence = str(failure.value)
-    assert sentence.startswith(
-        "Go is not installed, and the control plane is built with Go 1.26.0: install any Go"
-    )
+    assert sentence.startswith("Go is not installed, and this is built with Go 1.26.0: install any Go")
     assert "KUBEBUILDER_ASSETS" in sentence
     assert "\n" not in sentence
 

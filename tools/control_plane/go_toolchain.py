@@ -33,8 +33,8 @@ def find_go(required: str, cache: Path, say: Say) -> Path:
     go = _installed_go()
     if go is None:
         raise CannotBuild(
-            f"Go is not installed, and the control plane is built with Go {required}: install any Go "
-            "(Debian: sudo apt-get install golang-go; a newer one is fetched if it is too old), or set "
+            f"Go is not installed, and this is built with Go {required}: install any Go (Debian: sudo apt-get "
+            "install golang-go; a newer one is fetched if it is too old), or, for the control plane alone, set "
             "KUBEBUILDER_ASSETS to a directory with etcd, kube-apiserver and kubectl"
         )
     if _release(ask(go, "env", "GOVERSION")) >= _release(f"go{required}"):

@@ -70,10 +70,12 @@ class Nodes:
             # Only a fresh read tells who is there; and from now on it is newer than the copy.
             node = await self._read(name)
             gone = known - {uid_of(node)}
-            await self._retire(name, gone)
+            await self._delete_containers(gone)
             if config is not None and (is_being_deleted(config) or owner_uid(config) in gone):
                 await self._let_go(config)
+                self._note_retired(name, gone)
                 return None  # its end is an event, and then there is room for a new one
+            self._note_retired(name, gone)
         if node is None:
             self._forget(name)
             return None
@@ -96,11 +98,15 @@ class Nodes:
         except NotFound:
             return None
 
-    async def _retire(self, name: str, gone: frozenset[str]) -> None:
+    async def _delete_containers(self, gone: frozenset[str]) -> None:
         """Delete the containers of Nodes that are gone."""
         for uid in sorted(gone):
             for container in container_ids(uid):
                 await self._around.allocator.delete_container(container, cluster=self._around.options.cluster)
+
+    def _note_retired(self, name: str, gone: frozenset[str]) -> None:
+        """All is done for Nodes that are gone. Not said before, or an outage of the API would count one many times."""
+        for uid in sorted(gone):
             self._around.counts.retired_nodes += 1
             self._around.log.info("node retired", node=name, uid=uid)
             self._suspects[name].discard(uid)

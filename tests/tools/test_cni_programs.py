@@ -1,0 +1,15 @@
+import pytest
+
+from cni_programs import CNITOOL, WHEREABOUTS, WHEREABOUTS_SLICES
+from go_program import GoProgram
+
+
+@pytest.mark.parametrize(
+    ("program", "version"), [(CNITOOL, "1.3.0"), (WHEREABOUTS, "0.9.4"), (WHEREABOUTS_SLICES, "0.9.4")]
+)
+def test_the_version_is_that_of_go_mod_and_the_program_is_a_tool_of_it(
+    program: GoProgram, version: str
+) -> None:
+    assert program.pins.program == version
+    assert program.pins.go == "1.25.5"
+    assert f"\n\t{program.package}\n" in (program.module / "go.mod").read_text()
