@@ -28,6 +28,8 @@ _SECONDS_PER_MINUTE = 60
 _LINE_EVERY_SECONDS = 30
 _TROUBLE_MINUTES = (0.5, 1.0, 3.0)
 _NODES = (2, 3, 4, 6)
+_NETWORKS = (0, 4, 0, 2, 0, 3, 1)
+"""How many secondary networks there are. Seven, so that in time each comes with all nodes and minutes."""
 
 
 class Tally(Struct):
@@ -103,6 +105,7 @@ def run_seed(seed: int) -> Report:
         nodes=_NODES[seed % len(_NODES)],
         faults=frozenset(FAULTS),
         trouble_seconds=_TROUBLE_MINUTES[seed % len(_TROUBLE_MINUTES)] * _SECONDS_PER_MINUTE,
+        networks=_NETWORKS[seed % len(_NETWORKS)],
     )
     return simulate(plan)
 
@@ -111,7 +114,8 @@ def command_for(report: Report) -> str:
     """What runs the seed again."""
     plan = report.plan
     minutes = plan.trouble_seconds / _SECONDS_PER_MINUTE
-    return f"podtide simulate --seed {plan.seed} --nodes {plan.nodes} --minutes {minutes:g}"
+    networks = f" --networks {plan.networks}" if plan.networks else ""
+    return f"podtide simulate --seed {plan.seed} --nodes {plan.nodes} --minutes {minutes:g}{networks}"
 
 
 def soak(seconds: float, first: int, workers: int) -> Tally:

@@ -17,7 +17,7 @@ from cli.processes import PATIENCE_SECONDS, Program, running, until
 from deploy.installed import NAMESPACE, Installed, connected
 from podtide.agent.installing import CONFLIST
 from podtide.cluster.kubernetes import KubernetesCluster
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import Conflict, NotFound
 from podtide.cni.errors import ErrorCode
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -162,11 +162,7 @@ async def clear(admin: KubernetesCluster, nodes: Iterable[str]) -> None:
     """Leave nothing to the tests that share the control plane."""
     for name in nodes:
         await admin.delete(Node, name)
-        with suppress(NotFound):
-            config = await admin.get(NodeNetworkConfig, name, NAMESPACE)
-            freed = structs.replace(config.metadata, finalizers=[])
-            await admin.replace(structs.replace(config, metadata=freed), manager="test")
-            await admin.delete(NodeNetworkConfig, name, NAMESPACE)
+        await clear_config(admin, name)
     for network in (SLICED, SHARED):
         await admin.delete(NetworkAttachmentDefinition, network["name"], "default")
     for told in (ClusterSubnet, ClusterSubnetState):
@@ -175,6 +171,20 @@ async def clear(admin: KubernetesCluster, nodes: Iterable[str]) -> None:
         for item in (await admin.list(kind, NAMESPACE)).items:
             if item.metadata.name.startswith("running-"):
                 await admin.delete(kind, item.metadata.name, NAMESPACE)
+
+
+async def clear_config(admin: KubernetesCluster, name: str) -> None:
+    """Let it go without its finalizer, while the garbage collector is after it too."""
+    while True:
+        try:
+            config = await admin.get(NodeNetworkConfig, name, NAMESPACE)
+            freed = structs.replace(config.metadata, finalizers=[])
+            await admin.replace(structs.replace(config, metadata=freed), manager="test")
+            await admin.delete(NodeNetworkConfig, name, NAMESPACE)
+        except Conflict:
+            continue
+        except NotFound:
+            return
 
 
 async def test_with_its_own_role_each_program_does_its_part_and_is_refused_nothing(

@@ -81,7 +81,7 @@ def on_a_real_api_server(control_plane: ControlPlane) -> Stage:
 async def clear(cluster: Cluster) -> None:
     """Take away what a test left: our controller looks after every Node there is."""
     nodes = {node.metadata.name for node in (await cluster.list(Node)).items}
-    nodes |= {pod.spec.node_name for pod in (await cluster.list(Pod)).items}
+    nodes |= {pod.spec.node_name for pod in (await cluster.list(Pod)).items if pod.spec.node_name}
     await asyncio.gather(*(clear_node(cluster, name) for name in nodes))
     for config in (await cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items:
         await clear_config(cluster, config.metadata.name)

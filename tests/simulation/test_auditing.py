@@ -101,6 +101,17 @@ async def test_everything_is_read_anew_after_some_steps_and_when_counts_do_not_a
     assert auditor.audits == 2
 
 
+async def test_the_more_there_is_the_more_seldom_it_is_read_also_where_nodes_have_but_a_primary() -> None:
+    grants = tuple(Grant(f"nc-{n}", f"node-{n}", "pods", f"10.0.{n}.1", {}) for n in range(200))
+    auditor = Sights(Picture(grants=grants)).auditor()
+    await auditor.check()
+    for _ in range(199):
+        await auditor.look()
+    assert auditor.audits == 1
+    await auditor.look()
+    assert auditor.audits == 2
+
+
 async def test_an_attendant_looks_after_every_step() -> None:
     trace, sights = Trace(), Sights()
     attending = asyncio.create_task(sights.auditor(trace).attend())

@@ -104,6 +104,28 @@ async def test_a_failed_sandbox_is_torn_down_and_tried_anew_under_another_id_aft
         assert all(10 <= later.at - earlier.at <= 15 for earlier, later in pairwise(adds))
 
 
+async def test_an_impatient_kubelet_makes_the_next_sandbox_without_a_pause() -> None:
+    plugin = ScriptedPlugin(failing_adds=2)
+    async with a_node(plugin, Habits(impatience=1.0)) as node:
+        await node.add("web")
+        await asyncio.sleep(1)
+        assert plugin.verbs() == ["ADD", "DEL", "ADD", "DEL", "ADD"]
+
+
+async def test_a_pod_whose_sandbox_dies_shows_no_address_until_it_has_another_one() -> None:
+    plugin = ScriptedPlugin(add_seconds=1)
+    async with a_node(plugin) as node:
+        await node.add("web")
+        await asyncio.sleep(5)
+        (sandbox,) = node.kubelet.sandboxes()
+        node.kubelet.lose_sandbox(sandbox)
+        await asyncio.sleep(0.5)
+        assert (await node.pod("web")).status == PodStatus(phase=PodPhase.RUNNING)
+        await asyncio.sleep(5)
+        assert plugin.verbs() == ["ADD", "DEL", "ADD"]
+        assert (await node.pod("web")).status.pod_ip == "10.0.0.2"
+
+
 async def test_a_deleted_pod_is_torn_down_ended_and_removed() -> None:
     plugin = ScriptedPlugin()
     async with a_node(plugin) as node:
@@ -180,10 +202,11 @@ async def test_no_more_sandboxes_than_allowed_are_set_up_side_by_side(at_once: i
         assert node.trace.plugin_calls("ADD")[-1].at == pytest.approx(seconds)
 
 
-def a_pod(phase: PodPhase, *, leaving: bool = False) -> Pod:
+def a_pod(phase: PodPhase, *shown: str, leaving: bool = False) -> Pod:
     pod = new_pod("web", "node-1")
     metadata = ObjectMeta(name="web", deletion_timestamp="2025-06-15T15:06:40Z" if leaving else None)
-    return structs.replace(pod, metadata=metadata, status=PodStatus(phase=phase))
+    status = PodStatus(phase=phase, pod_ips=[PodIP(ip=ip) for ip in shown])
+    return structs.replace(pod, metadata=metadata, status=status)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +215,11 @@ def a_pod(phase: PodPhase, *, leaving: bool = False) -> Pod:
         (None, None, Move.FORGET),
         (None, Sandbox("s", "web", ("10.0.0.1",)), Move.TEAR_DOWN),
         (a_pod(PodPhase.PENDING), None, Move.SET_UP),
+        (a_pod(PodPhase.RUNNING, "10.0.0.1"), None, Move.HIDE),
         (a_pod(PodPhase.PENDING), Sandbox("s", "web"), Move.TEAR_DOWN),
         (a_pod(PodPhase.PENDING), Sandbox("s", "web", ("10.0.0.1",)), Move.SHOW),
         (a_pod(PodPhase.RUNNING), Sandbox("s", "web", ("10.0.0.1",)), Move.SHOW),
+        (a_pod(PodPhase.RUNNING, "10.0.0.1"), Sandbox("s", "web", ("10.0.0.1",)), Move.REST),
         (a_pod(PodPhase.FAILED), Sandbox("s", "web", ("10.0.0.1",)), Move.TEAR_DOWN),
         (a_pod(PodPhase.FAILED), None, Move.REST),
         (a_pod(PodPhase.RUNNING, leaving=True), Sandbox("s", "web", ("10.0.0.1",)), Move.TEAR_DOWN),

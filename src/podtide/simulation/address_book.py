@@ -22,6 +22,7 @@ from podtide.core.audit import NodeView, Picture, PodView, Violation, audit
 from podtide.core.running_audit import RunningAudit
 from podtide.resources.base import Resource
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.simulation.former_nodes import FormerNodes, gift_of
 from podtide.simulation.kubelet import Sandbox
 from podtide.simulation.machine import Machine
 from podtide.simulation.observing import grant_of, identity_of, own_addresses
@@ -53,6 +54,7 @@ class AddressBook:
         self._views: dict[str, _View] = {}
         self._nodes: dict[str, str] = {}
         """The nodes of containers, by id."""
+        self._former = FormerNodes()
 
     def held(self, subnet: str) -> int:
         """How many addresses of a subnet are in containers."""
@@ -81,6 +83,8 @@ class AddressBook:
     def follow(self, machine: Machine, agent: NodeAgent) -> None:
         """An agent begins its work on a machine."""
         agent.pool.on_move.append(partial(self._take_move, machine, agent))
+        if former := self._former.before(machine.name, machine.uid):
+            agent.pool.on_move.append(partial(self._take_gift, machine.name, former))
 
     def sandbox_changed(self, node: str, old: Sandbox | None, new: Sandbox | None) -> None:
         """A sandbox of a machine came, changed or went."""
@@ -99,6 +103,7 @@ class AddressBook:
     def _take_answer(self, entry: AllocatorCall) -> None:
         if isinstance(entry.answer, Container):
             self._nodes[entry.answer.id] = entry.answer.node
+            self._former.granted(entry.answer.node, entry.answer.id)
             self._refresh(entry.answer.node)
             self._find(self._audit.granted(grant_of(entry.answer)))
             self.grants_changed = True
@@ -118,6 +123,10 @@ class AddressBook:
             self._refresh(machine.name)
         elif address.container.startswith(view.uid):
             self._find(self._audit.moved(view.identity, address.ip, address.state))
+
+    def _take_gift(self, node: str, former: frozenset[str], address: Address) -> None:
+        if (violation := gift_of(former, node, address)) is not None:
+            self.findings.append(violation)
 
     # What is so
 

@@ -12,7 +12,7 @@ from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsApi
 from podtide.agent.metrics import Metrics
 from podtide.agent.notes import DeletionNotes
-from podtide.agent.port import Addresses
+from podtide.agent.program import NodeAgent
 from podtide.agent.routes import AgentApi
 from podtide.agent.serving import serving
 from podtide.runtime.clock import Clock
@@ -34,16 +34,17 @@ class AgentsOnSockets:
         self._plugin = ExecutablePlugin(executable, self._sockets)
         self._served: dict[str, AsyncExitStack] = {}
 
-    async def open(self, node: str, addresses: Addresses) -> None:
+    async def open(self, node: str, agent: NodeAgent) -> None:
         """The node's agent serves."""
+        addresses, networks = agent.addresses, agent.networks
         # A directory for each: what the plugin leaves for an agent that is away lies beside its socket.
         socket = self._sockets[node] = self._directory / node / "agent.sock"
         log = self._log.bind(node=node)
-        notes = DeletionNotes(socket, addresses, log=log)
+        notes = DeletionNotes(socket, addresses, networks, log=log)
         notes.carry_out_all()
-        metrics = Metrics(addresses)
+        metrics = Metrics(addresses, networks.counts)
         api = AgentApi(
-            calls=CniCalls(addresses, notes, clock=self._clock, log=log, count=metrics.count),
+            calls=CniCalls(addresses, notes, networks, clock=self._clock, log=log, count=metrics.count),
             cns=CnsApi(addresses, notes, clock=self._clock, log=log, count=metrics.count),
             metrics=metrics,
             addresses=addresses,

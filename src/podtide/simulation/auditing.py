@@ -71,7 +71,8 @@ class Auditor:
             violations += audit_change(self._before, picture)
         self._before = picture
         self.audits += 1
-        self._steps_to_check = max(_FEWEST_STEPS, sum(len(grant.addresses) for grant in picture.grants))
+        addresses = sum(1 + len(grant.addresses) for grant in picture.grants)  # with each node's primary one
+        self._steps_to_check = max(_FEWEST_STEPS, addresses)
         self._raise(violations)
 
     async def run(self, every_seconds: float) -> NoReturn:

@@ -4,6 +4,8 @@ The environment and the configuration are those a runtime hands to an IPAM plugi
 it do here all that they do on a real node. Whatever comes of a call is put on record.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Struct
 
@@ -12,6 +14,7 @@ from podtide.core.errors import PodtideError
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.simulation.plugin_caller import PluginCaller
+from podtide.simulation.secondary.definitions import Definition
 from podtide.simulation.trace import PluginCall, Trace
 
 NETWORK = "podtide"
@@ -39,32 +42,58 @@ class _Failure(Struct, frozen=True):
 
 
 class ContainerRuntime:
-    """The runtime of one node."""
+    """The runtime of one node. Pods are attached to the node's pool, and to all of the secondary networks."""
 
-    def __init__(self, node: str, plugin: PluginCaller, *, clock: Clock, trace: Trace) -> None:
+    def __init__(
+        self,
+        node: str,
+        plugin: PluginCaller,
+        networks: Sequence[Definition] = (),
+        *,
+        clock: Clock,
+        trace: Trace,
+    ) -> None:
         self._node = node
         self._plugin = plugin
+        self._networks = networks
         self._clock = clock
         self._trace = trace
+        self.attached: dict[str, dict[str, tuple[str, ...]]] = {}
+        """What sandboxes were answered for their further interfaces, by sandbox and interface."""
 
     async def add(self, pod: Pod, sandbox: str) -> tuple[str, ...]:
-        """The addresses of the pod's sandbox, one for each family."""
-        return await self._call(Verb.ADD, pod, sandbox)
+        """The addresses of the pod's sandbox, one for each family. Nothing is answered unless all networks give theirs."""
+        addresses = await self._call(Verb.ADD, pod, sandbox)
+        attached = {each.interface: await self._call(Verb.ADD, pod, sandbox, each) for each in self._networks}
+        if attached:
+            self.attached[sandbox] = attached
+        return addresses
 
     async def delete(self, pod: Pod, sandbox: str) -> None:
-        """The sandbox is no more."""
-        await self._call(Verb.DEL, pod, sandbox)
+        """The sandbox is no more. One network that fails keeps no other from being told."""
+        failures = []
+        for each in (*reversed(self._networks), None):
+            try:
+                await self._call(Verb.DEL, pod, sandbox, each)
+            except CallFailed as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
+        self.attached.pop(sandbox, None)
 
     async def status(self) -> None:
         """Whether the plugin could serve an ADD: a runtime that hears no declares the node unready."""
         await self._call(Verb.STATUS)
 
-    async def _call(self, verb: Verb, pod: Pod | None = None, sandbox: str = "") -> tuple[str, ...]:
+    async def _call(
+        self, verb: Verb, pod: Pod | None = None, sandbox: str = "", network: Definition | None = None
+    ) -> tuple[str, ...]:
         environment = {"CNI_COMMAND": str(verb), "CNI_PATH": "/opt/cni/bin"}
         if pod is not None:
-            environment |= _attachment(pod, sandbox)
+            environment |= _attachment(pod, sandbox, network.interface if network else INTERFACE)
+        stdin = network.stdin if network else CONFIGURATION
         started = self._clock.monotonic()
-        exit_status, output = await self._plugin.call(self._node, environment, CONFIGURATION)
+        exit_status, output = await self._plugin.call(self._node, environment, stdin)
         addresses, failure = _read(verb, exit_status, output)
         now = self._clock.monotonic()
         self._trace.note(
@@ -77,6 +106,7 @@ class ContainerRuntime:
                 sandbox=sandbox,
                 ok=not failure,
                 words=failure or ", ".join(addresses),
+                network=network.name if network else "",
             )
         )
         if failure:
@@ -84,19 +114,16 @@ class ContainerRuntime:
         return addresses
 
 
-def _attachment(pod: Pod, sandbox: str) -> dict[str, str]:
-    arguments = {
-        "IgnoreUnknown": "1",
-        "K8S_POD_NAMESPACE": pod.metadata.namespace,
-        "K8S_POD_NAME": pod.metadata.name,
-        "K8S_POD_INFRA_CONTAINER_ID": sandbox,
-        "K8S_POD_UID": pod.metadata.uid,
-    }
+def _attachment(pod: Pod, sandbox: str, interface: str) -> dict[str, str]:
+    place = pod.metadata
     return {
         "CNI_CONTAINERID": sandbox,
-        "CNI_IFNAME": INTERFACE,
+        "CNI_IFNAME": interface,
         "CNI_NETNS": f"/var/run/netns/{sandbox[:12]}",
-        "CNI_ARGS": ";".join(f"{key}={value}" for key, value in arguments.items()),
+        "CNI_ARGS": (
+            f"IgnoreUnknown=1;K8S_POD_NAMESPACE={place.namespace};K8S_POD_NAME={place.name};"
+            f"K8S_POD_INFRA_CONTAINER_ID={sandbox};K8S_POD_UID={place.uid}"
+        ),
     }
 
 

@@ -8,10 +8,11 @@ import asyncio
 from typing import NoReturn
 
 from podtide.cluster.port import NotFound
+from podtide.controller.placing import node_uid
 from podtide.simulation.machine import Machine
 from podtide.simulation.world import World
 
-_EVERY_SECONDS = 60.0
+_EVERY_SECONDS = 120.0
 
 
 async def keep_fencing(world: World) -> NoReturn:
@@ -19,25 +20,20 @@ async def keep_fencing(world: World) -> NoReturn:
     while True:
         await asyncio.sleep(_EVERY_SECONDS)
         for machine in tuple(world.machines.values()):
-            for pod in _to_fence(machine):
+            for pod in await left_by_another_node(world, machine):
                 try:
-                    await world.workload.remove_pod(pod)
+                    await world.workload.remove_pod(pod.partition("/")[2])
                 except NotFound:
                     continue
 
 
-def _to_fence(machine: Machine) -> list[str]:
-    """Names of pods that have addresses of another Node than the machine is."""
-    agent = machine.agent
-    if agent is None:
-        return []
-    foreign = {
+async def left_by_another_node(world: World, machine: Machine) -> list[str]:
+    """Pods that have addresses which are not of the Node that the machine is, if it is any."""
+    containers = (await world.allocator.list_containers(node=machine.name)).items
+    own = {
         address.ip
-        for address in agent.addresses.all_addresses()
-        if not machine.uid or not address.container.startswith(machine.uid)
+        for container in containers
+        if node_uid(container.id) == machine.uid
+        for address in container.addresses
     }
-    return [
-        sandbox.pod.partition("/")[2]
-        for sandbox in machine.kubelet.sandboxes()
-        if not foreign.isdisjoint(sandbox.addresses)
-    ]
+    return [sandbox.pod for sandbox in machine.kubelet.sandboxes() if not own.issuperset(sandbox.addresses)]

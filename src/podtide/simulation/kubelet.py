@@ -7,6 +7,7 @@ twice or in bulk. As with a real kubelet and runtime:
     a pod deleted meanwhile  the ADD is given up, not called back: DEL comes while the agent may still work on it
     a DEL that failed        is repeated until it succeeds; the pod goes after that
     a pod marked deleted     DEL, then a terminal phase, then it is removed
+    a sandbox that died      DEL, then the pod shows no address, then a new sandbox at once
 """
 
 import asyncio
@@ -32,6 +33,8 @@ class Habits(Struct, frozen=True, kw_only=True):
 
     retry_seconds: float = 10.0
     """The pause before a failed sandbox is tried anew; up to half as much again, by chance."""
+    impatience: float = 0.0
+    """How often there is no such pause: news of a pod makes a kubelet look at it at once."""
     sandbox_seconds: float = 0.0
     """What making a sandbox takes before its network is asked for."""
     at_once: int = 256
@@ -55,6 +58,7 @@ class Move(StrEnum):
 
     SET_UP = "set up a sandbox"
     SHOW = "show that it runs"
+    HIDE = "show no address any more"
     TEAR_DOWN = "tear its sandbox down"
     REMOVE = "remove it"
     REST = "wait for news of it"
@@ -73,7 +77,7 @@ def next_move(pod: Pod | None, sandbox: Sandbox | None) -> Move:
     if is_terminal(pod):
         return Move.REST
     if not sandbox and not pod.spec.host_network:
-        return Move.SET_UP
+        return Move.HIDE if pod.status.pod_ips else Move.SET_UP
     return Move.REST if _shows(pod, sandbox) else Move.SHOW
 
 
@@ -91,6 +95,10 @@ class _Charge:
         self.sandbox: Sandbox | None = None
         self.failures = 0
         """Sandboxes in a row that got no address."""
+        self.is_asking = False
+        """Whether its keeper waits for the answer to an ADD."""
+        self.keeper: asyncio.Task[None] | None = None
+        """Who sees to it. One who waits for what nobody wants any more has a successor, and does nothing more."""
         self.news = asyncio.Event()
 
     def hear(self, pod: Pod | None) -> None:
@@ -105,13 +113,18 @@ class _Charge:
     @property
     def is_wanted(self) -> bool:
         """Whether the pod is still one that must have a sandbox."""
-        return next_move(None if self.gone else self.last_seen, None) is Move.SET_UP
+        return next_move(None if self.gone else self.last_seen, None) in {Move.HIDE, Move.SET_UP}
 
-    async def until_unwanted(self, or_done: "asyncio.Task[None] | None" = None) -> None:
-        """Wait, perhaps for ever, or until a task is done whose end is news."""
-        while self.is_wanted and not (or_done is not None and or_done.done()):
+    async def until_unwanted(self) -> None:
+        """Wait, perhaps for ever."""
+        while self.is_wanted:
             self.news.clear()
             await self.news.wait()
+
+
+def _is_known(pod: Pod | None, charge: _Charge) -> bool:
+    """Whether this is what the kubelet has written itself: then the answer has told of it."""
+    return pod is not None and pod.metadata.resource_version == charge.last_seen.metadata.resource_version
 
 
 class Kubelet:
@@ -146,6 +159,13 @@ class Kubelet:
         """The sandboxes that are on the machine: what really has which address."""
         return tuple(charge.sandbox for charge in self._charges.values() if charge.sandbox is not None)
 
+    def lose_sandbox(self, sandbox: Sandbox) -> None:
+        """The sandbox dies by itself, and its pod has no network any more."""
+        for charge in self._charges.values():
+            if charge.sandbox is sandbox:
+                self._set_sandbox(charge, structs.replace(sandbox, addresses=()))
+                charge.news.set()
+
     async def run(self) -> None:
         """Look after the node's pods until cancelled."""
         async with self._tasks:
@@ -155,14 +175,21 @@ class Kubelet:
         known = new or old
         assert known is not None  # a handler is told of one or both
         charge = self._charges.get(known.metadata.uid)
-        if charge is not None:
-            charge.hear(new)
-        elif new is not None:
+        if charge is None and new is not None:
             charge = self._charges[new.metadata.uid] = _Charge(new)
-            self._tasks.create_task(self._look_after(charge))
+            self._find_keeper(charge)
+        elif charge is not None and not _is_known(new, charge):
+            charge.hear(new)
+            if charge.is_asking and not charge.is_wanted:
+                charge.is_asking = False
+                self._find_keeper(charge)
+
+    def _find_keeper(self, charge: _Charge) -> None:
+        charge.keeper = self._tasks.create_task(self._look_after(charge))
 
     async def _look_after(self, charge: _Charge) -> None:
-        """Make one move after the other, for as long as there is a pod or a sandbox."""
+        """Make one move after the other, for as long as there is a pod or a sandbox, and nobody else to see to it."""
+        keeper = charge.keeper
         while (move := charge.move) is not Move.FORGET:
             charge.news.clear()
             try:
@@ -174,6 +201,8 @@ class Kubelet:
             except (RetryError, CallFailed) as failure:
                 self._log.info("will try again", pod=str(charge.last_seen.key), error=str(failure))
                 await asyncio.sleep(self._pause_seconds())
+            if charge.keeper is not keeper:
+                return
         del self._charges[charge.last_seen.metadata.uid]
 
     async def _make(self, move: Move, charge: _Charge) -> None:
@@ -188,8 +217,9 @@ class Kubelet:
                 self._set_sandbox(charge, None)
             case Move.SHOW:
                 addresses = charge.sandbox.addresses if charge.sandbox else ()
-                await self._write_status(charge.last_seen, PodPhase.RUNNING, addresses)
-                await charge.news.wait()
+                await self._show(charge, PodPhase.RUNNING, addresses)
+            case Move.HIDE:
+                await self._show(charge, charge.last_seen.status.phase, ())
             case Move.REMOVE:
                 await self._remove(charge.last_seen)
                 charge.hear(None)
@@ -198,27 +228,32 @@ class Kubelet:
 
     async def _set_up(self, charge: _Charge) -> None:
         """Make a sandbox with addresses, or leave one without, which has to be torn down."""
-        if charge.failures:
+        if charge.failures and not self._is_impatient():
             with suppress(TimeoutError):
                 await asyncio.wait_for(charge.until_unwanted(), self._pause_seconds())
+            if charge.keeper is not None and charge.keeper.cancelling():
+                raise asyncio.CancelledError  # Python 3.11 forgets one that comes at the instant of the news
         async with self._turns:
-            await asyncio.sleep(self._habits.sandbox_seconds)
+            if self._habits.sandbox_seconds:
+                await asyncio.sleep(self._habits.sandbox_seconds)
             if not charge.is_wanted:
                 return
             id_ = f"{self._randomness.getrandbits(256):064x}"
             sandbox = Sandbox(id_, str(charge.last_seen.key))
             self._set_sandbox(charge, sandbox)
-            adding = self._tasks.create_task(self._add(charge, sandbox))
-            adding.add_done_callback(lambda _adding: charge.news.set())
-            await charge.until_unwanted(or_done=adding)
+            await self._add(charge, sandbox)
 
     async def _add(self, charge: _Charge, sandbox: Sandbox) -> None:
-        """Ask for the sandbox's addresses. Nobody may be waiting for them any more when they come."""
+        """Ask for the sandbox's addresses. They may be wanted no more when they come, and somebody else be at work."""
+        keeper, charge.is_asking = charge.keeper, True
         try:
             addresses = await self._runtime.add(charge.last_seen, sandbox.id)
         except CallFailed:
             charge.failures += 1
             return
+        finally:
+            if charge.keeper is keeper:
+                charge.is_asking = False
         if charge.sandbox is sandbox:
             charge.failures = 0
             self._set_sandbox(charge, structs.replace(sandbox, addresses=addresses))
@@ -228,19 +263,29 @@ class Kubelet:
         for tell in self.on_sandbox:
             tell(old, sandbox)
 
+    async def _show(self, charge: _Charge, phase: PodPhase | None, addresses: tuple[str, ...]) -> None:
+        """Let the pod's status say so. The answer is news, unless there is newer news already."""
+        pod = charge.last_seen
+        answer = await self._write_status(pod, phase, addresses)
+        if charge.last_seen is pod and not charge.gone:
+            charge.hear(answer)
+
     async def _remove(self, pod: Pod) -> None:
         """End the pod for good: the API server lets only finished ones go."""
         if not is_terminal(pod):
             await self._write_status(pod, PodPhase.SUCCEEDED, ())
         await self._cluster.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
 
-    async def _write_status(self, pod: Pod, phase: PodPhase, addresses: tuple[str, ...]) -> None:
+    async def _write_status(self, pod: Pod, phase: PodPhase | None, addresses: tuple[str, ...]) -> Pod:
         status = PodStatus(
             phase=phase,
             pod_ip=addresses[0] if addresses else "",
             pod_ips=[PodIP(ip=address) for address in addresses],
         )
-        await self._cluster.replace_status(structs.replace(pod, status=status), manager=MANAGER)
+        return await self._cluster.replace_status(structs.replace(pod, status=status), manager=MANAGER)
 
     def _pause_seconds(self) -> float:
         return self._habits.retry_seconds * self._randomness.uniform(1.0, 1.5)
+
+    def _is_impatient(self) -> bool:
+        return self._habits.impatience > 0 and self._randomness.random() < self._habits.impatience

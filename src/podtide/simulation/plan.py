@@ -6,7 +6,7 @@ A plan is a value: it can be printed, kept, run again, and made smaller piece by
 from msgspec import Struct
 
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.mishap import Mishap, is_of_networks
 from podtide.simulation.faults.table import FAULTS
 
 _SUBNETS = ("10.0.0.0/28", "10.0.0.0/27", "10.0.0.0/26", "10.0.0.0/25")
@@ -42,9 +42,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     line_faults: tuple[str, ...]
     """Those that strike by chance wherever they can."""
     mishaps: tuple[PlannedMishap, ...]
+    networks: int = 0
+    """How many secondary networks every pod is attached to."""
 
 
-def plan_for(seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float) -> Plan:
+def plan_for(
+    seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float, networks: int = 0
+) -> Plan:
     """The plan of a seed."""
     chance = seeded_randomness(f"{seed}/plan")
     return Plan(
@@ -58,12 +62,18 @@ def plan_for(seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: 
         pressure=chance.choice(_PRESSURES),
         trouble_seconds=trouble_seconds,
         line_faults=tuple(name for name in FAULTS if name in faults and not _is_mishap(name)),
-        mishaps=_mishaps(seed, faults, trouble_seconds),
+        mishaps=_mishaps(seed, _concerning(faults, networks), trouble_seconds),
+        networks=networks,
     )
 
 
 def _is_mishap(name: str) -> bool:
     return isinstance(FAULTS[name], Mishap)
+
+
+def _concerning(faults: frozenset[str], networks: int) -> frozenset[str]:
+    """Without those that mean nothing where there are no secondary networks."""
+    return faults if networks else faults - {name for name in faults if is_of_networks(FAULTS[name])}
 
 
 def _mishaps(seed: int, faults: frozenset[str], trouble_seconds: float) -> tuple[PlannedMishap, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from podtide.agent.port import Addresses
+from podtide.agent.program import NodeAgent
 
 
 class PluginCaller(Protocol):
@@ -24,7 +24,7 @@ class PluginCaller(Protocol):
 class AgentDoors(PluginCaller, Protocol):
     """How the plugin reaches the agents: opened when an agent serves, closed when it is gone."""
 
-    async def open(self, node: str, addresses: Addresses) -> None:
+    async def open(self, node: str, agent: NodeAgent) -> None:
         """The node's agent serves."""
         ...
 

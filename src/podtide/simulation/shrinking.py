@@ -72,6 +72,8 @@ class Shrinking:
     def _fewer(self, plan: Plan) -> Iterator[Plan]:
         if plan.controllers > 1:
             yield structs.replace(plan, controllers=1)
+        for networks in range(plan.networks):
+            yield structs.replace(plan, networks=networks)
         for nodes in range(1, plan.nodes):
             yield structs.replace(plan, nodes=nodes)
 

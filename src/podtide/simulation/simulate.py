@@ -25,7 +25,10 @@ from podtide.cluster.port import Cluster
 from podtide.core.errors import PodtideError
 from podtide.core.exact import exact
 from podtide.core.ranges import parse_network
+from podtide.resources.ip_pool import IPPool
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.runtime import virtual_time
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
@@ -45,13 +48,21 @@ from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.fencing import keep_fencing
+from podtide.simulation.hearsay import Hearsay
+from podtide.simulation.kubelet import Habits
 from podtide.simulation.plan import Plan, PlannedMishap
 from podtide.simulation.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.report import Report, TraceHash
 from podtide.simulation.restartable_allocator import open_restartable_allocator
+from podtide.simulation.secondary.definitions import definitions
 from podtide.simulation.settling import settle
 from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
 from podtide.simulation.world import Between, Customs, World
+
+_IMPATIENCE = 0.3
+_WITH_ADDRESSES = {
+    kind.api.kind for kind in (NodeNetworkConfig, IPPool, OverlappingRangeIPReservation, NodeSlicePool)
+}
 
 
 def simulate(plan: Plan) -> Report:
@@ -128,6 +139,7 @@ class _Run:
         await scene.world.auditor.check()
 
     async def _begin(self, scene: Scene) -> None:
+        await scene.world.define_networks()
         for replica in range(self._plan.controllers):
             scene.start_controller(replica)
         for number in range(self._plan.nodes):
@@ -177,7 +189,8 @@ class _Run:
                 cluster,
                 allocator,
                 options_for((plan.subnet,), cluster_subnets=plan.cluster_subnets),
-                customs=Customs(settings=settings),
+                customs=Customs(settings=settings, habits=Habits(impatience=_IMPATIENCE)),
+                networks=definitions(plan.networks, nodes=plan.nodes),
                 doors=doors,
                 clock=clock,
                 seed=plan.seed,
@@ -204,7 +217,8 @@ class _Run:
 
     def _faulty_cluster(self, world: World, program: str, line: Cluster) -> Cluster:
         wire = RecordingCluster(world.cluster, program, clock=self._clock, trace=world.trace)
-        return FaultyCluster(line, wire, program, self._conditions)
+        hearsay = Hearsay(program, SUBNET, world.book.findings.append)
+        return FaultyCluster(line, wire, program, self._conditions, hearsay)
 
     def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:
         wire = RecordingAllocator(world.allocator, program, clock=self._clock, trace=world.trace)
@@ -233,5 +247,5 @@ class _Run:
 def _may_move_addresses(entry: Entry) -> bool:
     """Whether addresses may be elsewhere after that. A Lease moves none, and a watch only looks."""
     if isinstance(entry, ClusterWrite):
-        return entry.kind == NodeNetworkConfig.api.kind
+        return entry.kind in _WITH_ADDRESSES
     return not isinstance(entry, ClusterWatch)

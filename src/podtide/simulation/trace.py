@@ -27,10 +27,13 @@ class PluginCall(Struct, frozen=True, kw_only=True):
     ok: bool
     words: str
     """The addresses of an ADD, or what the error says."""
+    network: str = ""
+    """Which secondary network it was about; "" for the node's pool."""
 
     def __str__(self) -> str:
         outcome = self.words or "done"
-        return f"{self.verb} for {self.pod} on {self.node}: {outcome if self.ok else f'failed: {self.words}'}"
+        whom = f"{self.pod} in {self.network}" if self.network else self.pod
+        return f"{self.verb} for {whom} on {self.node}: {outcome if self.ok else f'failed: {self.words}'}"
 
 
 class ClusterWrite(Struct, frozen=True, kw_only=True):

@@ -40,13 +40,15 @@ from podtide.simulation.address_book import AddressBook
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.auditing import Auditor
 from podtide.simulation.container_runtime import ContainerRuntime
-from podtide.simulation.kubelet import Habits, Kubelet
+from podtide.simulation.kubelet import Habits, Kubelet, Sandbox
 from podtide.simulation.machine import Machine
 from podtide.simulation.observing import Sighting, take_picture
 from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.pods import MANAGER
 from podtide.simulation.programs import Programs
 from podtide.simulation.recording import RecordingAllocator, RecordingCluster
+from podtide.simulation.secondary.definitions import Definition
+from podtide.simulation.secondary.network_book import NetworkBook
 from podtide.simulation.trace import ClusterWrite, Entry, Trace
 from podtide.simulation.workload import Workload
 
@@ -82,6 +84,7 @@ class World:
         options: ControllerOptions,
         *,
         customs: Customs | None = None,
+        networks: Sequence[Definition] = (),
         doors: AgentDoors | None = None,
         new_disk: Callable[[str], Disk] = lambda _node: MemoryDisk(),
         clock: Clock,
@@ -95,6 +98,9 @@ class World:
         self.between = Between()
         """Counts for programs that are started from then on."""
         self.book = AddressBook(self.machines)
+        self.networks = networks
+        """The secondary networks that every pod is attached to."""
+        self.network_book = NetworkBook(networks)
         self.trace.listeners.append(self._hear)
         self.auditor = Auditor(self, self.trace)
         self.cluster = cluster
@@ -147,6 +153,13 @@ class World:
         self.programs.start(name, run, cluster_line, allocator_line)
         return controller
 
+    # Networks
+
+    async def define_networks(self) -> None:
+        """Somebody makes the NetworkAttachmentDefinitions."""
+        for each in self.networks:
+            await self.cluster.create(each.attachment(), manager=MANAGER)
+
     # Nodes
 
     async def add_node(
@@ -159,7 +172,7 @@ class World:
     ) -> Machine:
         """A new machine joins, with an empty disk and both of its programs at work."""
         node = await self.create_node(name, labels)
-        runtime = ContainerRuntime(name, self._doors, clock=self.clock, trace=self.trace)
+        runtime = ContainerRuntime(name, self._doors, self.networks, clock=self.clock, trace=self.trace)
         machine = self.machines[name] = Machine(
             name,
             node.metadata.uid,
@@ -210,7 +223,7 @@ class World:
         machine.agent = agent
         self.book.follow(machine, agent)
         self.programs.start(machine.agent_program, agent.run(), line)
-        await self._doors.open(name, agent.addresses)
+        await self._doors.open(name, agent)
         return agent
 
     async def kill_agent(self, name: str) -> None:
@@ -247,6 +260,8 @@ class World:
     async def _switch_off(self, machine: Machine) -> None:
         await self.programs.kill(machine.kubelet_program)
         self.book.powered_off(machine)
+        for sandbox in machine.kubelet.sandboxes():
+            self.network_book.gone(sandbox)
 
     def _new_kubelet(self, name: str, runtime: ContainerRuntime) -> Kubelet:
         self._boots[name] += 1
@@ -260,6 +275,8 @@ class World:
             log=self._log.bind(program=f"kubelet {name}"),
         )
         kubelet.on_sandbox.append(partial(self.book.sandbox_changed, name))
+        if self.networks:
+            kubelet.on_sandbox.append(partial(self._attachments_changed, runtime))
         return kubelet
 
     # Waiting and looking
@@ -302,7 +319,7 @@ class World:
     @property
     def findings(self) -> Sequence[Violation]:
         """What the book found to be broken."""
-        return self.book.findings
+        return (*self.book.findings, *self.network_book.findings)
 
     async def counts_add_up(self) -> bool:
         """Whether the allocator counts as many addresses as it answered to have granted, if it granted any lately.
@@ -331,6 +348,13 @@ class World:
     def _hear(self, entry: Entry) -> None:
         self._cluster_writes += isinstance(entry, ClusterWrite)
         self.book.hear(entry)
+        if self.networks:
+            self.network_book.hear(entry)
+
+    def _attachments_changed(
+        self, runtime: ContainerRuntime, old: Sandbox | None, new: Sandbox | None
+    ) -> None:
+        self.network_book.sandbox_changed(runtime.attached.get(new.id, {}) if new else {}, old, new)
 
     def summary(self) -> str:
         """The nodes in one line, for whoever has to find out why something did not happen."""

@@ -12,13 +12,22 @@ from msgspec import structs
 from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.table import FAULTS, chosen_faults
 from podtide.simulation.plan import Plan, plan_for
+from podtide.simulation.secondary.definitions import MOST_NETWORKS
 from podtide.simulation.simulate import simulate
 
 PODTIDE = Path(sys.executable).parent / "podtide"
 
 
-def small_plan(seed: int, faults: str = "all", *, nodes: int = 3, trouble_seconds: float = 45.0) -> Plan:
-    return plan_for(seed, nodes=nodes, faults=chosen_faults(faults), trouble_seconds=trouble_seconds)
+def small_plan(
+    seed: int, faults: str = "all", *, nodes: int = 3, trouble_seconds: float = 45.0, networks: int = 0
+) -> Plan:
+    return plan_for(
+        seed,
+        nodes=nodes,
+        faults=chosen_faults(faults),
+        trouble_seconds=trouble_seconds,
+        networks=networks,
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -27,6 +36,20 @@ def test_every_invariant_holds_whatever_goes_wrong(seed: int) -> None:
     assert report.failure == ""
     assert report.faults
     assert report.steps > 100
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_invariant_holds_with_secondary_networks(seed: int) -> None:
+    report = simulate(small_plan(seed, networks=MOST_NETWORKS))
+    assert report.failure == ""
+    assert report.faults
+    assert report.steps > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_every_invariant_holds_with_secondary_networks_for_a_dozen_seeds(seed: int) -> None:
+    assert simulate(small_plan(seed, networks=1 + seed % MOST_NETWORKS)).failure == ""
 
 
 @pytest.mark.slow
@@ -45,7 +68,7 @@ def test_without_faults_nothing_goes_wrong_either() -> None:
 def test_there_is_no_fault_that_never_strikes() -> None:
     struck: set[str] = set()
     for seed in range(4):
-        report = simulate(small_plan(seed, nodes=2, trouble_seconds=400))
+        report = simulate(small_plan(seed, nodes=2, trouble_seconds=400, networks=seed % 2))
         assert report.failure == ""
         struck |= report.faults.keys()
     assert struck == set(FAULTS)
@@ -77,6 +100,14 @@ def test_a_plan_without_a_mishap_leaves_the_chance_of_all_others_as_it_was() -> 
     assert structs.replace(without, line_faults=(), mishaps=()) == structs.replace(
         plan, line_faults=(), mishaps=()
     )
+
+
+def test_secondary_networks_add_mishaps_of_their_own_and_change_no_others() -> None:
+    without, with_networks = (small_plan(6, trouble_seconds=300, networks=count) for count in (0, 2))
+    assert {each.fault for each in with_networks.mishaps} - {each.fault for each in without.mishaps} == {
+        "node-renamed"
+    }
+    assert without.mishaps == tuple(each for each in with_networks.mishaps if each.fault != "node-renamed")
 
 
 def test_a_fault_that_does_not_exist_is_refused_with_those_that_do() -> None:

@@ -6,16 +6,20 @@ from podtide.cluster.port import Cluster, Page, R, WatchEvent
 from podtide.resources.base import Resource
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.line_fault import CLUSTER, Request
+from podtide.simulation.hearsay import Hearsay
 
 
 class FaultyCluster:
     """`line` ends with the program; over `wire` goes what has left it already."""
 
-    def __init__(self, line: Cluster, wire: Cluster, program: str, conditions: Conditions) -> None:
+    def __init__(
+        self, line: Cluster, wire: Cluster, program: str, conditions: Conditions, hearsay: Hearsay
+    ) -> None:
         self._line = line
         self._wire = wire
         self._program = program
         self._conditions = conditions
+        self._hearsay = hearsay
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         """See `Cluster.get`."""
@@ -44,7 +48,11 @@ class FaultyCluster:
             )
 
         page = await self._conditions.carry(request, lambda: read(more), lambda: read(more))
-        return page if more else await self._conditions.page(request, page, read)
+        if not more:
+            page = await self._conditions.page(request, page, read)
+        if not page.more:
+            self._hearsay.told(request.subject)
+        return page
 
     def watch(
         self,
@@ -87,6 +95,7 @@ class FaultyCluster:
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         """See `Cluster.apply`."""
+        self._hearsay.says(item)
         return await self._conditions.carry(
             self._about("apply", item),
             lambda: self._line.apply(item, manager=manager, force=force),

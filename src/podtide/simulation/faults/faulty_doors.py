@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
 
-from podtide.agent.port import Addresses
+from podtide.agent.program import NodeAgent
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.plugin_fault import PluginFault, verb_of
@@ -38,9 +38,9 @@ class FaultyDoors:
         """The machine is switched off: of the calls that are on their way there, none arrives."""
         self._boots[node] += 1
 
-    async def open(self, node: str, addresses: Addresses) -> None:
+    async def open(self, node: str, agent: NodeAgent) -> None:
         """The node's agent serves."""
-        await self._doors.open(node, addresses)
+        await self._doors.open(node, agent)
 
     async def close(self, node: str) -> None:
         """The node's agent is no more."""

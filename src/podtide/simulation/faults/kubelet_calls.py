@@ -8,7 +8,9 @@ from podtide.agent.port import NotReady
 from podtide.cni.versions import Verb
 from podtide.simulation.faults.plugin_fault import Answer, Call, Leave, PluginFault
 
-_LATEST_SECONDS = 10.0
+_SOON_SECONDS = 10.0
+_LATEST_SECONDS = 120.0
+_VERY_LATE = 0.3
 
 
 class RepeatedCall(PluginFault):
@@ -39,7 +41,7 @@ class ForgottenDelete(PluginFault):
 
 
 class LateAdd(PluginFault):
-    """A runtime that gives up on an ADD which is still on its way: its DEL comes first."""
+    """A runtime that gives up on an ADD which is still on its way: its DEL comes first, and perhaps the next ADD."""
 
     name = "late-add"
     rate = 0.03
@@ -47,7 +49,7 @@ class LateAdd(PluginFault):
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
         """Fail at once, and let the call arrive later."""
-        seconds = chance.uniform(0.0, _LATEST_SECONDS)
+        seconds = _lateness_seconds(chance)
 
         async def arrive() -> None:
             await asyncio.sleep(seconds)
@@ -59,15 +61,15 @@ class LateAdd(PluginFault):
 
 
 class LateDelete(PluginFault):
-    """A DEL that is given up and arrives after those that came later."""
+    """A DEL that comes when dead sandboxes are collected: by then its pod may have had another for minutes."""
 
     name = "late-delete"
-    rate = 0.05
+    rate = 0.1
     verbs = frozenset({Verb.DEL})
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
         """Say that it is done, and let the call arrive later."""
-        seconds = chance.uniform(0.0, _LATEST_SECONDS)
+        seconds = _lateness_seconds(chance)
 
         async def arrive() -> None:
             await asyncio.sleep(seconds)
@@ -75,3 +77,7 @@ class LateDelete(PluginFault):
 
         leave(arrive())
         return 0, b""
+
+
+def _lateness_seconds(chance: Random) -> float:
+    return chance.uniform(0.0, _LATEST_SECONDS if chance.random() < _VERY_LATE else _SOON_SECONDS)

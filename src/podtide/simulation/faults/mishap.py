@@ -17,7 +17,14 @@ class Mishap(ABC):
     name: ClassVar[str]
     every_seconds: ClassVar[float]
     """How often it happens while there is trouble, on average."""
+    of_networks: ClassVar[bool] = False
+    """Whether it is only of interest where there are secondary networks."""
 
     @abstractmethod
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Let it happen. Answers in words to whom; "" when there was nobody."""
+
+
+def is_of_networks(fault: object) -> bool:
+    """Whether it is a mishap that is only of interest where there are secondary networks."""
+    return isinstance(fault, Mishap) and fault.of_networks

@@ -6,17 +6,20 @@ from podtide.resources.node import Node
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 
-_LONGEST_ABSENCE_SECONDS = 30.0
+_LONGEST_ABSENCE_SECONDS = 60.0
+_PODS_STAY_SECONDS = 40.0
+"""How long the cluster waits before it ends the pods of a Node that is gone."""
+_AGENT_GOES_TOO = 0.5
 
 
 class NodeRecreated(Mishap):
     """Somebody deletes a Node whose machine lives on; its kubelet registers it again, with another uid.
 
-    The cluster ends the pods of a Node that is gone.
+    The agent is a pod of the Node itself: it may end with the Node, and begin again when the Node is back.
     """
 
     name = "node-recreated"
-    every_seconds = 150.0
+    every_seconds = 75.0
 
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Delete the Node, and make it again later."""
@@ -26,12 +29,19 @@ class NodeRecreated(Mishap):
         world = scene.world
         await world.cluster.delete(Node, machine.name, uid=machine.uid)
         machine.uid = ""
-        await world.workload.clear_node(machine.name)
+        if chance.random() < _AGENT_GOES_TOO:
+            await world.kill_agent(machine.name)
+
+        async def end_pods() -> None:
+            if world.machines.get(machine.name) is machine and not machine.uid:
+                await world.workload.clear_node(machine.name)
 
         async def register() -> None:
             if world.machines.get(machine.name) is machine:
                 machine.uid = (await world.create_node(machine.name)).metadata.uid
+                await scene.start_agent_if_none(machine)
 
+        scene.plan(_PODS_STAY_SECONDS, end_pods)
         scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), register)
         return machine.name
 
@@ -40,7 +50,7 @@ class MachineReplaced(Mishap):
     """A machine is switched off for good, and a new one joins under its name."""
 
     name = "machine-replaced"
-    every_seconds = 150.0
+    every_seconds = 75.0
 
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Remove it, and add another later."""
@@ -53,6 +63,30 @@ class MachineReplaced(Mishap):
 
         async def join() -> None:
             await world.add_node(machine.name)
+
+        scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), join)
+        return machine.name
+
+
+class NodeRenamed(Mishap):
+    """A machine is switched off for good, and a new one joins under another name: it needs a slice, and one gets free."""
+
+    name = "node-renamed"
+    every_seconds = 60.0
+    of_networks = True
+
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        """Remove it, and add another later."""
+        machine = scene.pick_machine(chance)
+        if machine is None or not machine.uid:
+            return ""
+        world = scene.world
+        scene.doors.switch_off(machine.name)
+        await world.remove_node(machine.name)
+        stem, _, number = machine.name.partition(".")
+
+        async def join() -> None:
+            await world.add_node(f"{stem}.{int(number or 0) + 1}")
 
         scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), join)
         return machine.name

@@ -1,11 +1,11 @@
-"""Pods that end otherwise than by being deleted in good order."""
+"""Pods that end otherwise than by being deleted in good order, and pods whose sandboxes do."""
 
 from random import Random
 
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.pods import NAMESPACE, is_terminal
+from podtide.simulation.pods import MANAGER, NAMESPACE, is_terminal, new_pod
 
 
 class PodEvicted(Mishap):
@@ -36,6 +36,40 @@ class PodForceDeleted(Mishap):
             return ""
         scene.cluster.server.delete(Pod, pod.metadata.name, NAMESPACE, grace_seconds=0)
         return str(pod.key)
+
+
+class PodReplaced(Mishap):
+    """Somebody deletes a StatefulSet's pod with --force: the next of its name is there while the old sandbox still is."""
+
+    name = "pod-replaced"
+    every_seconds = 20.0
+
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        """Put another in its place."""
+        pod = await _any(scene, chance)
+        if pod is None:
+            return ""
+        name, node = pod.metadata.name, pod.spec.node_name
+        scene.cluster.server.delete(Pod, name, NAMESPACE, grace_seconds=0)
+        await scene.world.cluster.create(new_pod(name, node), manager=MANAGER)
+        return str(pod.key)
+
+
+class SandboxDied(Mishap):
+    """A pod's sandbox ends by itself, as when a runtime kills it for want of memory: the pod gets another."""
+
+    name = "sandbox-died"
+    every_seconds = 10.0
+
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        """End one that has its addresses."""
+        machine = scene.pick_machine(chance)
+        alive = [each for each in machine.kubelet.sandboxes() if each.addresses] if machine else []
+        if machine is None or not alive:
+            return ""
+        sandbox = chance.choice(alive)
+        machine.kubelet.lose_sandbox(sandbox)
+        return f"of {sandbox.pod} on {machine.name}"
 
 
 async def _any(scene: Scene, chance: Random) -> Pod | None:

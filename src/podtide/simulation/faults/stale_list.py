@@ -6,7 +6,8 @@ from podtide.cluster.embedded.paging import Position, to_token
 from podtide.cluster.port import Gone, Page, R
 from podtide.simulation.faults.line_fault import ListFault, Relist
 
-_MOST_WRITES = 100
+_DOUBLINGS = 10.0
+"""A cache may be one write behind or a thousand, and each time as much again is as likely as the last."""
 
 
 class StaleList(ListFault):
@@ -20,7 +21,8 @@ class StaleList(ListFault):
 
     async def answer(self, newest: Page[R], relist: Relist[R], chance: Random) -> Page[R]:
         """The list as it was some writes ago, or the newest if that is forgotten."""
-        version = max(1, int(newest.resource_version) - chance.randint(1, _MOST_WRITES))
+        writes = int(2 ** chance.uniform(0.0, _DOUBLINGS))
+        version = max(1, int(newest.resource_version) - writes)
         try:
             return await relist(to_token(Position(version, "")))
         except Gone:

@@ -3,6 +3,7 @@
 from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.allocator_restart import AllocatorRestart
 from podtide.simulation.faults.clock_jump import ClockJump
+from podtide.simulation.faults.collector_down import CollectorDown
 from podtide.simulation.faults.crashes import AgentCrash, ControllerCrash
 from podtide.simulation.faults.delay import Delay
 from podtide.simulation.faults.duplicate import Duplicate
@@ -13,10 +14,10 @@ from podtide.simulation.faults.line_fault import LineFault
 from podtide.simulation.faults.lost_answer import LostAnswer
 from podtide.simulation.faults.lost_request import LostRequest
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.nodes import MachineReplaced, NodeRecreated
+from podtide.simulation.faults.nodes import MachineReplaced, NodeRecreated, NodeRenamed
 from podtide.simulation.faults.partition import Partition
 from podtide.simulation.faults.plugin_fault import PluginFault
-from podtide.simulation.faults.pods import PodEvicted, PodForceDeleted
+from podtide.simulation.faults.pods import PodEvicted, PodForceDeleted, PodReplaced, SandboxDied
 from podtide.simulation.faults.power_loss import PowerLoss
 from podtide.simulation.faults.refusals import ConflictAnswer, ServerError, ThrottledAnswer
 from podtide.simulation.faults.stale_list import StaleList
@@ -56,8 +57,12 @@ FAULTS: dict[str, Fault] = {
         ClockJump(),
         NodeRecreated(),
         MachineReplaced(),
+        NodeRenamed(),
         PodEvicted(),
         PodForceDeleted(),
+        PodReplaced(),
+        SandboxDied(),
+        CollectorDown(),
         AllocatorRestart(),
         SubnetGrown(),
         RequestEdited(),

@@ -8,7 +8,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
 
-from podtide.agent.port import Addresses
+from podtide.agent.program import NodeAgent
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, Page, R
 from podtide.cni.versions import Verb
@@ -36,9 +36,9 @@ class HeldBackDeletes:
         self._doors = doors
         self._held: dict[str, list[tuple[Mapping[str, str], bytes]]] = {}
 
-    async def open(self, node: str, addresses: Addresses) -> None:
+    async def open(self, node: str, agent: NodeAgent) -> None:
         """The node's agent serves."""
-        await self._doors.open(node, addresses)
+        await self._doors.open(node, agent)
 
     async def close(self, node: str) -> None:
         """The node's agent is no more."""

@@ -1,0 +1,1 @@
+"""Deliberately broken variants of podtide, by which the simulation shows that it would notice."""

@@ -1,0 +1,43 @@
+"""Makes a mutant: a copy of the package in which one line is another."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
+
+from mutants.catalogue import Mutant
+
+PACKAGE = Path(__file__).parents[2] / "src" / "podtide"
+
+
+class NotOneLine(Exception):
+    """The catalogue is out of step with the code."""
+
+
+@contextmanager
+def snapshot() -> Iterator[Path]:
+    """The package as it is now, so that nobody's edits come between a mutant and what it is compared with."""
+    with TemporaryDirectory() as directory:
+        yield Path(copytree(PACKAGE, Path(directory) / PACKAGE.name))
+
+
+def break_copy(mutant: Mutant, package: Path, directory: Path) -> None:
+    """Put `podtide` with the mutant's line into a directory, to be found there by PYTHONPATH."""
+    copytree(package, directory / PACKAGE.name)
+    path = directory / "podtide" / mutant.file
+    path.write_text(broken(mutant, path.read_text()))
+
+
+def broken(mutant: Mutant, source: str) -> str:
+    """The source with the changed line; NotOneLine unless it has the old one exactly once."""
+    lines = source.splitlines(keepends=True)
+    found = [number for number, line in enumerate(lines) if line.strip() == mutant.old]
+    if len(found) != 1:
+        raise NotOneLine(
+            f"mutant {mutant.name}: {mutant.file} has the line {mutant.old!r} {len(found)} times, not once: "
+            "see what became of it and mend tools/mutants/catalogue.py"
+        )
+    line = lines[found[0]]
+    lines[found[0]] = line.replace(mutant.old, mutant.new)
+    return "".join(lines)

@@ -1,0 +1,199 @@
+"""The mutants: each is one line of production code, changed so that a rule of DESIGN.md no longer holds.
+
+Most rules are here because somebody's IPAM broke them once. No mutant has a scenario of its own: `podtide simulate
+--faults all` has to come upon it by chance, within 200 seeds.
+"""
+
+from msgspec import Struct
+
+
+class Mutant(Struct, frozen=True, kw_only=True):
+    """One changed line."""
+
+    name: str
+    file: str
+    """Below `src/podtide`."""
+    old: str
+    """The line without its indentation; the file has it exactly once."""
+    new: str
+    why: str
+    """What is wrong with it: a clause for the table."""
+    networks: int = 0
+    """How many secondary networks a run has that can find it."""
+
+
+MUTANTS = (
+    Mutant(
+        name="release-without-naming",
+        file="allocator/store/serving.py",
+        old="chunk, bit = name.place.chunk, 1 << name.place.position",
+        new="chunk, bit = name.place.chunk, row.grants.get((name.version, name.place.chunk), 0)",
+        why="naming one address releases all that were granted along with it",
+    ),
+    Mutant(
+        name="pending-release-reused",
+        file="core/holding.py",
+        old="shelves = (self.shelves[State.AVAILABLE], self.rested)",
+        new="shelves = (self.shelves[State.AVAILABLE], self.rested, self.shelves[State.PENDING_RELEASE])",
+        why="an address that was named for release is handed out once more",
+    ),
+    Mutant(
+        name="older-version-accepted",
+        file="core/pool.py",
+        old="if container.version < holding.version:",
+        new="if container.version < 0:",
+        why="an older version of a network container brings back what was released since",
+    ),
+    Mutant(
+        name="demand-zero-before-sync",
+        file="agent/knowledge.py",
+        old="if not self._pods.synced.is_set():",
+        new="if False:",
+        why="pods that were not listed yet count as none",
+    ),
+    Mutant(
+        name="wish-not-idempotent",
+        file="allocator/store/serving.py",
+        old="missing = max(0, wish.count - row.held) + (row.primary is None)",
+        new="missing = wish.count + (row.primary is None)",
+        why="a wish that is stated again is granted again",
+    ),
+    Mutant(
+        name="assign-before-journal",
+        file="agent/kept_pool.py",
+        old="return self._change(Assigned(owner, tuple(address.ip for address in chosen)))",
+        new="return self.pool.take(owner, [address.ip for address in chosen], self._clock.monotonic())",
+        why="a pod has its address before the journal has it",
+    ),
+    Mutant(
+        name="free-by-pod-name",
+        file="agent/address_service.py",
+        old="return self._given(self._holdings.free(*key) or self._free_stand_in(owner))",
+        new="return self._given(tuple(freed for each in self._holdings.demand.owners() if each.name == owner.name for freed in self._holdings.free(each.sandbox, each.interface)))",
+        why="the DEL of a pod's earlier sandbox frees what the present one of that name has",
+    ),
+    Mutant(
+        name="owner-uid-not-checked",
+        file="agent/config_follower.py",
+        old="if present != identity.node_uid:",
+        new='if present == "none":',
+        why="the NodeNetworkConfig of an earlier Node of the same name is gone by",
+    ),
+    Mutant(
+        name="grant-beyond-capacity",
+        file="allocator/store/book.py",
+        old="free = max(0, self.subnet.free)",
+        new="free = wanted.owed",
+        why="more is granted than the subnet has",
+    ),
+    Mutant(
+        name="exhaustion-of-the-wrong-subnet",
+        file="agent/node_config.py",
+        old="return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))",
+        new="return tuple(dict.fromkeys(network.container.id for network in networks if network.subnet))",
+        why="nodes go by the state of another subnet than their own",
+    ),
+    Mutant(
+        name="naming-not-journaled",
+        file="agent/kept_pool.py",
+        old="self._change(Named(container_id, names))",
+        new="self.pool.name(container_id, names, self._clock.monotonic())",
+        why="a restarted agent does not know what its predecessor named, and hands it out",
+    ),
+    Mutant(
+        name="nobody-shown-before-sync",
+        file="agent/recovery.py",
+        old="await self._pods.synced.wait()",
+        new="pass",
+        why="after a lost journal everything is proven free by pods that were not listed yet",
+    ),
+    Mutant(
+        name="grant-outside-the-subnet",
+        file="allocator/store/supply.py",
+        old="self._set(chunk, self._subnet.layout.mask(chunk))",
+        new="self._set(chunk, WHOLE)",
+        why="the gateway and what else is not for pods is granted",
+    ),
+    Mutant(
+        name="taken-from-a-pod",
+        file="core/address_states.py",
+        old="Event.WITHDRAWN: State.ORPHANED,",
+        new="Event.WITHDRAWN: None,",
+        why="an address that the cluster withdraws disappears from under its pod",
+    ),
+    Mutant(
+        name="there-by-name",
+        file="controller/nodes.py",
+        old="gone = known - {uid_of(node)}",
+        new="gone = frozenset() if node else known",
+        why="a Node counts as there as long as another one has its name",
+    ),
+    Mutant(
+        name="no-quarantine",
+        file="allocator/store/book.py",
+        old="until = self.now + self.rules.quarantine_seconds",
+        new="until = self.now",
+        why="what a removed node may still use is granted to another",
+    ),
+    Mutant(
+        name="leak-not-confirmed",
+        file="agent/leaks.py",
+        old="alive = await self._is_alive(owner)",
+        new="alive = False",
+        why="a suspected sandbox is collected although its pod lives in it",
+    ),
+    Mutant(
+        name="late-sandbox-not-suspected",
+        file="agent/leaks.py",
+        old="self._holdings.lives(owner)",
+        new="self._holdings.suspects.put_off(owner, self._clock.monotonic())",
+        why="what a pod's late ADD took stays taken, because its living sandbox is the older one",
+    ),
+    Mutant(
+        name="absence-believed",
+        file="controller/nodes.py",
+        old="node = await self._read(name)",
+        new="pass",
+        why="a node that a copy lacks is taken for gone, without a fresh read",
+    ),
+    Mutant(
+        name="answer-before-the-write",
+        file="agent/networks/committer.py",
+        old="await self._write(copy)",
+        new="asyncio.ensure_future(self._write(copy))",
+        why="an ADD of a secondary network is answered before the pool's write is acknowledged",
+        networks=4,
+    ),
+    Mutant(
+        name="foreign-reservation-ignored",
+        file="agent/networks/reserving.py",
+        old="if uid is None:",
+        new='if uid == "":',
+        why="an address that is reserved for another pod is handed out",
+        networks=4,
+    ),
+    Mutant(
+        name="unreserved-by-name",
+        file="agent/networks/reservations.py",
+        old="await self._cluster.delete(OverlappingRangeIPReservation, name, self._namespace, uid=uid)",
+        new="await self._cluster.delete(OverlappingRangeIPReservation, name, self._namespace)",
+        why="a late DEL gives up what another pod has reserved since",
+        networks=4,
+    ),
+    Mutant(
+        name="reserved-no-more-for-an-earlier-sandbox",
+        file="agent/networks/committer.py",
+        old="if copy.allocations.holder(address) is not None:",
+        new="if False:",
+        why="an ADD that came to nothing gives up what its pod's earlier sandbox has in the pool",
+        networks=4,
+    ),
+    Mutant(
+        name="entry-freed-before-its-pool",
+        file="controller/slices/assigning.py",
+        old="await self._collecting.collect(name, freed, plan.kept, of)",
+        new="pass",
+        why="a slice is given to another node while the pool of the former one is there",
+        networks=4,
+    ),
+)

@@ -1,0 +1,79 @@
+"""Looks for a seed that tells a mutant from podtide as it is.
+
+Each runs in a process of its own, because each is another `podtide`. That a seed fails with a mutant proves nothing by
+itself: it counts only if the same seed is clean without.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+from msgspec import Struct
+
+from mutants import worker
+from mutants.breaking import PACKAGE, break_copy
+from mutants.catalogue import Mutant
+from mutants.trial import Trial
+
+_TOOLS = Path(__file__).parents[1]
+
+
+class Size(Struct, frozen=True, order=True):
+    """How large a run is. Small ones are quick, and most of what is broken is broken in them too."""
+
+    nodes: int = 3
+    trouble_seconds: float = 120.0
+    networks: int = 0
+
+
+def size_for(mutant: Mutant) -> Size:
+    """How large a run has to be to find it."""
+    return Size(networks=mutant.networks)
+
+
+class Search(Struct, frozen=True):
+    """What came of a search: the seed that found the mutant, if one did, and seeds that fail without any mutant."""
+
+    found: Trial | None
+    unsound: tuple[Trial, ...] = ()
+
+
+def search(mutant: Mutant, seeds: Iterable[int], size: Size, package: Path = PACKAGE) -> Search:
+    """Try seeds in turn until one finds the mutant."""
+    left = list(seeds)
+    unsound: list[Trial] = []
+    while left:
+        last = run_until_failure(mutant, left, size, package)[-1]
+        if not last.finding:
+            break
+        [unbroken] = run_until_failure(None, [last.seed], size, package)
+        if not unbroken.finding:
+            return Search(last, tuple(unsound))
+        unsound.append(unbroken)
+        left = left[left.index(last.seed) + 1 :]
+    return Search(None, tuple(unsound))
+
+
+def run_until_failure(
+    mutant: Mutant | None, seeds: Iterable[int], size: Size, package: Path = PACKAGE
+) -> list[Trial]:
+    """Run seeds, up to the first that fails; None is podtide as it is."""
+    with TemporaryDirectory() as directory:
+        source = package.parent if mutant is None else Path(directory)
+        if mutant is not None:
+            break_copy(mutant, package, source)
+        told = subprocess.run(
+            [sys.executable, "-m", worker.__name__, *_arguments(seeds, size)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(_TOOLS)))},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    return [msgspec.json.decode(line, type=Trial) for line in told.stdout.splitlines()]
+
+
+def _arguments(seeds: Iterable[int], size: Size) -> Iterator[str]:
+    return map(str, (size.nodes, size.trouble_seconds, size.networks, *seeds))

@@ -1,0 +1,45 @@
+"""Runs seeds in turn until one fails, with whatever `podtide` PYTHONPATH finds: a program of its own for that reason.
+
+python -m mutants.worker NODES SECONDS NETWORKS SEED…      one line of JSON per seed
+"""
+
+import sys
+import time
+
+import msgspec
+
+from mutants.trial import Trial
+from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.plan import plan_for
+from podtide.simulation.simulate import simulate
+
+
+def main(nodes: int, trouble_seconds: float, networks: int, seeds: list[int]) -> None:
+    """Run, and tell of each seed."""
+    for seed in seeds:
+        began = time.monotonic()
+        finding = run(seed, nodes, trouble_seconds, networks)
+        trial = Trial(seed=seed, finding=finding, seconds=round(time.monotonic() - began, 2))
+        print(msgspec.json.encode(trial).decode(), flush=True)
+        if finding:
+            return
+
+
+def run(seed: int, nodes: int, trouble_seconds: float, networks: int) -> str:
+    """The first thing that a seed finds; "" for nothing."""
+    plan = plan_for(
+        seed,
+        nodes=nodes,
+        faults=frozenset(FAULTS),
+        trouble_seconds=trouble_seconds,
+        networks=networks,
+    )
+    try:
+        return simulate(plan).failure.partition("; ")[0]
+    except Exception as error:  # noqa: BLE001 - a mutant can end a run by anything
+        return f"the run ended by {type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    nodes, seconds, networks, *seeds = sys.argv[1:]
+    main(int(nodes), float(seconds), int(networks), [int(seed) for seed in seeds])
