@@ -292,6 +292,21 @@ def test_a_rebuild_that_is_interrupted_goes_on_where_it_was() -> None:
     assert ips(kept.assign(pod(1))) == ["10.0.0.1"]
 
 
+def test_records_stay_lost_as_long_as_something_is_contested() -> None:
+    disk = MemoryDisk()
+    kept = opened(disk)
+    kept.recover(container(1, 2), named=())
+    assert kept.prove_free(contested={"10.0.0.1", "10.9.9.9"}) == 1
+    before = disk.read(JOURNAL)
+    assert kept.prove_free(contested={"10.0.0.1"}) == 0
+    assert disk.read(JOURNAL) == before, "no news is written"
+    kept = killed_and_reopened(disk)
+    assert kept.lost == "there is no journal"
+    assert kept.pool.counts("nc") == Counts(available=1, quarantined=1)
+    assert kept.prove_free() == 1
+    assert killed_and_reopened(disk).lost == ""
+
+
 def change_record(**fields: object) -> bytes:
     return encode_record(msgspec.json.encode(fields))
 

@@ -86,12 +86,12 @@ async def test_nothing_is_free_until_every_pod_has_shown_its_address_or_is_gone(
     async with bench.controller(), bench.running() as agent:
         await bench.settle()
         counts = agent.addresses.state().counts
-        assert (counts[State.ASSIGNED], counts[State.QUARANTINED]) == (1, 14)
-        with pytest.raises(NoAddress, match="14 are withheld until every pod shows its address"):
+        assert (counts[State.ASSIGNED], counts[State.QUARANTINED]) == (0, 15)
+        with pytest.raises(NoAddress, match="15 are withheld until every pod shows its address"):
             await bench.add("early")
         await bench.report(pods[1], PodPhase.RUNNING, [addresses[1]])
         await bench.settle()
-        assert agent.addresses.state().counts[State.QUARANTINED] == 13
+        assert agent.addresses.state().counts[State.QUARANTINED] == 15
         await bench.remove(pods[2])
         await bench.settle()
         assert agent.addresses.state().counts[State.QUARANTINED] == 0
@@ -102,9 +102,65 @@ async def test_a_pod_that_asks_for_an_address_does_not_wait_for_itself() -> None
     bench, pods, _addresses = await bench_with_lost_records(shown=1, silent=1)
     async with bench.controller(), bench.running() as agent:
         await bench.settle()
-        assert agent.addresses.state().counts[State.QUARANTINED] == 14
+        assert agent.addresses.state().counts[State.QUARANTINED] == 15
         assert await bench.add("another-sandbox", pods[1])
         assert agent.addresses.state().counts[State.QUARANTINED] == 0
+
+
+async def test_what_two_pods_show_is_neither_s_and_nobody_s_until_one_of_them_is_gone() -> None:
+    bench, pods, addresses = await bench_with_lost_records()
+    former = await bench.schedule("former")
+    await bench.report(former, PodPhase.RUNNING, [addresses[0]])
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        counts = agent.addresses.state().counts
+        assert (counts[State.ASSIGNED], counts[State.QUARANTINED]) == (2, 1)
+        await bench.mark_deleted(former)
+        assert bench.delete("sandbox-of-former", former) == ()
+        await bench.settle()
+        assert agent.addresses.state().counts[State.QUARANTINED] == 1
+        assert not set(await bench.add("fresh")) & set(addresses)
+        await bench.remove(former)
+        await bench.settle()
+        counts = agent.addresses.state().counts
+        assert (counts[State.ASSIGNED], counts[State.QUARANTINED]) == (4, 0)
+        await bench.mark_deleted(pods[0])
+        await bench.settle()
+        assert bench.delete("sandbox-pod-0", pods[0]) == (addresses[0],)
+
+
+async def test_what_two_pods_show_is_still_contested_after_a_restart() -> None:
+    bench, pods, addresses = await bench_with_lost_records()
+    former = await bench.schedule("former")
+    await bench.report(former, PodPhase.RUNNING, [addresses[0]])
+    async with bench.controller():
+        async with bench.running():
+            await bench.settle()
+        async with bench.running() as agent:
+            await bench.settle()
+            assert agent.addresses.state().counts[State.QUARANTINED] == 1
+            await bench.report(former, PodPhase.RUNNING, await bench.add("its-next-sandbox", former))
+            await bench.settle()
+            counts = agent.addresses.state().counts
+            assert (counts[State.ASSIGNED], counts[State.QUARANTINED]) == (4, 0)
+            assert len(pods) == 3
+
+
+async def test_a_pod_that_shows_what_a_silent_one_has_does_not_get_it() -> None:
+    bench, pods, addresses = await bench_with_lost_records(shown=0, silent=1)
+    former = await bench.schedule("former")
+    await bench.report(former, PodPhase.RUNNING, [addresses[0]])
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        await bench.mark_deleted(former)
+        assert bench.delete("sandbox-of-former", former) == ()
+        await bench.report(pods[0], PodPhase.RUNNING, [addresses[0]])
+        await bench.settle()
+        assert agent.addresses.state().counts[State.QUARANTINED] == 1
+        await bench.remove(former)
+        await bench.settle()
+        counts = agent.addresses.state().counts
+        assert (counts[State.ASSIGNED], counts[State.QUARANTINED]) == (1, 0)
 
 
 async def test_what_was_named_for_release_stays_named() -> None:
@@ -133,7 +189,7 @@ async def test_a_rebuild_goes_on_after_a_restart() -> None:
             await bench.settle()
         async with bench.running() as agent:
             await bench.settle()
-            assert agent.addresses.state().counts[State.QUARANTINED] == 14
+            assert agent.addresses.state().counts[State.QUARANTINED] == 15
             await bench.report(pods[1], PodPhase.RUNNING, [addresses[1]])
             await bench.settle()
             assert agent.addresses.state().counts[State.ASSIGNED] == 2
@@ -155,7 +211,7 @@ async def test_quarantined_addresses_are_held_and_neither_given_back_nor_asked_f
     await bench.make_subnet(batch=1, buffer=0.0, exhausted=True, starved=True)
     async with bench.controller(), bench.running() as agent:
         await bench.settle(60)
-        assert agent.addresses.state().counts[State.QUARANTINED] == 14
+        assert agent.addresses.state().counts[State.QUARANTINED] == 15
         assert (await bench.config()).spec.requested_ip_count == 2
         assert (await bench.config()).spec.ips_not_in_use == []
 
@@ -166,7 +222,7 @@ async def test_addresses_granted_during_a_rebuild_can_be_given_at_once() -> None
         await bench.settle()
         await bench.schedule_many(20, "more")
         await bench.settle()
-        assert agent.addresses.state().counts[State.QUARANTINED] == 14
+        assert agent.addresses.state().counts[State.QUARANTINED] == 15
         assert not set(await bench.add("stranger")) & set(addresses)
 
 

@@ -259,6 +259,27 @@ def test_a_rebuild_without_records_hands_out_and_gives_back_nothing_unproven() -
     assert pool.apply(container(1, 2, version=8), 3.0) == Applied(gone=("nc-3",))
 
 
+def test_what_is_contested_stays_in_quarantine_when_the_rest_is_proven_free() -> None:
+    pool = Pool()
+    pool.recover(container(1, 2), (), 0.0)
+    assert pool.prove_free(1.0, {"10.0.0.1"}) == 1
+    assert pool.counts("nc") == Counts(available=1, quarantined=1)
+    assert pool.prove_free(2.0) == 1
+    assert pool.counts("nc") == Counts(available=2)
+
+
+def test_whoever_hears_of_a_pod_s_address_sees_whose_it_is() -> None:
+    pool = Pool()
+    pool.recover(container(1), (), 0.0)
+    pool.on_move.append(lambda address: heard.append(address.owner))
+    heard: list[Owner | None] = []
+    pool.adopt("10.0.0.1", pod(1), 0.0)
+    pool.free("sandbox-1", "eth0", 1.0)
+    pool.assign(pod(2), 100.0)
+    assert heard[0] == pod(1)
+    assert heard[-1] == pod(2)
+
+
 def test_a_rebuild_adopts_both_families_for_one_owner() -> None:
     pool = Pool()
     pool.recover(container(1), (), 0.0)

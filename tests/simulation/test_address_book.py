@@ -11,6 +11,7 @@ from msgspec import structs
 
 from podtide.allocator.port import Container, Wish
 from podtide.core.audit import Picture
+from podtide.resources.node import Node
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.auditing import InvariantBroken
@@ -103,6 +104,21 @@ async def test_what_the_allocator_does_for_a_caller_that_died_meanwhile_is_in_th
         await asyncio.sleep(0.001)
         assert calling.cancelled()
         assert in_order(world.book.picture()).grants == in_order(await world.picture()).grants
+
+
+async def test_what_pods_have_of_a_former_node_is_not_the_present_one_s_though_no_record_tells_it() -> None:
+    async with a_cluster() as world:
+        machine = world.machines["node-1"]
+        await world.kill_agent("node-1")
+        world.lose_disk("node-1")
+        await world.cluster.delete(Node, "node-1", uid=machine.uid)
+        machine.uid = (await world.create_node("node-1")).metadata.uid
+        agent = await world.start_agent("node-1")
+        await world.until(agent.synced.is_set, within=60)
+        in_use = {ip for sandbox in machine.kubelet.sandboxes() for ip in sandbox.addresses}
+        assert len(in_use) == PODS_EACH
+        assert in_use.isdisjoint(address.ip for address in agent.pool.addresses())
+        await world.auditor.check()
 
 
 async def container_of(world: World, node: str) -> Container:

@@ -1,7 +1,9 @@
 """What an agent gives away of a Node that was gone before the agent began is found."""
 
-from podtide.core.address import Address
+from podtide.agent.recovery import stand_in_for
+from podtide.core.address import Address, Owner
 from podtide.core.address_states import State
+from podtide.core.demand import PodOnNode
 from podtide.simulation.former_nodes import FormerNodes, gift_of
 
 
@@ -31,3 +33,11 @@ def test_what_is_not_given_to_a_pod_or_is_of_the_present_node_is_right() -> None
     former = frozenset({"uid-a"})
     assert gift_of(former, "node-1", address_of("uid-a", State.ORPHANED)) is None
     assert gift_of(former, "node-1", address_of("uid-b", State.ASSIGNED)) is None
+
+
+def test_what_a_pod_shows_to_have_is_adopted_and_not_given() -> None:
+    address = address_of("uid-a", State.ASSIGNED)
+    address.owner = stand_in_for(PodOnNode(uid="pod-uid", namespace="default", name="web-0"))
+    assert gift_of(frozenset({"uid-a"}), "node-1", address) is None
+    address.owner = Owner(sandbox="sandbox-1", interface="eth0")
+    assert gift_of(frozenset({"uid-a"}), "node-1", address) is not None

@@ -6,7 +6,7 @@ nothing more is done to the pool: `failed` ends the program, and every later cal
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 
 from podtide.agent.kept_pool import Identity, KeptPool
@@ -141,10 +141,10 @@ class Holdings:
         if adopted:
             self._took(owner)
 
-    def prove_free(self) -> int:
-        """Nobody has what is still in quarantine. Answers how many that were."""
+    def prove_free(self, contested: Collection[str] = ()) -> int:
+        """Nobody has what is still in quarantine, but for what is contested. Answers how many that were."""
         with self._stopping_at_contradictions:
-            proven = self._kept.prove_free()
+            proven = self._kept.prove_free(contested)
         self._tell(self.on_change)
         self._tell(self.on_supply)
         return proven

@@ -9,7 +9,7 @@ the cluster's word alone, and calls `prove_free` when every pod has shown its ad
 well: an agent killed half-way through a rebuild is still rebuilding when it comes back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from podtide.agent.journal import Damaged, Journal, read_records
@@ -123,11 +123,13 @@ class KeptPool:
             return False
         return self._change(Adopted(ip, owner))
 
-    def prove_free(self) -> int:
-        """See `Pool.prove_free`. Nothing is `lost` any more."""
-        if not self.lost and not any(self._in(State.QUARANTINED)):
+    def prove_free(self, contested: Collection[str] = ()) -> int:
+        """See `Pool.prove_free`. Nothing is `lost` any more, unless something in quarantine is contested."""
+        quarantined = {address.ip for address in self._in(State.QUARANTINED)}
+        still = tuple(sorted(quarantined.intersection(contested)))
+        if quarantined == set(still) and (still or not self.lost):
             return 0
-        return self._change(ProvenFree())
+        return self._change(ProvenFree(still))
 
     # What pods need
 

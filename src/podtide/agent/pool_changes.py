@@ -165,12 +165,15 @@ class Adopted(_Record, frozen=True, tag="adopted"):
 
 
 class ProvenFree(_Record, frozen=True, tag="proven free"):
-    """Every pod has shown its addresses: nothing depends on the lost records any more."""
+    """Every pod has shown its addresses: nothing but what is contested depends on the lost records any more."""
+
+    contested: tuple[str, ...] = ()
 
     def carry_out(self, state: PoolState, now: float) -> int:
         """See `Change`."""
-        state.lost = ""
-        return state.pool.prove_free(now)
+        if not self.contested:
+            state.lost = ""
+        return state.pool.prove_free(now, self.contested)
 
 
 AnyChange = (

@@ -8,9 +8,13 @@ node can have anything unseen, the rest is free. A pod is accounted for when
     it has asked for an address since: then it has no sandbox that lives, and whatever an earlier one had is free.
 
 Without the second, a pod that waits for an address would wait for itself.
+
+A pod's status may tell of the past: that of one whose sandbox died, or which is on its way out, shows an address that
+another pod may have by now. So nothing is adopted while any pod may have something unseen, and what two pods show stays
+in quarantine until one of them is gone, has ended, or shows another.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
 from typing import NoReturn
 
 from podtide.agent.bell import Bell
@@ -86,24 +90,34 @@ class Recovery:
             await self._bell.wait(retry_at)
 
     def _prove(self) -> None:
-        unseen = tuple(self._adopt_shown(self._pods.items()))
+        claims, unseen = self._read_pods()
         quarantined = self._holdings.counts()[State.QUARANTINED]
         if quarantined and unseen:
             self._log.debug("waiting for pods to show their addresses", quarantined=quarantined, pods=unseen)
             return
-        proven = self._holdings.prove_free()
+        for ip, pods in claims.items():
+            if len(pods) == 1:
+                self._holdings.adopt(ip, stand_in_for(pods[0]))
+        contested = [ip for ip, pods in claims.items() if len(pods) > 1]
+        proven = self._holdings.prove_free(contested)
+        if self._holdings.lost:
+            self._log.debug("waiting for all but one pod to show another address", contested=contested)
+            return
         self._asked.clear()
         self._log.info("the pool is rebuilt", proven_free=proven)
 
-    def _adopt_shown(self, pods: Iterable[Pod]) -> Iterable[str]:
-        """Take in what pods show; answers which may have something unseen."""
-        for pod in pods:
+    def _read_pods(self) -> tuple[dict[str, list[PodOnNode]], list[str]]:
+        """Which pods show which address, and those that may have something unseen."""
+        claims = defaultdict[str, list[PodOnNode]](list)
+        unseen: list[str] = []
+        for pod in self._pods.items():
             there = pod_on_node(pod)
             if there.ended or pod.spec.host_network:
                 continue
             shown = shown_addresses(pod)
             for ip in shown:
-                self._holdings.adopt(ip, stand_in_for(there))
+                claims[ip].append(there)
             has_asked = not self._asked.isdisjoint(there.references)
             if not (shown or has_asked or self._holdings.demand.holds_address(there)):
-                yield str(pod.key)
+                unseen.append(str(pod.key))
+        return claims, unseen

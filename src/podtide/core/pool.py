@@ -167,16 +167,20 @@ class Pool:
         address = self._by_ip.get(ip)
         if address is None or address.state is not State.QUARANTINED:
             return False
-        self._move(address, Event.TAKEN, now)
         self._own(owner, (*self.held_by(owner.sandbox, owner.interface), address))
+        self._move(address, Event.TAKEN, now)
         return True
 
-    def prove_free(self, now: float) -> int:
-        """Every pod has shown its addresses: what is still in quarantine is free. Answers how many that were."""
+    def prove_free(self, now: float, contested: Collection[str] = ()) -> int:
+        """Every pod has shown its addresses: what is still in quarantine is free. Answers how many that were.
+
+        What is contested stays in quarantine: more than one pod shows it.
+        """
         quarantined = [
             address
             for holding in self._holdings.values()
             for address in holding.shelves[State.QUARANTINED].values()
+            if address.ip not in contested
         ]
         for address in quarantined:
             address.used = True  # somebody may have had it a moment ago: let it cool down
@@ -350,9 +354,9 @@ class Pool:
                     yield address
 
     def _hand_over(self, owner: Owner, addresses: tuple[Address, ...], now: float) -> None:
+        self._own(owner, addresses)  # first, so that whoever hears of the move sees whose it is
         for address in addresses:
             self._move(address, Event.TAKEN, now)
-        self._own(owner, addresses)
 
     def _own(self, owner: Owner, addresses: tuple[Address, ...]) -> None:
         self._by_owner[owner.sandbox, owner.interface] = addresses

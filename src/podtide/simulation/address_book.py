@@ -18,6 +18,7 @@ from functools import partial
 from podtide.agent.program import NodeAgent
 from podtide.allocator.port import Container
 from podtide.core.address import Address
+from podtide.core.address_states import State
 from podtide.core.audit import NodeView, Picture, PodView, Violation, audit
 from podtide.core.running_audit import RunningAudit
 from podtide.resources.base import Resource
@@ -55,6 +56,15 @@ class AddressBook:
         self._nodes: dict[str, str] = {}
         """The nodes of containers, by id."""
         self._former = FormerNodes()
+        self._givers: dict[tuple[str, str], str] = {}
+        """Of which container each address was when a pod of that machine last got it."""
+
+    def giver(self, node: str, ip: str) -> str:
+        """The container by which a pod of the machine has the address, even if no pool there knows it any more.
+
+        An agent that lost its records, and then its Node, never hears of what its predecessor gave as the former one.
+        """
+        return self._givers.get((node, ip), self._machines[node].uid)
 
     def held(self, subnet: str) -> int:
         """How many addresses of a subnet are in containers."""
@@ -118,6 +128,8 @@ class AddressBook:
             self._audit.named(view.identity, names)
 
     def _take_move(self, machine: Machine, agent: NodeAgent, address: Address) -> None:
+        if address.state is State.ASSIGNED:
+            self._givers[machine.name, address.ip] = address.container
         view = self._views.get(machine.name)
         if view is None or view.agent is not agent or view.uid != machine.uid:
             self._refresh(machine.name)
@@ -153,9 +165,7 @@ class AddressBook:
 
     def _holder(self, node: str, sandbox: Sandbox) -> str:
         """The node by which a sandbox has its addresses: the machine may be another Node by now."""
-        machine = self._machines[node]
-        address = machine.agent.pool.find(sandbox.addresses[0]) if machine.agent else None
-        return identity_of(node, address.container if address else machine.uid)
+        return identity_of(node, self.giver(node, sandbox.addresses[0]))
 
     def _find(self, violations: tuple[Violation, ...]) -> None:
         """What was found counts if it is still so when the book is up to date with who is there."""

@@ -4,10 +4,14 @@ An agent that was at work when its Node was deleted may not have heard of it: wh
 by the quarantine (DESIGN.md "A node deleted while its machine lives"). But an agent that begins reads whose the records
 and the NodeNetworkConfig are that it finds, and those of a Node which is no more are nothing to go by, however alive
 they look. Such addresses are no part of a picture of the cluster (see `observing`), so the audit does not see them.
+
+What it adopts is not given: an agent without records notes what pods show to have (`agent/recovery`), and they have it,
+whoever's it was.
 """
 
 from collections import defaultdict
 
+from podtide.agent.recovery import is_stand_in
 from podtide.controller.placing import node_uid
 from podtide.core.address import Address
 from podtide.core.address_states import State
@@ -35,10 +39,14 @@ class FormerNodes:
 def gift_of(former: frozenset[str], node: str, address: Address) -> Violation | None:
     """What is wrong with a move of an address in the pool of an agent that began when these Nodes were gone."""
     owner = node_uid(address.container)
-    if address.state is not State.ASSIGNED or owner not in former:
+    if address.state is not State.ASSIGNED or owner not in former or _is_adopted(address):
         return None
     return Violation(
         _TAKEN_FROM_UNDER_A_POD,
         address.ip,
         f"{address.ip} was given to a pod on {node} as an address of Node {owner}, which was gone before the agent began",
     )
+
+
+def _is_adopted(address: Address) -> bool:
+    return address.owner is not None and is_stand_in(address.owner)

@@ -9,7 +9,7 @@ still have of a Node that it no longer is concerns nobody but these pods: it res
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -33,6 +33,8 @@ class Sighting(Struct, frozen=True, kw_only=True):
     sandboxes: tuple[Sandbox, ...]
     named: frozenset[str]
     """Every name that the node's agents ever named for release."""
+    giver: Callable[[str], str]
+    """The container by which a pod there got an address, for those that the agent's pool does not know."""
 
     @property
     def identity(self) -> str:
@@ -47,7 +49,8 @@ class Sighting(Struct, frozen=True, kw_only=True):
         }
         for sandbox in self.sandboxes:
             if sandbox.addresses:
-                holder = containers.get(sandbox.addresses[0], self.uid)
+                address = sandbox.addresses[0]
+                holder = containers.get(address) or self.giver(address)
                 yield PodView(sandbox.pod, identity_of(self.node, holder), sandbox.addresses)
 
 

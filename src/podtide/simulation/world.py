@@ -343,6 +343,7 @@ class World:
             addresses=machine.agent.addresses if machine.agent and machine.agent.synced.is_set() else None,
             sandboxes=machine.kubelet.sandboxes(),
             named=frozenset(machine.named),
+            giver=partial(self.book.giver, machine.name),
         )
 
     def _hear(self, entry: Entry) -> None:
