@@ -5,6 +5,7 @@ from podtide.simulation.faults.allocator_restart import AllocatorRestart
 from podtide.simulation.faults.clock_jump import ClockJump
 from podtide.simulation.faults.collector_down import CollectorDown
 from podtide.simulation.faults.crashes import AgentCrash, ControllerCrash
+from podtide.simulation.faults.definitions import DefinitionRecreated
 from podtide.simulation.faults.delay import Delay
 from podtide.simulation.faults.duplicate import Duplicate
 from podtide.simulation.faults.edits import ClusterSubnetDeleted, ConfigDeleted, ForeignNames, RequestEdited
@@ -70,6 +71,7 @@ FAULTS: dict[str, Fault] = {
         StatusRestored(),
         ConfigDeleted(),
         ClusterSubnetDeleted(),
+        DefinitionRecreated(),
     )
 }
 ALL = "all"
