@@ -42,7 +42,7 @@ test: $(READY) plugin control-plane-if-possible helm-if-possible cni-programs-if
 
 .PHONY: test-fast
 test-fast: $(READY) plugin ## Run the tests that are neither slow nor in need of a real Kubernetes
-	$(PYTEST) -m "not slow and not real_kubernetes" $(ARGS)
+	$(PYTEST) -m "not slow and not real_kubernetes" --hypothesis-profile=fast $(ARGS)
 
 .PHONY: kube
 kube: $(READY) ## Run a Kubernetes control plane with podtide's CRDs, until Ctrl-C

@@ -13,6 +13,7 @@ from podtide.runtime.virtual_time import VirtualTimeLoop
 pytest_plugins = ["left_out", "real_kubernetes", "allocator.postgres"]
 
 settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("fast", deadline=None, print_blob=True, max_examples=25)
 settings.load_profile("default")
 
 

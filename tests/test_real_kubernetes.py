@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 A_TEST = "tests/real/test_control_plane.py::test_every_crd_of_podtide_is_established"
 

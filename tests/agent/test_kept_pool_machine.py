@@ -218,7 +218,7 @@ class KeptPoolMachine(RuleBasedStateMachine):
 
 
 KeptPoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
-TestKeptPoolMachine = KeptPoolMachine.TestCase
+TestKeptPoolMachine = pytest.mark.slow(KeptPoolMachine.TestCase)
 
 
 def story(kept: KeptPool, shown: list[Known]) -> None:

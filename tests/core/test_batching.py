@@ -233,6 +233,7 @@ def loops(draw: st.DrawFn) -> ClosedLoop:
     return ClosedLoop(capacity, demands, configured, slow_to_give_back=draw(st.booleans()))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(loops())
 @example(ClosedLoop(100, [1] * 40, Batching(16, Fraction(4))))

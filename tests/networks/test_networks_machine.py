@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -279,5 +280,5 @@ class NetworksMachine(RuleBasedStateMachine):
             assert self.fleet.slices_wanted() <= listed
 
 
-TestNetworksMachine = NetworksMachine.TestCase
+TestNetworksMachine = pytest.mark.slow(NetworksMachine.TestCase)
 TestNetworksMachine.settings = settings(max_examples=30, stateful_step_count=30)

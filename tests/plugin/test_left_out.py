@@ -4,7 +4,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from plugin.executables import ROOT
+
+pytestmark = pytest.mark.slow
 
 A_TEST = "tests/plugin/test_executables.py::test_the_plugin_in_rust_needs_no_library_of_the_node"
 

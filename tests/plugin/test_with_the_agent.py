@@ -124,6 +124,7 @@ async def test_a_del_without_an_agent_is_carried_out_when_it_is_back(
             assert list((node.socket.parent / "deleted").iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_an_agent_that_is_killed_while_an_add_waits_has_given_nothing(
     executable: Path, directory: Path
 ) -> None:

@@ -211,5 +211,6 @@ def test_the_store_on_sqlite_is_as_the_model_says(tmp_path: Path) -> None:
     run(DatabaseUnderTest(f"sqlite:///{tmp_path}/allocator.db", in_a_thread=False), max_examples=25, steps=25)
 
 
+@pytest.mark.slow
 def test_the_store_on_postgresql_is_as_the_model_says(postgresql_url: str) -> None:
     run(DatabaseUnderTest(postgresql_url), max_examples=8, steps=20)

@@ -74,6 +74,7 @@ def test_there_is_no_fault_that_never_strikes() -> None:
     assert struck == set(FAULTS)
 
 
+@pytest.mark.slow
 def test_a_seed_has_the_same_report_in_every_process() -> None:
     reports = [
         subprocess.run(
