@@ -116,6 +116,7 @@ class SharedSubnet:
             addresses=None,
             sandboxes=tuple(sandboxes),
             named=frozenset(),
+            giver=lambda _ip: self._node.metadata.uid,
         )
         picture = await take_picture((sighting,), self.allocator, NETWORK)
         # The names come last: what the allocator has let go by now was named by now.

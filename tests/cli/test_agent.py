@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Coroutine
@@ -217,19 +216,13 @@ def test_settings_come_from_the_environment_too(podtide: Run, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("options", "variable", "expected"),
-    [
-        (("--node-name", "by-flag"), "by-variable", "by-flag"),
-        ((), "by-variable", "by-variable"),
-        ((), "", socket.gethostname()),
-    ],
+    ("options", "expected"), [(("--node-name", "by-flag"), "by-flag"), ((), "by-variable")]
 )
-def test_the_nodes_name_is_the_flags_else_the_variables_else_the_hosts(  # noqa: PLR0917
+def test_the_nodes_name_is_the_flags_else_what_the_node_says(
     podtide: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
-    variable: str,
     expected: str,
 ) -> None:
     names = []
@@ -242,7 +235,7 @@ def test_the_nodes_name_is_the_flags_else_the_variables_else_the_hosts(  # noqa:
         raise Enough
 
     monkeypatch.setattr("podtide.cli.agent.NodeAgent", note)
-    monkeypatch.setenv("NODENAME", variable)
+    monkeypatch.setenv("NODENAME", "by-variable")
     outcome = podtide("agent", *nowhere(tmp_path), *options)
     assert names == [expected]
     assert outcome.status == 1

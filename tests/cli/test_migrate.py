@@ -83,7 +83,9 @@ def test_a_dry_run_shows_and_writes_nothing(podtide: Run, tmp_path: Path) -> Non
         "  2. stop Whereabouts' node slice controller and its reconciler: two must not keep one book",
         "  3. podtide migrate whereabouts --apply",
     ]
-    assert first.err == "podtide: reading definitions, reservations, pools and pods\n"
+    assert first.err == (
+        "podtide: reading definitions and pods, and reservations and pools in namespace kube-system\n"
+    )
 
 
 def test_apply_does_it_and_a_second_time_there_is_nothing_to_do(podtide: Run, tmp_path: Path) -> None:

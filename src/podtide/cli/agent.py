@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket as network
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,11 +19,11 @@ from podtide.agent.serving import make_api, serving
 from podtide.cli.health import serving_health
 from podtide.cli.installing_cni import installation_options
 from podtide.cli.named_file import NamedFile
+from podtide.cli.node_name import find_node_name
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.listening import ListenAddress, parse_listen_address
@@ -52,7 +51,9 @@ class _Plan(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @click.option(
-    "--node-name", metavar="NAME", help="This node's name. Default: $NODENAME, else the host's name."
+    "--node-name",
+    metavar="NAME",
+    help="This node's name. Default: $NODENAME, else what Whereabouts' nodename file says, else the host's name.",
 )
 @click.option(
     "--state-directory",
@@ -84,13 +85,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="Whether the node has a pool, for its primary network; without, secondary networks alone are served.",
 )
-@click.option(
-    "--networks-namespace",
-    default=SYSTEM_NAMESPACE,
-    show_default=True,
-    metavar="NAME",
-    help="Where the pools of secondary networks are.",
-)
+@networks_namespace_option
 @installation_options
 @cluster_options
 @setting_options(
@@ -130,14 +125,14 @@ def agent(  # noqa: PLR0913 - one argument per option
             "--cni-conf-directory"
         )
     plan = _Plan(
-        node_name=node_name or os.environ.get("NODENAME") or network.gethostname(),
+        node_name=node_name or find_node_name(os.environ),
         state_directory=Path(state_directory),
         socket=socket,
         listen=parse_listen_address(listen, open_because=_OPEN) if listen is not None else None,
         metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
         installation=installation,
         node_pool=node_pool,
-        networks_namespace=networks_namespace,
+        networks_namespace=networks_namespace or there.networks_namespace(),
         access=access_to(there),
         settings=settings,
     )

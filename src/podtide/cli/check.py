@@ -12,7 +12,7 @@ from podtide.cli.check_findings import Books, Findings, Seen, confirmed, find
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
 from podtide.cli.reaching import Reach, optional_reach_options
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cli.reading_cluster import list_all, list_if_known
 from podtide.cluster.port import Cluster, Forbidden
 from podtide.core.audit import Violation
@@ -32,13 +32,7 @@ _VIOLATED = 1
 
 
 @click.command()
-@click.option(
-    "--networks-namespace",
-    default=SYSTEM_NAMESPACE,
-    show_default=True,
-    metavar="NAME",
-    help="Where the pools of secondary networks are.",
-)
+@networks_namespace_option
 @cluster_options
 @optional_reach_options
 @output_option
@@ -49,7 +43,7 @@ def check(*, networks_namespace: str, there: ClusterReach, reach: Reach | None, 
     ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
     read. Exit status 1 means that something is broken.
     """
-    findings = asyncio.run(_check(there, reach, networks_namespace))
+    findings = asyncio.run(_check(there, reach, networks_namespace or there.networks_namespace()))
     show(output, _document(findings), _lines(findings))
     if findings.violations:
         sys.exit(_VIOLATED)

@@ -13,13 +13,12 @@ from podtide.allocator.port import Allocator
 from podtide.cli.health import serving_health
 from podtide.cli.named_file import NamedFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.metrics import ControllerMetrics
 from podtide.controller.program import Controller, ControllerOptions
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.names import Naming
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.ids import new_uuid
@@ -104,13 +103,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="Whether to give nodes slices of the secondary networks that NetworkAttachmentDefinitions describe.",
 )
-@click.option(
-    "--networks-namespace",
-    default=SYSTEM_NAMESPACE,
-    show_default=True,
-    metavar="NAME",
-    help="Where the pools of secondary networks are.",
-)
+@networks_namespace_option
 @click.option(
     "--naming",
     type=click.Choice([naming.value for naming in Naming]),
@@ -194,7 +187,7 @@ def controller(  # noqa: PLR0913 - one argument per option
             subnet_v6=subnet_v6,
             cluster_subnets=cluster_subnets,
             secondary_networks=secondary_networks,
-            networks_namespace=networks_namespace,
+            networks_namespace=networks_namespace or there.networks_namespace(),
             naming=Naming(naming),
             repair_schedule=repair_schedule,
         ),

@@ -8,13 +8,12 @@ import click
 from msgspec import Struct
 
 from podtide.cli.output import output_option, show, table
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cli.reading_cluster import list_all, list_if_known
 from podtide.cluster.port import Cluster, Conflict
 from podtide.networks.migration import Change, Migration, Situation, confirmed, plan_migration
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import (
     NetworkAttachmentDefinition,
     NetworkAttachmentDefinitionSpec,
@@ -52,13 +51,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     "--dry-run", is_flag=True, help="Show what would change, and what is wrong today. Writes nothing."
 )
 @click.option("--apply", "apply_", is_flag=True, help="Do it, one definition at a time.")
-@click.option(
-    "--networks-namespace",
-    default=SYSTEM_NAMESPACE,
-    show_default=True,
-    metavar="NAME",
-    help="Where the pools of secondary networks are.",
-)
+@networks_namespace_option
 @cluster_options
 @output_option
 def whereabouts(
@@ -72,7 +65,7 @@ def whereabouts(
     """
     if dry_run == apply_:
         raise click.UsageError("say either --dry-run or --apply.")
-    outcome = asyncio.run(_migrate(there, networks_namespace, apply_=apply_))
+    outcome = asyncio.run(_migrate(there, networks_namespace or there.networks_namespace(), apply_=apply_))
     show(output, _document(outcome), _lines(outcome))
     if outcome.is_for_somebody:
         sys.exit(_FOR_SOMEBODY_TO_DO)
@@ -85,7 +78,7 @@ async def _migrate(there: ClusterReach, namespace: str, *, apply_: bool) -> Outc
 
 async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> Outcome:
     """Look at a cluster, and change it if told so."""
-    _tell("reading definitions, reservations, pools and pods")
+    _tell(f"reading definitions and pods, and reservations and pools in namespace {namespace}")
     found = plan_migration(await read_situation(cluster, namespace))
     if found.for_you or found.mended_by_repair:
         _tell("reading them again: something looks wrong, or moved while it was read")

@@ -14,6 +14,7 @@ from msgspec import Struct
 from podtide.cli.named_file import NamedFile
 from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
 from podtide.cluster.port import Cluster
+from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import system_randomness
 
@@ -50,11 +51,30 @@ class ClusterReach(Struct, frozen=True, kw_only=True):
         """The namespace to work in where nobody names one; "" when nothing says which."""
         return self.access().namespace
 
+    def networks_namespace(self) -> str:
+        """Where the pools of secondary networks are when nobody says: in the namespace of the kubeconfig's context.
+
+        Where that has none it is kube-system (WIRE.md §5), and so it is in a pod, whose own namespace says where
+        podtide runs, and not where pools are.
+        """
+        access = self.access()
+        contexts_own = "" if access.is_pods_own else access.namespace
+        return contexts_own or SYSTEM_NAMESPACE
+
     def access(self) -> Access:
         """How to reach it, and as whom."""
         return find_access(
             kubeconfig=self.kubeconfig, context=self.context, environment=os.environ, home=Path.home()
         )
+
+
+networks_namespace_option = click.option(
+    "--networks-namespace",
+    default="",
+    metavar="NAME",
+    help="Where the pools of secondary networks are. Default: the namespace of the kubeconfig's context, else kube-system.",
+)
+"""Names a namespace; "" is for `ClusterReach.networks_namespace` to answer."""
 
 
 def cluster_options(command: Command) -> Command:

@@ -94,5 +94,7 @@ class Access(Struct, frozen=True, kw_only=True):
     endpoint: Endpoint
     user: User = User()
     namespace: str = ""
+    is_pods_own: bool = False
+    """Whether this is the pod's own service account, and the namespace that of the pod."""
     found_in: str
     """For messages: `context kind in /home/me/.kube/config`."""

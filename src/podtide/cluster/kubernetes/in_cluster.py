@@ -29,5 +29,6 @@ def in_cluster_access(environment: Mapping[str, str], directory: Path = SERVICE_
         ),
         user=User(token_file=token),
         namespace=namespace,
+        is_pods_own=True,
         found_in=f"the service account in {directory}",
     )

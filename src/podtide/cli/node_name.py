@@ -1,0 +1,34 @@
+"""What this node is called where no option says it.
+
+The host's name is a guess: in a cluster a node may be called otherwise. Whereabouts' installer therefore leaves the
+name in a file on the node, for its own programs and for whoever takes their place (WIRE.md §5).
+"""
+
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from podtide.cni.network_config import FLAT_FILE_PATHS
+from podtide.core.errors import InvalidInput
+
+NODE_NAME_FILES = tuple(Path(path).with_name("nodename") for path in FLAT_FILE_PATHS)
+"""Beside Whereabouts' flat files; the first that has a name in it counts."""
+
+
+def find_node_name(environment: Mapping[str, str], files: Iterable[Path] = NODE_NAME_FILES) -> str:
+    """The name in `NODENAME`, else in a file, else the host's own."""
+    if stated := environment.get("NODENAME", "").strip():
+        return stated
+    return next(filter(None, map(_written_in, files)), "") or socket.gethostname()
+
+
+def _written_in(path: Path) -> str:
+    """The name in the file; "" where there is none. One that cannot be read is not passed over for a guess."""
+    try:
+        return path.read_text().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path} is to say this node's name, and cannot be read ({error}): correct that, or give --node-name"
+        ) from error

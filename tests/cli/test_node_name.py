@@ -1,0 +1,51 @@
+"""What a node is called where no option says it: the variable, the file that Whereabouts leaves, the host's name."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from podtide.cli.node_name import NODE_NAME_FILES, find_node_name
+from podtide.core.errors import InvalidInput
+
+
+def test_the_variable_goes_before_the_file(tmp_path: Path) -> None:
+    written = tmp_path / "nodename"
+    written.write_text("by-file\n")
+    assert find_node_name({"NODENAME": " by-variable\n"}, [written]) == "by-variable"
+
+
+@pytest.mark.parametrize("variable", [{}, {"NODENAME": ""}, {"NODENAME": " "}])
+def test_the_file_goes_before_the_hosts_name(tmp_path: Path, variable: dict[str, str]) -> None:
+    written = tmp_path / "nodename"
+    written.write_text("by-file\n")
+    assert find_node_name(variable, [written]) == "by-file"
+
+
+def test_of_several_files_the_first_with_a_name_in_it_counts(tmp_path: Path) -> None:
+    missing, below_a_file, empty, first, second = (
+        tmp_path / name for name in ("missing", "empty/nodename", "empty", "first", "second")
+    )
+    empty.write_text("\n")
+    first.write_text("node-1")
+    second.write_text("node-2")
+    assert find_node_name({}, [missing, below_a_file, empty, first, second]) == "node-1"
+
+
+def test_without_variable_and_file_it_is_the_hosts_name(tmp_path: Path) -> None:
+    assert find_node_name({}, [tmp_path / "missing"]) == socket.gethostname()
+
+
+def test_a_file_that_cannot_be_read_is_not_passed_over_for_a_guess(tmp_path: Path) -> None:
+    garbled = tmp_path / "nodename"
+    garbled.write_bytes(b"\xff\xfe")
+    for path in (garbled, tmp_path):
+        with pytest.raises(InvalidInput, match=r"cannot be read .*: correct that, or give --node-name$"):
+            find_node_name({}, [path])
+
+
+def test_the_files_are_beside_whereabouts_flat_files() -> None:
+    assert tuple(map(str, NODE_NAME_FILES)) == (
+        "/etc/kubernetes/cni/net.d/whereabouts.d/nodename",
+        "/etc/cni/net.d/whereabouts.d/nodename",
+    )
