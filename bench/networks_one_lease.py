@@ -1,117 +1,123 @@
-"""The one-lease design that slices replace, under the conditions of `networks`: every ADD of the cluster takes turns.
+"""Slices beside the one-lease design that they replace: the same pods, networks, API server and kubelets, in one run.
 
-It is a model, but it contends for a real Lease object: each ADD takes the cluster's one Lease with the terms and pauses
-that Whereabouts has, makes the calls that an ADD makes there (WIRE.md §6), and gives it up. The kubelet waits for a pod's
-sandbox for four minutes; what is not there by then it tears down and begins anew.
+Both start one pod on every node at the same instant, each with an interface in every one of ten networks. The first has
+the programs of podtide, with networks that are cut; the second a model of the program that takes one Lease for every ADD
+of the cluster (`tools/one_lease_design.py`), with networks that are not.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from busy_api_server import BusyApiServer, CountedLine, percentile
-from podtide.cluster.lease_record import Claim, held, released
-from podtide.cluster.port import Cluster, Conflict
-from podtide.resources.base import ObjectMeta
-from podtide.resources.ip_pool import IPPool
-from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.timestamps import to_micro_time, to_wall_seconds
+from busy_api_server import CALL_SECONDS, BusyApiServer
+from kubelet_deadline import KUBELET_SECONDS, Attached, Attachments, attach
+from network_fleet import AGENTS, NetworkFleet, network_text
+from one_lease_design import OneLease
+from podtide.cni.ipam_config import parse_config
+from podtide.core.allocations import Allocation
+from podtide.networks.network import network_of
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
 
 PART = "networks"
-SIZES = (32, 128, 256)
+SIZES = ((32, CALL_SECONDS), (128, CALL_SECONDS), (256, CALL_SECONDS), (256, 2 * CALL_SECONDS))
+"""Nodes up to the number at which the design paper saw kubelets give up, and how long the API server takes for a call."""
 NETWORKS = 10
-TERM_SECONDS, RETRY_SECONDS, JITTER = 1.5, 0.5, 1.2
-CALLS_UNDER_LEASE = 7
-"""Of ten calls per ADD, those between taking the Lease and giving it up."""
-KUBELET_SECONDS = 240.0
-_NAME, _NAMESPACE = "whereabouts", "kube-system"
+_RANGES = [f"10.{8 * number}.0.0/13" for number in range(NETWORKS)]
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
     """What became of one pod on every node."""
 
-    nodes: int
-    ready: int
+    pods: Attachments
     seconds: float
-    p99_seconds: float
+    """Until the last pod was ready, or given up."""
+    reads: int
     writes: int
-    adds: int
 
 
 def measure() -> Iterator[tuple[str, str]]:
-    """Sizes up to the one at which the paper saw kubelets give up."""
-    for nodes in SIZES:
-        outcome = virtual_time.run(_run(nodes))
-        size = f"one lease: {nodes} nodes, {NETWORKS} networks"
-        late = nodes - outcome.ready
-        yield (
-            f"{size}: pods ready before the kubelet gives up",
-            f"{outcome.ready} of {nodes}" + (f", {late} timed out" if late else ""),
+    """Every size, both designs side by side."""
+    for nodes, call_seconds in SIZES:
+        sliced = virtual_time.run(_with_slices(nodes, call_seconds))
+        queued = virtual_time.run(_with_one_lease(nodes, call_seconds))
+        yield from _told(
+            f"{nodes} nodes, {NETWORKS} networks, calls of {call_seconds * 1e3:.0f} ms", sliced, queued
         )
-        yield f"{size}: until then", f"{outcome.seconds:.0f} s"
-        yield f"{size}: writes per ADD", f"{outcome.writes / outcome.adds:.2f}"
-        yield f"{size}: ADD, p99", f"{outcome.p99_seconds * 1e3:,.0f} ms"
 
 
-async def _run(nodes: int) -> Outcome:
-    server, calls, clock = BusyApiServer(), Counter[str](), LoopClock()
-    place = ObjectMeta(name=_NAME, namespace=_NAMESPACE)
-    await server.cluster.create(Lease(metadata=place, spec=LeaseSpec()), manager="bench")
-    took: list[float] = []
-    ready = 0
-
-    async def attach(number: int) -> None:
-        nonlocal ready
-        line = CountedLine(server, calls, Counter(), "nodes")
-        randomness = seeded_randomness(f"node-{number}")
-        try:
-            async with asyncio.timeout(KUBELET_SECONDS):
-                for _ in range(NETWORKS):
-                    began = clock.monotonic()
-                    await _add(line, f"node-{number}", clock, randomness.random)
-                    took.append(clock.monotonic() - began)
-        except TimeoutError:
-            return
-        ready += 1
-
-    await asyncio.gather(*map(attach, range(nodes)))
+async def _with_slices(nodes: int, call_seconds: float) -> Outcome:
+    texts = [
+        network_text(f"network-{number}", range=range_, node_slice_size="/26")
+        for number, range_ in enumerate(_RANGES)
+    ]
+    fleet = NetworkFleet(texts, call_seconds)
+    names = [f"node-{number:04}" for number in range(nodes)]
+    await fleet.open(names)
+    fleet.traffic.clear()
+    began = fleet.clock.monotonic()
+    pods = await asyncio.gather(*(fleet.add_pod(node, f"pod-of-{node}", NETWORKS) for node in names))
     outcome = Outcome(
-        nodes=nodes,
-        ready=ready,
+        pods=Attachments(pods),
+        seconds=fleet.clock.monotonic() - began,
+        reads=fleet.traffic.reads(AGENTS).total(),
+        writes=fleet.traffic.writes(AGENTS).total(),
+    )
+    await fleet.close()
+    return outcome
+
+
+async def _with_one_lease(nodes: int, call_seconds: float) -> Outcome:
+    server, clock = BusyApiServer(call_seconds), LoopClock()
+    networks = [
+        network_of(parse_config(network_text(f"network-{number}", range=range_)))
+        for number, range_ in enumerate(_RANGES)
+    ]
+    ranges = [network.ranges[0] for network in networks if network is not None]
+
+    async def start(node: str) -> Attached:
+        plugin = OneLease(server.line(AGENTS), clock, seeded_randomness(node))
+
+        async def add(number: int) -> None:
+            asking = Allocation(f"sandbox-{node}", f"default/pod-of-{node}", f"net{number}")
+            await plugin.add(ranges[number], asking)
+
+        return await attach(add, NETWORKS, clock)
+
+    pods = await asyncio.gather(*(start(f"node-{number:04}") for number in range(nodes)))
+    outcome = Outcome(
+        pods=Attachments(pods),
         seconds=clock.monotonic(),
-        p99_seconds=percentile(took, 0.99),
-        writes=calls["nodes writes"],
-        adds=len(took),
+        reads=server.traffic.reads(AGENTS).total(),
+        writes=server.traffic.writes(AGENTS).total(),
     )
     server.cluster.close()
     return outcome
 
 
-async def _add(line: Cluster, node: str, clock: LoopClock, draw: Callable[[], float]) -> None:
-    lease = None
-    while lease is None:
-        lease = await _try_to_take(line, node, clock)
-        if lease is None:
-            await asyncio.sleep(RETRY_SECONDS * (1 + JITTER * draw()))
-    for _ in range(CALLS_UNDER_LEASE):
-        await line.list(IPPool, limit=1)
-    await line.replace(structs.replace(lease, spec=released(lease.spec)), manager=node)
+def _told(size: str, sliced: Outcome, queued: Outcome) -> Iterator[tuple[str, str]]:
+    both = (sliced, queued)
+    yield f"{size}: slices beside one lease", ""
+    yield f"  pods ready before the kubelet gives up, after {KUBELET_SECONDS:.0f} s", _pair(map(_ready, both))
+    yield "  pods that the kubelet itself gave up", _pair(f"{each.pods.given_up_by_kubelet}" for each in both)
+    yield "  ADDs without an answer by then", _pair(f"{each.pods.unanswered:,}" for each in both)
+    yield "  until the last pod was ready, or given up", _pair(f"{each.seconds:.1f} s" for each in both)
+    for part in (0.5, 0.99):
+        took = [each.pods.add_seconds(part) for each in both]
+        yield (
+            f"  ADD, p{part * 100:.0f}, without an answer: its deadline",
+            _pair(f"{seconds:.2f} s" for seconds in took),
+        )
+        yield f"  ADD, p{part * 100:.0f}, one lease : slices", f"{took[1] / took[0]:,.0f}"
+    yield "  API reads per answered ADD", _pair(f"{each.reads / each.pods.answered:.2f}" for each in both)
+    yield "  API writes per answered ADD", _pair(f"{each.writes / each.pods.answered:.2f}" for each in both)
 
 
-async def _try_to_take(line: Cluster, node: str, clock: LoopClock) -> Lease | None:
-    """The Lease, if nobody holds it and nobody else was quicker."""
-    there = await line.get(Lease, _NAME, _NAMESPACE)
-    now = clock.wall()
-    if there.spec.holder_identity and now < to_wall_seconds(there.spec.renew_time or "") + TERM_SECONDS:
-        return None
-    claim = Claim(node, there.spec.lease_transitions + 1, to_micro_time(now))
-    taken = structs.replace(there, spec=held(there.spec, claim, TERM_SECONDS, now))
-    try:
-        return await line.replace(taken, manager=node)
-    except Conflict:
-        return None
+def _ready(outcome: Outcome) -> str:
+    return f"{outcome.pods.ready} of {len(outcome.pods.pods)}"
+
+
+def _pair(figures: Iterator[str]) -> str:
+    return " | ".join(figures)

@@ -1,59 +1,128 @@
 """An API server as a large cluster has it, on virtual time: every call takes a while, and only so many go on at once.
 
-Benchmarks put the programs that they compare on it, so that what differs is due to the programs.
+Benchmarks put the programs that they compare on it, so that what differs is due to the programs. Whatever they ask of it
+is written down in one `Traffic`.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from podtide.cluster.embedded import EmbeddedCluster, Limits
 from podtide.cluster.port import Page, R, WatchEvent
+from podtide.resources.base import Resource
 from podtide.resources.codec import encode
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
 
 CALL_SECONDS = 0.01
+BYTES_PER_SECOND = 33_000_000
+"""A list of 79 MB took a real API server 2.4 seconds (WIRE.md §6)."""
 READS_AT_ONCE, WRITES_AT_ONCE = 400, 200
 """What a kube-apiserver works on at a time by default."""
 _EVENTS_KEPT = 1_000_000
+_READS = {"get", "list"}
 
 T = TypeVar("T")
+
+
+class Call(NamedTuple):
+    """Who asked for what."""
+
+    program: str
+    verb: str
+    kind: str
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it is to change something."""
+        return self.verb not in _READS
+
+
+class Subject(NamedTuple):
+    """Whose bytes these are, and about what."""
+
+    program: str
+    kind: str
+
+
+class Traffic:
+    """What programs asked of the API server, and the bytes that went to and fro for it."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        """In the order in which they were made."""
+        self.written: Counter[Subject] = Counter()
+        """Bytes of the objects in creates and replaces."""
+        self.watched: Counter[Subject] = Counter()
+        """Bytes of the objects in events."""
+
+    def clear(self) -> None:
+        """Count from here on."""
+        self.calls.clear()
+        self.written.clear()
+        self.watched.clear()
+
+    def writes(self, program: str) -> Counter[str]:
+        """How often a program wrote, by kind."""
+        return self._kinds(program, writes=True)
+
+    def reads(self, program: str) -> Counter[str]:
+        """How often it read, by kind."""
+        return self._kinds(program, writes=False)
+
+    def written_by(self, program: str) -> Counter[str]:
+        """The bytes that it wrote, by kind."""
+        return _of(program, self.written)
+
+    def watched_by(self, program: str) -> Counter[str]:
+        """The bytes that events brought to it, by kind."""
+        return _of(program, self.watched)
+
+    def _kinds(self, program: str, *, writes: bool) -> Counter[str]:
+        return Counter(
+            call.kind for call in self.calls if call.program == program and call.is_write is writes
+        )
 
 
 class BusyApiServer:
     """The embedded cluster behind an API server's latency, shared by all who call it."""
 
-    def __init__(self) -> None:
+    def __init__(self, call_seconds: float = CALL_SECONDS) -> None:
+        self._call_seconds = call_seconds
         self.cluster = EmbeddedCluster(
             clock=LoopClock(), randomness=seeded_randomness(1), limits=Limits(history=_EVENTS_KEPT)
         )
+        self.traffic = Traffic()
         self._reads, self._writes = asyncio.Semaphore(READS_AT_ONCE), asyncio.Semaphore(WRITES_AT_ONCE)
 
-    async def work(self, call: Awaitable[T], *, writes: bool) -> T:
-        """Carry out a call when its turn has come."""
+    def line(self, program: str) -> "CountedLine":
+        """A way to it for a program."""
+        return CountedLine(self, program)
+
+    async def work(self, call: Callable[[], Awaitable[T]], *, writes: bool) -> T:
+        """Carry out a call when its turn has come; a large answer keeps the server busy for longer."""
         async with self._writes if writes else self._reads:
-            await asyncio.sleep(CALL_SECONDS)
-            return await call
+            await asyncio.sleep(self._call_seconds)
+            answer = await call()
+            await asyncio.sleep(_size(answer) / BYTES_PER_SECOND)
+            return answer
 
 
 class CountedLine:
-    """A program's way to the API server, on which calls and the bytes of watches are counted."""
+    """A program's way to the API server, on which everything is counted."""
 
-    def __init__(
-        self, server: BusyApiServer, calls: Counter[str], traffic: Counter[str], program: str
-    ) -> None:
+    def __init__(self, server: BusyApiServer, program: str) -> None:
         self._server = server
         self._inner = server.cluster
-        self._calls = calls
-        self._traffic = traffic
+        self._traffic = server.traffic
         self._program = program
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         """See `Cluster`."""
-        return await self._read(self._inner.get(kind, name, namespace))
+        return await self._carry("get", kind, lambda: self._inner.get(kind, name, namespace))
 
     async def list(  # noqa: PLR0913 - the port's
         self,
@@ -66,8 +135,11 @@ class CountedLine:
         more: str = "",
     ) -> Page[R]:
         """See `Cluster`."""
-        listing = self._inner.list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more)
-        return await self._read(listing)
+        return await self._carry(
+            "list",
+            kind,
+            lambda: self._inner.list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more),
+        )
 
     async def watch(
         self, kind: type[R], namespace: str = "", *, resource_version: str, fields: str = "", labels: str = ""
@@ -79,41 +151,57 @@ class CountedLine:
         async with aclosing(events):
             async for event in events:
                 if event.item is not None:
-                    self._traffic[self._program] += len(encode(event.item))
+                    self._traffic.watched[self._subject(kind)] += len(encode(event.item))
                 yield event
 
     async def create(self, item: R, *, manager: str) -> R:
         """See `Cluster`."""
-        return await self._write(self._inner.create(item, manager=manager))
+        return await self._write("create", item, lambda: self._inner.create(item, manager=manager))
 
     async def replace(self, item: R, *, manager: str) -> R:
         """See `Cluster`."""
-        return await self._write(self._inner.replace(item, manager=manager))
+        return await self._write("replace", item, lambda: self._inner.replace(item, manager=manager))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
         """See `Cluster`."""
-        return await self._write(self._inner.replace_status(item, manager=manager))
+        return await self._write("replace", item, lambda: self._inner.replace_status(item, manager=manager))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         """See `Cluster`."""
-        return await self._write(self._inner.apply(item, manager=manager, force=force))
+        return await self._write("apply", item, lambda: self._inner.apply(item, manager=manager, force=force))
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
         """See `Cluster`."""
-        deletion = self._inner.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
-        await self._write(deletion)
+        await self._carry(
+            "delete",
+            kind,
+            lambda: self._inner.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
+        )
 
-    async def _read(self, call: Awaitable[T]) -> T:
-        self._calls[f"{self._program} reads"] += 1
-        return await self._server.work(call, writes=False)
+    async def _write(self, verb: str, item: R, call: Callable[[], Awaitable[R]]) -> R:
+        self._traffic.written[self._subject(type(item))] += len(encode(item))
+        return await self._carry(verb, type(item), call)
 
-    async def _write(self, call: Awaitable[T]) -> T:
-        self._calls[f"{self._program} writes"] += 1
-        return await self._server.work(call, writes=True)
+    async def _carry(self, verb: str, kind: type[Resource], call: Callable[[], Awaitable[T]]) -> T:
+        made = Call(self._program, verb, kind.api.kind)
+        self._traffic.calls.append(made)
+        return await self._server.work(call, writes=made.is_write)
+
+    def _subject(self, kind: type[Resource]) -> Subject:
+        return Subject(self._program, kind.api.kind)
 
 
-def percentile(values: list[float], part: float) -> float:
-    """The value that this part of all does not exceed."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+def _size(answer: object) -> int:
+    match answer:
+        case Resource():
+            return len(encode(answer))
+        case Page(items=items):
+            return sum(map(_size, items))
+        case _:
+            return 0
+
+
+def _of(program: str, sizes: Counter[Subject]) -> Counter[str]:
+    return Counter({of.kind: size for of, size in sizes.items() if of.program == program})
