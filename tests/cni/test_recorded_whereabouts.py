@@ -1,4 +1,9 @@
-"""What the real Whereabouts answered, asked of podtide. Where the answer differs on purpose, this file says why."""
+"""What the real Whereabouts answered, asked of podtide.
+
+Where the answer differs on purpose, the row is in one of the tables below, with the reason and the line that demands it.
+Of the readings of a configuration none of these lines is one of WIRE.md §6: what Whereabouts refuses or lets pass there
+is no fault of it in its own surroundings, but does not fit into ours.
+"""
 
 import json
 from ipaddress import ip_address
@@ -7,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from differences import Difference
 from podtide.cni.addresses import interface
 from podtide.cni.arguments import parse_cni_args
 from podtide.cni.explain import explain_assign
@@ -25,13 +31,33 @@ def recorded(section: str) -> list[Any]:
     return [pytest.param(None, marks=pytest.mark.skip(reason=reason), id="absent")]
 
 
+_OBJECTS = "5. Whereabouts objects"
+
 ACCEPTED_ON_PURPOSE = {
-    "no flat file": "the flat file exists to hold credentials, and the node agent has its own",
-    "no kubeconfig": "the node agent has credentials of its own",
-    "CNI_ARGS unknown key without IgnoreUnknown": "K8S_POD_UID is known here: it tells pods of one name apart",
+    "no flat file": Difference(
+        why="the flat file fills what is empty, credentials above all, and the node agent has its own",
+        document="DESIGN.md",
+        section="Components",
+        line="forwards environment and stdin to the agent's socket, prints the answer. All logic is in the agent.",
+    ),
+    "no kubeconfig": Difference(
+        why="it is the node agent that talks to the cluster, with credentials of its own",
+        document="DESIGN.md",
+        section="Components",
+        line="forwards environment and stdin to the agent's socket, prints the answer. All logic is in the agent.",
+    ),
+    "CNI_ARGS unknown key without IgnoreUnknown": Difference(
+        why="K8S_POD_UID is known here: it tells pods of one name apart",
+        section=_OBJECTS,
+        line="CNI_ARGS: K8S_POD_NAME, K8S_POD_NAMESPACE, K8S_POD_INFRA_CONTAINER_ID, K8S_POD_UID, IP, GATEWAY",
+    ),
 }
 REFUSED_ON_PURPOSE = {
-    "bad exclude accepted at load time": "an exclude that is no address protects nothing, and its author should hear so",
+    "bad exclude accepted at load time": Difference(
+        why="an exclude that is no address protects nothing, and its author should hear so",
+        section=_OBJECTS,
+        line="`exclude[]` (CIDRs or single IPs)",
+    ),
 }
 
 
@@ -89,7 +115,13 @@ def seen_as_recorded(understood: IpamConfig, podref: str, out: dict[str, Any]) -
 
 
 OTHER_ADDRESS_ON_PURPOSE = {
-    "v6 half /64": ("2001:db8:5422:5::2/64", "the gateway's address is the gateway's, and no pod's"),
+    "v6 half /64": (
+        "2001:db8:5422:5::2/64",
+        Difference(
+            why="the gateway's address is the gateway's, and no pod's",
+            line="The gateway address is handed out.",
+        ),
+    ),
 }
 
 
@@ -114,3 +146,18 @@ def test_the_first_add_of_a_network_is_answered_as_whereabouts_does(case: dict[s
     if case["name"] in OTHER_ADDRESS_ON_PURPOSE:
         expected["ips"][0]["address"] = OTHER_ADDRESS_ON_PURPOSE[case["name"]][0]
     assert answer | {"dns": answer.get("dns", {})} == expected
+
+
+DIFFERENCES = (
+    ACCEPTED_ON_PURPOSE
+    | REFUSED_ON_PURPOSE
+    | {name: why for name, (_, why) in OTHER_ADDRESS_ON_PURPOSE.items()}
+)
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="the recorded answers are not beside this repository")
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_a_difference_is_about_a_recorded_row_and_demanded_by_a_line_that_is_there(name: str) -> None:
+    document = json.loads(RECORDED.read_text())
+    assert name in {case["name"] for section in ("config", "cni_scenarios") for case in document[section]}
+    DIFFERENCES[name].require_quoted()

@@ -1,6 +1,7 @@
 """The rule of a Whereabouts pool: same pod, same address; lowest free otherwise; a DEL frees what its sandbox holds."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import permutations
 
 import pytest
 from hypothesis import settings
@@ -26,7 +27,7 @@ def assign(
     """An ADD: earlier sandboxes of the pod are this node's, unless it is said that they are not."""
     asking = Allocation(sandbox, podref, ifname, pod_uid)
     address = allocations.choose(asking, allocations.range, is_ours=anybody if ours else nobody)
-    allocations.put(address, asking)
+    allocations.put(address, asking.taking_over(allocations.holder(address)))
     return address
 
 
@@ -45,9 +46,81 @@ def test_a_repeated_add_gives_the_same_address_and_updates_the_id() -> None:
     allocations = pool()
     first = assign(allocations, "c1", "ns/a", "net1")
     assert assign(allocations, "c2", "ns/a", "net1") == first
+    assert list(allocations) == [(first, Allocation("c2", "ns/a", "net1", earlier=("c1",)))]
+    assert allocations.release("c1", "net1") == [], "the new sandbox has it"
     assert list(allocations) == [(first, Allocation("c2", "ns/a", "net1"))]
-    assert allocations.release("c1", "net1") == [], "the old sandbox's DEL comes too late to matter"
     assert allocations.release("c2", "net1") == [first]
+
+
+def test_what_a_late_add_took_over_is_the_living_sandboxs_again_after_the_late_ones_del() -> None:
+    allocations = pool()
+    first = assign(allocations, "living", "ns/a", "net1", "uid-1")
+    assert assign(allocations, "late", "ns/a", "net1", "uid-1") == first
+    assert allocations.held_by("living", "net1") == [first]
+    assert allocations.release("late", "net1") == []
+    assert list(allocations) == [(first, Allocation("living", "ns/a", "net1", "uid-1"))]
+    assert allocations.release("living", "net1") == [first]
+
+
+@pytest.mark.parametrize("order", list(permutations(["c1", "c2", "c3"])))
+def test_an_address_is_free_when_every_sandbox_that_had_it_is_deleted_in_whatever_order(
+    order: tuple[str, ...],
+) -> None:
+    allocations = pool()
+    first, *_ = [assign(allocations, sandbox, "ns/a", "net1") for sandbox in ("c1", "c2", "c3")]
+    assert [allocations.release(sandbox, "net1") for sandbox in order] == [[], [], [first]]
+
+
+def test_a_sandbox_that_asks_again_is_the_last_that_asked() -> None:
+    allocations = pool()
+    first, *_ = [assign(allocations, sandbox, "ns/a", "net1") for sandbox in ("c1", "c2", "c1")]
+    assert allocations.holder(first) == Allocation("c1", "ns/a", "net1", earlier=("c2",))
+
+
+def test_only_so_many_earlier_sandboxes_are_remembered_the_last_ones() -> None:
+    allocations = pool()
+    first, *_ = [assign(allocations, f"c{number}", "ns/a", "net1") for number in range(12)]
+    holder = allocations.holder(first)
+    assert holder is not None
+    assert holder.sandboxes == tuple(f"c{number}" for number in range(3, 12))
+
+
+def test_an_entry_that_names_no_sandbox_leaves_none_to_wait_for() -> None:
+    assert Allocation("c1", "ns/a", "net1").taking_over(Allocation("", "ns/a", "net1")).earlier == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "known"),
+    [
+        (None, "mynet"),
+        (Allocation("c1", "ns/a", "net1", configuration="mynet"), "mynet"),
+        (Allocation("c1", "ns/a", "net1", configuration="other"), ""),
+        (Allocation("c1", "ns/a", "net1"), ""),
+        (Allocation("c2", "ns/a", "net1", configuration="other"), "mynet"),
+        (Allocation("", "ns/a", "net1"), "mynet"),
+        (Allocation("c2", "ns/a", "net1", earlier=("c1",)), ""),
+    ],
+    ids=[
+        "nobody",
+        "same",
+        "another",
+        "unknown",
+        "itself by another",
+        "no sandbox",
+        "itself after one unknown",
+    ],
+)
+def test_the_configuration_is_known_while_all_that_have_the_address_got_it_by_that_one(
+    before: Allocation | None, known: str
+) -> None:
+    asking = Allocation("c2", "ns/a", "net1", configuration="mynet")
+    assert asking.taking_over(before).configuration == known
+
+
+def test_an_entry_that_names_a_sandbox_twice_is_read_as_if_it_did_once() -> None:
+    allocations = pool(entries={"3": Allocation("c1", "ns/a", "net1", earlier=("c0", "c1", "c0"))})
+    assert allocations.release("c0", "net1") == []
+    assert list(map(str, allocations.release("c1", "net1"))) == ["10.0.0.3"]
 
 
 def test_another_interface_of_the_pod_gets_another_address() -> None:
@@ -82,7 +155,7 @@ def test_a_pod_that_holds_several_addresses_gets_the_lowest_again() -> None:
     assert str(assign(allocations, "c3", "ns/a", "net1")) == "10.0.0.4"
     assert allocations.render() == {
         "5": Allocation("c1", "ns/a", "net1"),
-        "4": Allocation("c3", "ns/a", "net1"),
+        "4": Allocation("c3", "ns/a", "net1", earlier=("c2",)),
     }
 
 
@@ -165,7 +238,7 @@ def test_a_pods_new_sandbox_keeps_the_address_when_the_uid_is_the_same() -> None
     allocations = pool()
     first = assign(allocations, "c1", "ns/a", "net1", "uid-1", ours=False)
     assert assign(allocations, "c2", "ns/a", "net1", "uid-1", ours=False) == first
-    assert allocations.holder(first) == Allocation("c2", "ns/a", "net1", "uid-1")
+    assert allocations.holder(first) == Allocation("c2", "ns/a", "net1", "uid-1", ("c1",))
 
 
 def test_a_pod_that_came_back_under_its_name_takes_nothing_from_the_one_that_may_live() -> None:
@@ -283,7 +356,7 @@ class AgreesWithAWalkOverTheList(RuleBasedStateMachine):
         held = [
             address
             for address, entry in self.entries.items()
-            if (entry.id, entry.ifname) == (sandbox, ifname)
+            if sandbox in entry.sandboxes and entry.ifname == ifname
         ] or [
             address
             for address, entry in self.entries.items()
@@ -300,18 +373,20 @@ class AgreesWithAWalkOverTheList(RuleBasedStateMachine):
             return
         expected = min(held, key=int) if held else free[0]
         assert assign(self.subject, sandbox, podref, ifname) == expected
-        self.entries[expected] = Allocation(sandbox, podref, ifname)
+        before = self.entries.get(expected)
+        self.entries[expected] = Allocation(sandbox, podref, ifname).taking_over(before)
 
     @rule(sandbox=SANDBOXES, ifname=INTERFACES)
     def release(self, sandbox: str, ifname: str) -> None:
-        held = [
-            address
-            for address, entry in self.entries.items()
-            if (entry.id, entry.ifname) == (sandbox, ifname)
-        ]
-        assert self.subject.release(sandbox, ifname) == sorted(held, key=int)
-        for address in held:
-            del self.entries[address]
+        freed = []
+        for address, entry in tuple(self.entries.items()):
+            if sandbox in entry.sandboxes and entry.ifname == ifname:
+                del self.entries[address]
+                if left := entry.without(sandbox):
+                    self.entries[address] = left
+                else:
+                    freed.append(address)
+        assert self.subject.release(sandbox, ifname) == sorted(freed, key=int)
 
     @rule(offset=OFFSETS)
     def withhold(self, offset: int) -> None:

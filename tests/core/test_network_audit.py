@@ -79,6 +79,17 @@ def test_an_address_held_in_two_pools_of_a_network_is_found_once() -> None:
     assert second.invariant == 2  # and one of the two is not reserved
 
 
+def test_two_sandboxes_of_one_pod_may_have_its_address_in_two_pools_until_there_is_peace() -> None:
+    old, new = (Allocation(sandbox, "ns/web", "net1", "uid-1") for sandbox in ("c1", "c2"))
+    address = ip_address("10.0.0.1")
+    before = replace(pool("blue-a", "10.0.0.0/28"), holders={address: old})
+    after = replace(pool("blue-10.0.0.0-24", "10.0.0.0/24"), holders={address: new})
+    assert audit_networks(NetworkPicture(pools=(before, after))) == ()
+    assert found(audit_settled_networks(NetworkPicture(pools=(before, after)))) == [(1, "10.0.0.1")]
+    another = replace(after, holders={address: replace(new, pod_uid="uid-2")})
+    assert found(audit_networks(NetworkPicture(pools=(before, another)))) == [(1, "10.0.0.1")]
+
+
 def test_guarded_pools_of_two_networks_with_one_name_must_not_share_an_address() -> None:
     one = pool("10.0.0.0-24", "10.0.0.0/24", {"10.0.0.1": "web"}, network="one", guarded_as="")
     other = pool("10.0.0.0-16", "10.0.0.0/16", {"10.0.0.1": "db"}, network="other", guarded_as="")

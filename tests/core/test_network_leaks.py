@@ -8,6 +8,7 @@ from podtide.core.allocations import Allocation
 from podtide.core.network_leaks import (
     Fate,
     Orphaned,
+    Patience,
     PodSeen,
     Reserved,
     Spare,
@@ -60,32 +61,58 @@ def test_a_holder_that_names_no_pod_is_never_suspected(podref: str) -> None:
 
 def test_a_suspect_is_due_when_it_was_one_for_the_grace_period() -> None:
     suspects = Suspects[str]()
-    assert suspects.due(["a"], 100.0, 300.0) == []
-    assert suspects.due(["a", "b"], 399.0, 300.0) == []
-    assert suspects.due(["a", "b"], 400.0, 300.0) == ["a"]
+    assert suspects.due({"a": 300.0}, 100.0) == []
+    assert suspects.due({"a": 300.0, "b": 300.0}, 399.0) == []
+    assert suspects.due({"a": 300.0, "b": 300.0}, 400.0) == ["a"]
     assert len(suspects) == 2
 
 
 def test_a_suspect_that_was_cleared_once_begins_anew() -> None:
     suspects = Suspects[str]()
-    suspects.due(["a"], 0.0, 300.0)
-    suspects.due([], 200.0, 300.0)
-    assert suspects.due(["a"], 400.0, 300.0) == []
-    assert suspects.due(["a"], 700.0, 300.0) == ["a"]
+    suspects.due({"a": 300.0}, 0.0)
+    suspects.due({}, 200.0)
+    assert suspects.due({"a": 300.0}, 400.0) == []
+    assert suspects.due({"a": 300.0}, 700.0) == ["a"]
+
+
+def test_a_suspect_that_is_one_for_another_reason_now_has_been_one_all_the_time() -> None:
+    suspects = Suspects[str]()
+    suspects.due({"a": 360.0}, 0.0)
+    assert suspects.due({"a": 300.0}, 300.0) == ["a"]
+    assert suspects.due({"a": 360.0}, 300.0) == []
+
+
+@pytest.mark.parametrize("reason", [Orphaned.GONE, Orphaned.REPLACED, Orphaned.STRANDED])
+@pytest.mark.parametrize(("grace", "quarantine", "seconds"), [(300.0, 360.0, 360.0), (600.0, 360.0, 600.0)])
+def test_what_may_be_of_a_removed_node_waits_for_the_quarantine_too(
+    reason: Orphaned, grace: float, quarantine: float, seconds: float
+) -> None:
+    assert Patience(leak_grace_seconds=grace, quarantine_seconds=quarantine).seconds(reason) == seconds
+
+
+@pytest.mark.parametrize("reason", [Orphaned.ENDED, None])
+def test_what_is_certainly_not_of_a_removed_node_waits_for_the_grace_of_leaks_alone(
+    reason: Orphaned | None,
+) -> None:
+    assert Patience(leak_grace_seconds=300.0, quarantine_seconds=360.0).seconds(reason) == 300.0
+
+
+def test_a_pod_that_was_ended_because_its_node_is_gone_is_one_of_a_removed_node() -> None:
+    assert why_orphaned(BY_UID, PodSeen(frozenset({"uid-1"}), ended=True, stranded=True)) is Orphaned.STRANDED
 
 
 def test_without_grace_the_first_look_counts() -> None:
-    assert Suspects[str]().due(["a"], 5.0, 0.0) == ["a"]
+    assert Suspects[str]().due({"a": 0.0}, 5.0) == ["a"]
 
 
 def test_it_is_known_when_the_next_suspect_will_be_due() -> None:
     suspects = Suspects[str]()
-    assert suspects.next_due_seconds(0.0, 300.0) is None
-    suspects.due(["a"], 0.0, 300.0)
-    suspects.due(["a", "b"], 100.0, 300.0)
-    assert suspects.next_due_seconds(100.0, 300.0) == 200.0
-    assert suspects.next_due_seconds(300.0, 300.0) == 100.0  # the first is due, the second is not yet
-    assert suspects.next_due_seconds(500.0, 300.0) is None
+    assert suspects.next_due_seconds(0.0) is None
+    suspects.due({"a": 300.0}, 0.0)
+    suspects.due({"a": 300.0, "b": 300.0}, 100.0)
+    assert suspects.next_due_seconds(100.0) == 200.0
+    assert suspects.next_due_seconds(300.0) == 100.0  # the first is due, the second is not yet
+    assert suspects.next_due_seconds(500.0) is None
 
 
 @given(
@@ -98,7 +125,7 @@ def test_nobody_is_due_who_was_not_suspected_in_every_look_of_a_grace_period(
     for pause, seen in looks:
         now += pause
         history.append((now, seen))
-        for suspect in suspects.due(sorted(seen), now, grace):
+        for suspect in suspects.due(dict.fromkeys(sorted(seen), grace), now):
             since = now
             for then, seen_then in reversed(history):
                 if suspect not in seen_then:

@@ -26,6 +26,7 @@ from podtide.controller.repair.repair import Repair
 from podtide.controller.slices.program import SliceController
 from podtide.core.errors import RetryError
 from podtide.core.network_audit import NetworkPicture, audit_networks
+from podtide.core.network_leaks import Patience
 from podtide.core.pool import Owner
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import network_of
@@ -44,7 +45,7 @@ from podtide.runtime.settings import Settings
 
 MANAGER = "test"
 SETTINGS = Settings()
-FENCED_AFTER_SECONDS = min(SETTINGS.leak_grace_seconds, SETTINGS.quarantine_seconds) - 10
+FENCED_AFTER_SECONDS = SETTINGS.quarantine_seconds - 10
 """What still runs on a machine whose Node was removed must be ended by then: that is for people to see to."""
 
 LONGEST_PAUSE_SECONDS = 60.0
@@ -164,7 +165,11 @@ class Fleet:
             line,
             writes=GuardedWrites(line, unguarded, counts.writes),
             nodes=nodes,
-            settings=SETTINGS,
+            patience=Patience(
+                leak_grace_seconds=SETTINGS.leak_grace_seconds,
+                quarantine_seconds=SETTINGS.quarantine_seconds,
+            ),
+            interval_seconds=SETTINGS.repair_interval_seconds,
             counts=counts.repair,
             clock=clock,
             randomness=randomness,
@@ -340,14 +345,17 @@ class Fleet:
         await asyncio.gather(*(self._delete(machine, key) for key in tuple(machine.owed)))
 
     async def collect_garbage(self, name: str, network: str) -> None:
-        """The runtime says which attachments of a network are alive."""
+        """The runtime says which attachments of a network are alive; of others that share its pools it says nothing."""
+        if network not in self.defined:
+            return
         alive = {
             (owner.sandbox, owner.interface)
             for pod in (*self._pods_on(name), *self.strays)
             for owner, _ in (pod.sandbox.asked.values() if pod.sandbox else ())
+            if owner.network == network
         }
         try:
-            await self.machines[name].networks.collect_garbage(network, frozenset(alive))
+            await self.machines[name].networks.collect_garbage(self.defined[network], frozenset(alive))
         except RetryError:
             return  # it is called again, some day
 

@@ -50,8 +50,8 @@ def test_a_pool_has_the_same_name(case: dict[str, str]) -> None:
 def test_a_reservation_has_the_same_name(case: dict[str, str]) -> None:
     network, address = case["network_name"], ip_address(case["ip"])
     if case["out"].startswith("-"):
-        # Whereabouts forms a name that no API server takes, and the ADD fails there. The text is the same;
-        # podtide says what is wrong with it before it writes.
+        # Whereabouts forms a name that no API server takes, and the ADD fails there. The text is the same, as WIRE.md §5
+        # has it; podtide says what is wrong with it before it writes (WIRE.md §7: "7 invalid config").
         assert normalise_address(address) == case["out"]
         with pytest.raises(InvalidName):
             reservation_name(network, address)
@@ -74,7 +74,8 @@ def test_an_address_has_the_same_key(case: dict[str, str]) -> None:
         assert offset_key(network, address) == case["key"]
     else:
         # Whereabouts takes the distance without its sign, so 10.0.0.5 gets the key of 10.0.1.251, and releasing
-        # the one would free the other. podtide refuses: an address outside the range has no key.
+        # the one would free the other. podtide refuses: an address outside the range has no key (WIRE.md §5: "decimal
+        # offset from the range's network address").
         assert str(address_at(network, case["key"])) == "10.0.1.251"
         with pytest.raises(InvalidRange):
             offset_key(network, address)

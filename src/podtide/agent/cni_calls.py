@@ -191,7 +191,7 @@ class CniCalls:
         if config.is_primary:
             self._addresses.collect_garbage(config.name, alive)
         elif self._secondary is not None:
-            return _Later(arrived, partial(self._secondary.collect_garbage, config.name, alive))
+            return _Later(arrived, partial(self._secondary.collect_garbage, config, alive))
         return _NOTHING
 
     def _require_secondary(self, config: IpamConfig) -> SecondaryCalls:

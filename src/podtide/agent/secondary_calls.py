@@ -64,9 +64,9 @@ class SecondaryCalls:
             raise NotAvailable(str(error)) from error
         return _NOTHING
 
-    async def collect_garbage(self, network: str, alive: frozenset[tuple[str, str]]) -> bytes:
-        """GC: what is not alive, as far as this process served it by that network's configuration."""
-        await self._networks.collect_garbage(network, alive)
+    async def collect_garbage(self, config: IpamConfig, alive: frozenset[tuple[str, str]]) -> bytes:
+        """GC: what is not alive, as far as it is known to be of that configuration."""
+        await self._networks.collect_garbage(config, alive)
         return _NOTHING
 
     def knows(self, owner: Owner) -> bool:

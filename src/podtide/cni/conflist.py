@@ -10,6 +10,12 @@ of them:
   to the node that whole subnet is on the bridge.
 
 Neither adds a default route by itself: the routes are IPAM's to say, and so they are in its part.
+
+The list is of CNI 1.0.0. A runtime asks plugins for STATUS and GC from 1.1.0 on, and podtide answers both; but a plugin that
+does not know the list's version refuses every call, so one old interface plugin would leave a node without pods (Debian
+12's know 1.0.0 at most). Little is lost by it: at 1.0.0 a runtime that collects garbage asks for a DEL of what it knows to
+be dead, and the agent finds by itself what nobody knows of any more. And the reference interface plugins that know 1.1.0
+pass STATUS on to IPAM, but not GC (release 1.9.0).
 """
 
 from enum import StrEnum
@@ -24,7 +30,7 @@ from podtide.core.errors import InvalidConfig
 from podtide.core.ranges import parse_network
 
 CNI_VERSION = "1.0.0"
-"""What interface plugins of the last years all know. Those that know 1.1.0 are not on every node."""
+"""What interface plugins of the last years all know; see above."""
 
 IPAM_TYPE = "podtide"
 

@@ -35,6 +35,7 @@ from podtide.controller.subnet_objects import SubnetObjects
 from podtide.controller.subnets import Subnets
 from podtide.controller.surroundings import Surroundings
 from podtide.controller.sweeping import Sweep
+from podtide.core.network_leaks import Patience
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -114,7 +115,11 @@ class Leading:
             cluster,
             writes=writes,
             nodes=self._node_copies,
-            settings=settings,
+            patience=Patience(
+                leak_grace_seconds=settings.leak_grace_seconds,
+                quarantine_seconds=settings.quarantine_seconds,
+            ),
+            interval_seconds=settings.repair_interval_seconds,
             counts=counts.repair,
             clock=clock,
             randomness=randomness,

@@ -8,6 +8,10 @@ pod that was lost with its node has the name of the one that replaces it, and ma
 again to the same pod by its uid; where a uid is not known, only if the earlier sandbox is one of this node's own, which
 the runtime has replaced (DESIGN.md, "Reservations").
 
+Which of a pod's sandboxes is the one that lives, nobody can tell from the calls alone: an ADD that a runtime gave up may
+come minutes after that of the sandbox which followed, and its DEL later still. So an address that was taken over is
+free only when a DEL has come for every sandbox that had it. Where one never comes, repair finds the pod gone.
+
 The pool is built from an IPPool's map and rendered back to one. Keys that are no offset in this network are somebody
 else's doing: they hold no address here, and come back out as they went in.
 """
@@ -15,7 +19,7 @@ else's doing: they hold no address here, and come back out as they went in.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.core.address_set import AddressSet
 from podtide.core.errors import RangeFull
@@ -24,6 +28,8 @@ from podtide.core.ranges import AddressRange, IPAddress
 Holders: TypeAlias = dict[tuple[str, str], set[int]]
 
 _LONGEST_OFFSET = len(str(2**128))
+_MOST_EARLIER = 8
+"""Entries must not grow without end under a runtime that makes sandbox after sandbox and deletes none."""
 
 
 class Allocation(Struct, frozen=True):
@@ -36,6 +42,30 @@ class Allocation(Struct, frozen=True):
     podref: str
     ifname: str
     pod_uid: str = ""
+    earlier: tuple[str, ...] = ()
+    """Sandboxes of the pod that had it before, and of which no DEL has come; the last one last."""
+    configuration: str = ""
+    """The CNI configuration by which all these sandboxes got it; "" where that is not known, or not one alone."""
+
+    @property
+    def sandboxes(self) -> tuple[str, ...]:
+        """All that may have it, each once, the one that asked last at the end."""
+        return (*dict.fromkeys(each for each in self.earlier if each != self.id), self.id)
+
+    def taking_over(self, before: "Allocation | None") -> "Allocation":
+        """This holder in place of the one before, of whose sandboxes any may be the one that lives."""
+        others = [each for each in before.sandboxes if each not in {"", self.id}] if before else []
+        is_one = not before or not others or before.configuration == self.configuration
+        return structs.replace(
+            self,
+            earlier=tuple(others[-_MOST_EARLIER:]),
+            configuration=self.configuration if is_one else "",
+        )
+
+    def without(self, sandbox: str) -> "Allocation | None":
+        """Who has it after the DEL of a sandbox: the others, the last of them first of all, or nobody."""
+        others = [each for each in self.sandboxes if each != sandbox]
+        return structs.replace(self, id=others[-1], earlier=tuple(others[:-1])) if others else None
 
 
 def is_same_holder(found: Allocation, asking: Allocation) -> bool:
@@ -76,7 +106,7 @@ class Allocations:
         return self._entries.get(self.range.offset(address))
 
     def held_by(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
-        """What the sandbox's interface holds, in address order."""
+        """What the sandbox's interface holds, in address order; also what another sandbox of its pod took over."""
         return [self.range.address(offset) for offset in sorted(self._by_sandbox.get((id, ifname), ()))]
 
     def choose(
@@ -116,14 +146,19 @@ class Allocations:
         self._drop(self.range.offset(address))
 
     def release(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
-        """Free what the sandbox's interface holds: one address, or none when it is unknown.
+        """Free what the sandbox's interface holds, unless another sandbox of its pod has it too; answers what is free.
 
         Pools written by others may hold several for one interface; all are freed, as nothing else ever would.
         """
-        held = self.held_by(id, ifname)
-        for address in held:
-            self.drop(address)
-        return held
+        freed = []
+        for address in self.held_by(id, ifname):
+            holder = self._entries[self.range.offset(address)].without(id)
+            if holder is not None:
+                self.put(address, holder)
+            else:
+                self.drop(address)
+                freed.append(address)
+        return freed
 
     def withhold(self, address: IPAddress) -> None:
         """Hand the address to nobody new: it is reserved by a pool that overlaps this one."""
@@ -161,7 +196,8 @@ class Allocations:
         self._entries[offset] = allocation
         self._taken.add(offset)
         self._by_pod.setdefault((allocation.podref, allocation.ifname), set()).add(offset)
-        self._by_sandbox.setdefault((allocation.id, allocation.ifname), set()).add(offset)
+        for sandbox in allocation.sandboxes:
+            self._by_sandbox.setdefault((sandbox, allocation.ifname), set()).add(offset)
 
     def _drop(self, offset: int) -> None:
         """Forget who holds the offset, if anybody does."""
@@ -171,7 +207,8 @@ class Allocations:
         if offset not in self._withheld:
             self._taken.discard(offset)
         _forget(self._by_pod, (allocation.podref, allocation.ifname), offset)
-        _forget(self._by_sandbox, (allocation.id, allocation.ifname), offset)
+        for sandbox in allocation.sandboxes:
+            _forget(self._by_sandbox, (sandbox, allocation.ifname), offset)
 
 
 def _forget(holders: Holders, holder: tuple[str, str], offset: int) -> None:

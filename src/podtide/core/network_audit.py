@@ -8,19 +8,24 @@ whose ranges overlap) and slices (which part of a range is which node's). A pict
     6  When nothing is under way, nothing is held for a pod that is gone.
 
 Reservations are made before, and removed after, what they are for. So a reservation alone may be somebody's work in
-progress, but an address that is held and not reserved never is: `audit_networks` checks what is true at every instant,
-`audit_settled_networks` what is true besides when there is peace.
+progress, but an address that is held and not reserved never is. And a pod whose network was cut anew may for a while
+have its address in two pools: in the new one for its new sandbox, and in the old one until the old sandbox's DEL.
+`audit_networks` checks what is true at every instant, `audit_settled_networks` what is true besides when there is peace.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from podtide.core.allocations import Allocation
+from podtide.core.allocations import Allocation, is_same_holder
 from podtide.core.audit import Violation
 from podtide.core.ranges import IPAddress, IPNetwork, overlap
+
+_Held: TypeAlias = tuple[str, Allocation]
+"""A pool, and who has an address in it."""
 
 
 class PoolView(Struct, frozen=True, kw_only=True):
@@ -67,16 +72,18 @@ class NetworkPicture(Struct, frozen=True, kw_only=True):
 
 def audit_networks(picture: NetworkPicture) -> tuple[Violation, ...]:
     """What is wrong at any instant, in a stable order."""
-    return tuple(sorted({*_held_twice(picture), *_overlapping(picture), *_unreserved(picture)}))
+    twice = (_twice(*each) for each in _held_twice(picture) if not _is_one_pods(*each))
+    return tuple(sorted({*twice, *_overlapping(picture), *_unreserved(picture)}))
 
 
 def audit_settled_networks(picture: NetworkPicture) -> tuple[Violation, ...]:
     """What is wrong when nothing is under way, in a stable order."""
-    found = chain(audit_networks(picture), _reserved_for_nothing(picture), _leaked(picture))
+    twice = (_twice(*each) for each in _held_twice(picture))
+    found = chain(twice, audit_networks(picture), _reserved_for_nothing(picture), _leaked(picture))
     return tuple(sorted(set(found)))
 
 
-def _held_twice(picture: NetworkPicture) -> Iterator[Violation]:
+def _held_twice(picture: NetworkPicture) -> Iterator[tuple[IPAddress, _Held, _Held]]:
     """In two pools that must not share an address: those of one network, and those guarded under one name."""
     together: dict[tuple[str, str], list[PoolView]] = defaultdict(list)
     for pool in picture.pools:
@@ -85,11 +92,11 @@ def _held_twice(picture: NetworkPicture) -> Iterator[Violation]:
         if pool.guarded_as is not None:
             together["guarded", pool.guarded_as].append(pool)
     for pools in together.values():
-        seen: dict[IPAddress, tuple[str, Allocation]] = {}
+        seen: dict[IPAddress, _Held] = {}
         for pool in sorted(pools, key=lambda pool: pool.pool):
             for address, holder in pool.holders.items():
                 if address in seen:
-                    yield _twice(address, seen[address], (pool.pool, holder))
+                    yield address, seen[address], (pool.pool, holder)
                 else:
                     seen[address] = pool.pool, holder
 
@@ -166,7 +173,11 @@ def _leaked(picture: NetworkPicture) -> Iterator[Violation]:
             )
 
 
-def _twice(address: IPAddress, first: tuple[str, Allocation], second: tuple[str, Allocation]) -> Violation:
+def _is_one_pods(_address: IPAddress, first: _Held, second: _Held) -> bool:
+    return is_same_holder(first[1], second[1])
+
+
+def _twice(address: IPAddress, first: _Held, second: _Held) -> Violation:
     (pool, holder), (other_pool, other_holder) = first, second
     return Violation(
         1,

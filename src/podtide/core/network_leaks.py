@@ -9,11 +9,11 @@ held for ever. A holder names its pod by uid, or where that is not known (Wherea
     stranded   its pod is bound to a node that is not there
 
 A pod that is Pending is alive: it holds addresses before it runs. A holder that names no pod is never suspected, since
-nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, a grace period apart, and
-whoever takes back asks the cluster once more.
+nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, some time apart (`Patience`),
+and whoever takes back asks the cluster once more.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -52,9 +52,28 @@ def why_orphaned(holder: Allocation, pod: PodSeen | None) -> Orphaned | None:
         return Orphaned.GONE
     if holder.pod_uid and holder.pod_uid not in pod.uids:
         return Orphaned.REPLACED
-    if pod.ended:
-        return Orphaned.ENDED
-    return Orphaned.STRANDED if pod.stranded else None
+    if pod.stranded:
+        return Orphaned.STRANDED
+    return Orphaned.ENDED if pod.ended else None
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """For how long somebody has to be suspected before anything is taken back."""
+
+    leak_grace_seconds: float
+    quarantine_seconds: float
+
+    def seconds(self, reason: Orphaned | None) -> float:
+        """For this reason, or for one that has nothing to do with the pod.
+
+        A pod that has ended did so on a node that is there. Of any other, nobody can tell which node it was on (a
+        cluster removes a Node's pods soon after it): perhaps on one that was deleted while its machine lives. An agent
+        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (DESIGN.md,
+        "A node deleted while its machine lives").
+        """
+        if reason in {None, Orphaned.ENDED}:
+            return self.leak_grace_seconds
+        return max(self.leak_grace_seconds, self.quarantine_seconds)
 
 
 class Spare(StrEnum):
@@ -137,16 +156,18 @@ class Suspects(Generic[S]):
 
     def __init__(self) -> None:
         self._since: dict[S, float] = {}
+        self._seconds: dict[S, float] = {}
 
     def __len__(self) -> int:
         return len(self._since)
 
-    def due(self, suspects: Iterable[S], now: float, grace_seconds: float) -> list[S]:
-        """Those of the suspects that have been so for the grace period. Whoever is not among them is cleared."""
+    def due(self, suspects: Mapping[S, float], now: float) -> list[S]:
+        """Those of the suspects that have been so for as many seconds as each must. Whoever is not among them is cleared."""
         self._since = {suspect: self._since.get(suspect, now) for suspect in suspects}
-        return [suspect for suspect, since in self._since.items() if now - since >= grace_seconds]
+        self._seconds = dict(suspects)
+        return [suspect for suspect, since in self._since.items() if now - since >= suspects[suspect]]
 
-    def next_due_seconds(self, now: float, grace_seconds: float) -> float | None:
+    def next_due_seconds(self, now: float) -> float | None:
         """In how many seconds the first suspect that is not due yet will be; None when there is none."""
-        ahead = (since + grace_seconds - now for since in self._since.values())
+        ahead = (since + self._seconds[suspect] - now for suspect, since in self._since.items())
         return min((seconds for seconds in ahead if seconds > 0), default=None)

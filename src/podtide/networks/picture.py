@@ -50,7 +50,9 @@ def held_addresses(pool: IPPool, network: IPNetwork) -> dict[IPAddress, Allocati
 
 def allocation_of(entry: IPAllocation) -> Allocation:
     """An entry of an IPPool as the core has it."""
-    return Allocation(entry.id, entry.podref, entry.ifname, entry.pod_uid)
+    return Allocation(
+        entry.id, entry.podref, entry.ifname, entry.pod_uid, tuple(entry.earlier), entry.configuration
+    )
 
 
 def holder_of(reservation: OverlappingRangeIPReservation) -> Allocation:

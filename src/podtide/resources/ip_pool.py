@@ -22,6 +22,14 @@ class IPAllocation(Part, frozen=True, kw_only=True):
     pod_uid: Annotated[
         str, Meta(description="The pod's uid, where it is known: Whereabouts does not write it.")
     ] = field(default="", name="poduid")
+    earlier: Annotated[
+        list[str],
+        Meta(description="Sandboxes of the pod that had it before, and of which no DEL has come."),
+    ] = field(default_factory=list)
+    configuration: Annotated[
+        str,
+        Meta(description="The CNI configuration by which it was given, in a node's own pool."),
+    ] = ""
 
 
 class IPPoolSpec(Part, frozen=True, kw_only=True):

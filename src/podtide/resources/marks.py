@@ -22,16 +22,19 @@ CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
 
 NODE_ANNOTATION = "podtide.io/node"
-"""On a node's own IPPool of a secondary network: the node."""
+"""On a node's own IPPool of a secondary network: the node. On a reservation: the node whose agent made it."""
 
 NODE_UID_ANNOTATION = "podtide.io/node-uid"
-"""On the same: the uid of that Node. A new Node under an old name has no part in the pool."""
+"""On such a pool: the uid of that Node. A new Node under an old name has no part in the pool."""
 
 NODE_GONE_ANNOTATION = "podtide.io/node-gone-since"
 """On the same: when that Node was found to be gone. The slice is in quarantine from then on."""
 
 NETWORK_ANNOTATION = "podtide.io/network"
 """On the same: the NodeSlicePool that the slice is from. On that: the network it is of."""
+
+CONFIRMED_ANNOTATION = "podtide.io/confirmed-at"
+"""On a NodeSlicePool: when it was last written for no other reason than that writes from before come to nothing."""
 
 _COUNT = re.compile("[0-9]{1,9}")
 

@@ -50,6 +50,16 @@ async def test_ip_ranges_give_one_address_each_and_range_comes_first() -> None:
     assert await first({"ipRanges": further, **CLASSIC}) == ["10.0.0.1/24", "10.1.0.9/24", "fd00::2/64"]
 
 
+async def test_range_end_of_one_of_ip_ranges_bounds_that_one_alone() -> None:
+    ipam = CLASSIC | {"ipRanges": [{"range": "10.1.0.0/24", "range_end": "10.1.0.2"}]}
+    async with calling() as node:
+        given = [await node.addresses_of(ipam, sandbox) for sandbox in ("c1", "c2")]
+        assert given == [["10.0.0.1/24", "10.1.0.1/24"], ["10.0.0.2/24", "10.1.0.2/24"]]
+        refused, words = await node.refused(ipam, sandbox="c3")
+        assert (refused, "no address of 10.1.0.0/24 is free" in words) == (11, True)
+        assert len(await node.bench.pool("10.0.0.0-24")) == 2
+
+
 async def test_gateway_goes_along_with_addresses_of_its_family_and_is_handed_to_nobody() -> None:
     async with calling() as node:
         result = await node.add({"ipRanges": [CLASSIC, {"range": "fd00::/64"}], "gateway": "10.0.0.1"})
@@ -67,11 +77,11 @@ async def test_routes_and_dns_are_passed_on() -> None:
         assert (result["routes"], result["dns"]) == (routes, dns)
 
 
-async def test_addresses_are_added_after_the_dynamic_ones() -> None:
+async def test_addresses_are_added_after_the_dynamic_ones_each_with_its_own_gateway() -> None:
     static = [{"address": "192.0.2.9/28", "gateway": "192.0.2.1"}]
     async with calling() as node:
-        result = await node.add(CLASSIC | {"addresses": static})
-        assert [each["address"] for each in result["ips"]] == ["10.0.0.1/24", "192.0.2.9/28"]
+        result = await node.add(CLASSIC | {"addresses": static, "gateway": "10.0.0.254"})
+        assert result["ips"] == [{"address": "10.0.0.1/24", "gateway": "10.0.0.254"}, *static]
 
 
 async def test_cni_args_may_ask_for_an_address_and_its_gateway() -> None:
@@ -203,6 +213,37 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "network_name too long": (CLASSIC | {"network_name": "a" * 250}, "shorten network_name"),
     "one range twice": ({"ipRanges": [CLASSIC, {"range": "10.0.0.9/24"}]}, "has the range 10.0.0.0/24 twice"),
     "wrong type of value": (CLASSIC | {"exclude": 5}, "exclude"),
+    "static gateway of rubbish": (
+        CLASSIC | {"addresses": [{"address": "192.0.2.9/28", "gateway": "ten"}]},
+        "addresses: gateway: 'ten' is no IP address",
+    ),
+    "dns that is no object": (CLASSIC | {"dns": "10.0.0.53"}, "$.dns"),
+    "dns with one nameserver for many": (
+        CLASSIC | {"dns": {"nameservers": "10.0.0.53"}},
+        "$.dns.nameservers",
+    ),
+    "fast_ipam of rubbish": (SLICES | {"fast_ipam": "yes"}, "$.fast_ipam"),
+    "enable_overlapping_ranges of rubbish": (
+        CLASSIC | {"enable_overlapping_ranges": "no"},
+        "$.enable_overlapping_ranges",
+    ),
+    "end of a further range of another family": (
+        CLASSIC | {"ipRanges": [{"range": "10.1.0.0/24", "range_end": "fd00::5"}]},
+        "use one family",
+    ),
+    "slice of a further range larger than it": (
+        SLICES | {"ipRanges": [{"range": "10.1.0.0/24", "node_slice_size": "/20"}]},
+        "larger than its range 10.1.0.0/24",
+    ),
+    "slice of a further range of rubbish": (
+        SLICES | {"ipRanges": [{"range": "10.1.0.0/24", "node_slice_size": "many"}]},
+        "'many' is no prefix length",
+    ),
+    **{
+        f"{key} of {value!r}": (CLASSIC | {key: value}, f"$.{key}")
+        for key in ("leader_lease_duration", "leader_renew_deadline", "leader_retry_period")
+        for value in (-1, "soon")
+    },
 }
 
 

@@ -63,6 +63,37 @@ async def test_a_late_del_of_a_replaced_sandbox_takes_nothing_from_the_new_one()
         assert await bench.reserved() == {}
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_an_add_that_comes_late_and_its_del_take_nothing_from_the_sandbox_that_lives(
+    restarted: bool,
+) -> None:
+    bench = Bench()
+    living, late = (owner(sandbox, "web", uid="u") for sandbox in ("living", "late"))
+    async with bench.machine() as first_agent, bench.machine() as next_agent:
+        given = await first_agent.add(living, CLASSIC)
+        assert await first_agent.add(late, CLASSIC) == given
+        node = next_agent if restarted else first_agent
+        assert await node.networks.check(living, understood(CLASSIC)), "it has its address all the time"
+        assert await node.delete(late, CLASSIC) == []
+        assert (await bench.pool(POOL))["1"] == IPAllocation(
+            id="living", podref="default/web", ifname="net1", pod_uid="u"
+        )
+        assert set(await bench.reserved()) == {"10.0.0.1"}
+        assert await node.delete(living, CLASSIC) == ["10.0.0.1"]
+        assert await bench.reserved() == {}
+
+
+async def test_of_two_sandboxes_of_a_pod_that_ask_at_once_neither_takes_the_address_from_the_other() -> None:
+    bench = Bench()
+    async with bench.machine() as node:
+        node.line.before["create OverlappingRangeIPReservation"] = [Unavailable("away")]
+        late, living = (owner(sandbox, "web", uid="u") for sandbox in ("late", "living"))
+        given = await asyncio.gather(node.add(late, CLASSIC), node.add(living, CLASSIC))
+        assert [*given[0], *given[1]] == ["10.0.0.1/24", "10.0.0.1/24"]
+        assert await node.delete(late, CLASSIC) == []
+        assert (await bench.pool(POOL))["1"].id == "living"
+
+
 async def test_a_del_together_with_the_next_sandboxs_add_leaves_that_one_its_reservation() -> None:
     bench = Bench()
     async with bench.machine() as node:
@@ -150,7 +181,7 @@ async def test_gc_frees_what_is_not_alive_of_its_own_network_alone() -> None:
     async with bench.machine() as node:
         for sandbox, network in (("a1", "one"), ("a2", "one"), ("b1", "two")):
             await node.add(owner(sandbox, network=network), SLICED, network)
-        freed = await node.networks.collect_garbage("one", frozenset({("a1", "net1")}))
+        freed = await node.networks.collect_garbage(understood(SLICED, "one"), frozenset({("a1", "net1")}))
         assert freed == 1
         assert {entry.id for entry in (await bench.pool("blue-node-a")).values()} == {"a1", "b1"}
         assert set(await bench.reserved()) == {"blue-10.0.3.1", "blue-10.0.3.3"}
@@ -161,13 +192,15 @@ async def test_gc_lets_be_what_other_nodes_and_earlier_agents_wrote() -> None:
     async with bench.machine("node-a") as one, bench.machine("node-b") as other:
         await one.add("a", CLASSIC)
         await other.add("b", CLASSIC)
-        assert await one.networks.collect_garbage("mynet", frozenset()) == 1
+        assert await one.networks.collect_garbage(understood(CLASSIC), frozenset()) == 1
         assert {entry.id for entry in (await bench.pool(POOL)).values()} == {"b"}
     async with bench.machine("node-b") as other:
-        assert await other.networks.collect_garbage("mynet", frozenset()) == 0
+        assert await other.networks.collect_garbage(understood(CLASSIC), frozenset()) == 0
         whom = owner("b")
         await other.networks.check(whom, understood(CLASSIC))
-        assert await other.networks.collect_garbage("mynet", frozenset()) == 1, "a CHECK told whose it is"
+        assert await other.networks.collect_garbage(understood(CLASSIC), frozenset()) == 1, (
+            "a CHECK told whose it is"
+        )
 
 
 # CHECK

@@ -12,7 +12,9 @@ from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 
 NAMES = st.text("abc-0", min_size=1, max_size=70)
-HOLDERS = st.none() | st.builds(Allocation, NAMES, NAMES, NAMES, st.just("") | NAMES)
+EARLIER = st.lists(NAMES, max_size=3).map(tuple)
+MAYBE = st.just("") | NAMES
+HOLDERS = st.none() | st.builds(Allocation, NAMES, NAMES, NAMES, MAYBE, EARLIER, MAYBE)
 
 
 def empty() -> IPPool:

@@ -9,7 +9,7 @@ from podtide.agent.networks.errors import StorageFailed
 from podtide.cluster.port import Forbidden, Unavailable
 from podtide.core.errors import RangeFull
 from podtide.resources.ip_pool import IPAllocation
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 POOL = "10.0.0.0-24"
@@ -24,6 +24,14 @@ async def test_an_address_that_is_reserved_elsewhere_is_passed_over() -> None:
         node.line.forget()
         await node.add("c2", CLASSIC)
         assert node.line.calls["create OverlappingRangeIPReservation"] == 1, "it is known by now"
+
+
+async def test_a_reservation_says_which_node_made_it() -> None:
+    bench = Bench()
+    async with bench.machine("node-a") as node:
+        await node.add("c1", CLASSIC)
+        made = await bench.cluster.get(OverlappingRangeIPReservation, "10.0.0.1", SYSTEM_NAMESPACE)
+        assert made.metadata.annotations == {NODE_ANNOTATION: "node-a"}
 
 
 async def test_ranges_that_overlap_never_give_one_address_twice() -> None:
@@ -207,6 +215,17 @@ async def test_an_add_after_a_del_that_came_to_nothing_keeps_its_reservation() -
         assert await bench.reserved() == {"10.0.0.1": "default/pod-of-c1"}
         await node.delete("c1", CLASSIC)
         assert await bench.reserved() == {}
+
+
+async def test_what_repair_took_back_is_to_be_had_again() -> None:
+    small = {"range": "10.0.0.0/30"}
+    bench = Bench()
+    async with bench.machine() as node:
+        await node.add("c1", small)
+        await bench.edit("10.0.0.0-30", lambda entries: entries.clear())
+        await bench.cluster.delete(OverlappingRangeIPReservation, "10.0.0.1", SYSTEM_NAMESPACE)
+        given = [*await node.add("c2", small), *await node.add("c3", small)]
+        assert sorted(given) == ["10.0.0.1/30", "10.0.0.2/30"]
 
 
 async def test_a_reservation_that_vanished_while_it_was_looked_at_is_tried_again() -> None:

@@ -1,10 +1,11 @@
 """Classic mode: one pool for all nodes, without a lease that the whole cluster queues for."""
 
 import asyncio
+from ipaddress import ip_network
 
 import pytest
 
-from agent.networks.network_bench import CLASSIC, Bench, owner
+from agent.networks.network_bench import CLASSIC, Bench, Machine, owner
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.errors import InvalidConfig, RangeFull
@@ -19,9 +20,11 @@ UNGUARDED = CLASSIC | {"enable_overlapping_ranges": False}
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-async def test_two_nodes_hammering_one_pool_with_200_parallel_adds_all_differ_and_all_are_recorded(
-    guarded: bool,
+@pytest.mark.parametrize("waves", [1, 40])
+async def test_two_nodes_hammering_one_pool_with_200_parallel_adds_each_all_differ_and_all_are_recorded(
+    guarded: bool, waves: int
 ) -> None:
+    """All at the same instant, and in waves that come while others are being written."""
     bench = Bench()
     ipam = WIDE | {"enable_overlapping_ranges": guarded}
     async with bench.machine("node-a") as one, bench.machine("node-b") as other:
@@ -29,16 +32,25 @@ async def test_two_nodes_hammering_one_pool_with_200_parallel_adds_all_differ_an
             node.line.after["get IPPool"] = [0.01] * 1000
             node.line.before["replace IPPool"] = [0.01] * 1000
 
-        async def add(number: int) -> tuple[str, str]:
-            await asyncio.sleep(number % 40 * 0.005)
-            node = one if number % 2 else other
-            return f"c{number}", (await node.add(f"c{number}", ipam))[0]
+        async def add(node: Machine, number: int, sandbox: str) -> tuple[str, str]:
+            await asyncio.sleep(number % waves * 0.005)
+            return sandbox, (await node.add(sandbox, ipam))[0]
 
-        given = dict(await asyncio.gather(*map(add, range(200))))
-        assert len(set(given.values())) == 200
-        recorded = await bench.pool("10.0.0.0-22")
-        assert {entry.id for entry in recorded.values()} == set(given)
-        assert len(await bench.reserved()) == (200 if guarded else 0)
+        adds = [add(one, number, f"a{number}") for number in range(200)]
+        adds += [add(other, number, f"b{number}") for number in range(200)]
+        given = dict(await asyncio.gather(*adds))
+        assert len(given) == len(set(given.values())) == 400
+        network = ip_network(WIDE["range"])
+        recorded = {
+            entry.id: f"{network[int(offset)]}/{network.prefixlen}"
+            for offset, entry in (await bench.pool("10.0.0.0-22")).items()
+        }
+        assert recorded == given
+        reserved = {
+            f"{name}/{network.prefixlen}": podref for name, podref in (await bench.reserved()).items()
+        }
+        pods = {address: f"default/pod-of-{sandbox}" for sandbox, address in given.items()}
+        assert reserved == (pods if guarded else {})
         assert one.networks.counts.conflicts + other.networks.counts.conflicts > 0, (
             "they were in each other's way"
         )
@@ -179,6 +191,16 @@ async def test_a_full_range_says_so_at_once() -> None:
         assert bench.clock.monotonic() - started < 0.1
         await node.delete("c1", tiny)
         assert await node.add("c3", tiny) == ["10.0.0.1/30"]
+
+
+async def test_a_full_range_is_full_no_more_when_another_node_gave_something_back() -> None:
+    small = {"range": "10.0.0.0/30"}
+    bench = Bench()
+    async with bench.machine("node-a") as one, bench.machine("node-b") as other:
+        await other.add("b1", small)
+        await one.add("a1", small)
+        await other.delete("b1", small)
+        assert await one.add("a2", small) == ["10.0.0.1/30"]
 
 
 async def test_a_pool_deleted_by_hand_is_made_again() -> None:

@@ -43,7 +43,7 @@ async def test_what_is_written_says_who_has_the_address() -> None:
     await bench.cut(SLICED, "10.0.3.0/24")
     async with bench.machine() as node:
         await node.add(owner("c1", "web", uid="uid-1"), SLICED)
-    entry = IPAllocation(id="c1", podref="default/web", ifname="net1", pod_uid="uid-1")
+    entry = IPAllocation(id="c1", podref="default/web", ifname="net1", pod_uid="uid-1", configuration="mynet")
     assert await bench.pool(POOL) == {"1": entry}
     assert await bench.reserved() == {"blue-10.0.3.1": "default/web"}
 
@@ -338,6 +338,18 @@ async def test_after_repair_wrote_the_pool_it_is_read_again_and_decided_anew() -
         assert await node.delete("c2", SLICED) == ["10.0.3.2"]
         assert await bench.pool(POOL) == {}, "what repair took out stays out"
         assert node.networks.counts.conflicts == 1
+
+
+async def test_a_full_slice_is_full_no_more_when_repair_made_room_in_it() -> None:
+    tiny = {"range": "10.0.0.0/24", "node_slice_size": "/30", "enable_overlapping_ranges": False}
+    bench = Bench()
+    pool = await bench.cut(tiny, "10.0.0.4/30")
+    async with bench.machine() as node:
+        given = [await node.add(sandbox, tiny) for sandbox in ("c1", "c2")]
+        with pytest.raises(RangeFull):
+            await node.add("c3", tiny)
+        await bench.edit(pool.metadata.name, lambda entries: entries.clear())
+        assert [await node.add(sandbox, tiny) for sandbox in ("c4", "c5")] == given
 
 
 async def test_a_del_of_what_repair_freed_already_succeeds() -> None:

@@ -84,6 +84,22 @@ async def test_a_patch_that_fails_still_answers_success__only_what_is_in_the_poo
         refused, _ = await node.refused(CLASSIC)
         assert refused == TRY_AGAIN
         assert await node.bench.pool(POOL) == {}
+        assert await node.bench.reserved() == {"10.0.0.1": "default/pod-of-c1"}, "a reservation goes ahead"
+        node.line.before.clear()
+        assert await node.addresses_of(CLASSIC, "c2") == ["10.0.0.2/24"], "and keeps the address from others"
+        await node.delete(CLASSIC)
+        assert await node.bench.reserved() == {"10.0.0.2": "default/pod-of-c2"}, "until the pod's DEL"
+        assert [entry.id for entry in (await node.bench.pool(POOL)).values()] == ["c2"]
+
+
+async def test_a_patch_that_fails_and_is_tried_again__pool_and_reservation_say_the_same() -> None:
+    async with calling() as node:
+        node.line.before["replace IPPool"] = [Conflict("409"), Unavailable("500")]
+        assert await node.addresses_of(CLASSIC) == ["10.0.0.1/24"]
+        assert {key: entry.podref for key, entry in (await node.bench.pool(POOL)).items()} == {
+            "1": "default/pod-of-c1"
+        }
+        assert await node.bench.reserved() == {"10.0.0.1": "default/pod-of-c1"}
 
 
 async def test_del_over_several_ranges_stops_at_the_first_miss__it_goes_on() -> None:

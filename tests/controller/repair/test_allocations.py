@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
-from controller.repair.world import GRACE, a_world
+from controller.repair.world import AT_ONCE, GRACE, PATIENCE, a_world
 from podtide.cluster.port import Conflict, Page, R
 from podtide.cluster.term import TermOver
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod, PodPhase
-from podtide.runtime.settings import Settings
 
 POOL = "10.0.0.0-24"
-AT_ONCE = Settings(leak_grace_seconds=0.0)
 
 
 async def test_an_address_whose_pod_is_gone_is_released_after_the_grace_period() -> None:
@@ -32,6 +30,37 @@ async def test_an_address_whose_pod_is_gone_is_released_after_the_grace_period()
         assert await world.held(POOL) == {"1": "ns/alive"}
         assert world.counts.repairs["allocation-released"] == 1
         assert "its pod is gone" in world.lines.getvalue()
+
+
+async def test_an_address_of_a_pod_that_has_ended_on_a_node_that_is_there_waits_for_no_quarantine() -> None:
+    async with a_world() as world:
+        await world.pod("ns/job", phase=PodPhase.SUCCEEDED)
+        await world.pool(POOL, "10.0.0.0/24", {"1": "ns/job"})
+        repair = world.repair()
+        await repair.look()
+        await asyncio.sleep(PATIENCE.leak_grace_seconds)
+        await repair.look()
+        assert await world.held(POOL) == {}
+
+
+async def test_a_pod_of_a_removed_node_keeps_its_address_of_a_shared_pool_until_the_quarantine_ends() -> None:
+    """The cluster soon removes such pods, and then nobody knows that it was one: its machine may live on."""
+    async with a_world("n2") as world:
+        await world.pod("ns/web", node="n2")
+        await world.pool(POOL, "10.0.0.0/24", {"1": "ns/web"})
+        await world.cluster.delete(Node, "n2")
+        await asyncio.sleep(1)
+        repair = world.repair()
+        await repair.look()
+        await asyncio.sleep(40)
+        await world.remove_pod("ns/web")
+        await repair.look()
+        await asyncio.sleep(PATIENCE.quarantine_seconds - 41)
+        await repair.look()
+        assert await world.held(POOL) == {"1": "ns/web"}
+        await asyncio.sleep(1)
+        await repair.look()
+        assert await world.held(POOL) == {}
 
 
 async def test_a_restarted_controller_counts_anew() -> None:

@@ -1,20 +1,29 @@
 """Leak repair as a part of the controller: it runs while the controller leads, unless secondary networks are off."""
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
-from controller.repair.world import entry_for
+from controller.repair.world import GRACE, entry_for
 from controller.world import OPTIONS, World, a_world, moment
 from podtide.controller.metrics import ControllerMetrics
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
+from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.runtime.settings import Settings
 
 INTERVAL = Settings().repair_interval_seconds
 
 
 async def add_a_leak(world: World) -> None:
+    ipam = {"type": "podtide", "range": "10.0.0.0/24", "enable_overlapping_ranges": False}
+    definition = NetworkAttachmentDefinition(
+        metadata=ObjectMeta(name="plain", namespace="default"),
+        spec=NetworkAttachmentDefinitionSpec(config=json.dumps({"name": "plain", "ipam": ipam})),
+    )
+    await world.cluster.create(definition, manager="test")
     place = ObjectMeta(name="10.0.0.0-24", namespace="nets")
     spec = IPPoolSpec(range="10.0.0.0/24", allocations={"1": entry_for("ns/gone")})
     await world.cluster.create(IPPool(metadata=place, spec=spec), manager="test")
@@ -29,11 +38,11 @@ async def test_a_controller_that_leads_repairs_and_counts_what_it_did() -> None:
         await add_a_leak(world)
         replica = world.replica(replace(OPTIONS, networks_namespace="nets"))
         replica.start()
-        await moment(INTERVAL + 5)
+        await moment(GRACE + 10)
         assert await leaked(world) == 0
         shown = ControllerMetrics(replica.controller.metrics).render().decode()
         assert 'podtide_controller_repairs_total{what="allocation-released"} 1.0' in shown
-        assert "podtide_controller_repair_looks_total 2.0" in shown
+        assert "podtide_controller_repair_looks_total 3.0" in shown
         assert "podtide_controller_repair_suspects 1.0" in shown  # found once more, and released
 
 

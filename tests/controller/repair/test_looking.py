@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller.repair.world import GRACE, a_world
+from controller.repair.world import AT_ONCE, GRACE, a_world
 from podtide.cluster.port import Gone, Unavailable
 from podtide.controller.repair.schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
@@ -39,7 +39,7 @@ async def test_what_leaks_while_it_runs_is_released_without_being_asked() -> Non
         await world.remove_pod("ns/web")
         await asyncio.sleep(INTERVAL)
         assert world.counts.suspects == 1
-        await asyncio.sleep(INTERVAL)
+        await asyncio.sleep(GRACE + 1)
         running.cancel()
         assert await world.held("10.0.0.0-24") == {}
 
@@ -59,7 +59,7 @@ async def test_a_list_that_the_server_forgot_between_two_pages_is_read_anew() ->
         for number in range(501):
             await world.pool(f"10.0.{number}", "10.0.0.0/24", {"1": "ns/gone"} if number == 500 else {})
         world.faults.steps["list"] = [None, None, None, Gone("too old")]
-        await world.repair(Settings(leak_grace_seconds=0.0)).look()
+        await world.repair(AT_ONCE).look()
         assert await world.held("10.0.500") == {}
 
 

@@ -5,17 +5,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from controller.repair.world import GRACE, RepairWorld, a_world
+from controller.repair.world import AT_ONCE, GRACE, RepairWorld, a_world
 from podtide.cluster.port import Page, R
 from podtide.core.network_audit import audit_settled_networks
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import PodPhase
-from podtide.runtime.settings import Settings
 
 POOL = "10.0.0.0-24"
-AT_ONCE = Settings(leak_grace_seconds=0.0)
 
 
 async def a_guarded_network(world: RepairWorld, **more: Any) -> None:
@@ -233,6 +231,20 @@ async def test_a_dead_pods_reservation_of_an_address_that_lives_changes_hands_wi
         assert after.metadata.uid == before.metadata.uid
         assert (after.spec.podref, after.spec.pod_uid) == ("ns/alive", pod.metadata.uid)
         assert world.counted.writes == ["replace OverlappingRangeIPReservation"]
+
+
+async def test_a_reservation_that_changed_hands_is_no_longer_marked_as_its_makers() -> None:
+    async with a_world() as world:
+        await a_guarded_network(world)
+        await world.pod("ns/alive")
+        await world.pool(POOL, "10.0.0.0/24", {"1": "ns/alive"})
+        made = await world.reservation("10.0.0.1", "ns/gone")
+        marked = replace(made.metadata, annotations={NODE_ANNOTATION: "node-a", "example.org/note": "kept"})
+        await world.cluster.replace(replace(made, metadata=marked), manager="agent")
+        await world.look_twice()
+        after = await world.cluster.get(OverlappingRangeIPReservation, "10.0.0.1", SYSTEM_NAMESPACE)
+        assert after.spec.podref == "ns/alive"
+        assert after.metadata.annotations == {"example.org/note": "kept"}
 
 
 async def test_the_reservation_of_a_stateful_sets_pod_follows_it_when_it_comes_back() -> None:

@@ -19,6 +19,7 @@ from podtide.controller.guard import Check, GuardedWrites, unguarded
 from podtide.controller.repair.counts import RepairCounts
 from podtide.controller.repair.repair import Repair
 from podtide.core.network_audit import NetworkPicture
+from podtide.core.network_leaks import Orphaned, Patience
 from podtide.networks.picture import draw_networks
 from podtide.networks.pods import CONFIG_HASH_ANNOTATION, NETWORK_STATUS_ANNOTATIONS
 from podtide.resources.base import ObjectMeta, Resource
@@ -41,7 +42,11 @@ from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
 
 MANAGER = "test"
-GRACE = Settings().leak_grace_seconds
+PATIENCE = Patience(
+    leak_grace_seconds=Settings().leak_grace_seconds, quarantine_seconds=Settings().quarantine_seconds
+)
+GRACE = PATIENCE.seconds(Orphaned.GONE)
+AT_ONCE = Patience(leak_grace_seconds=0.0, quarantine_seconds=0.0)
 
 
 class RepairWorld:
@@ -59,14 +64,15 @@ class RepairWorld:
         )
 
     def repair(
-        self, settings: Settings | None = None, *, check: Check = unguarded, schedule: str = ""
+        self, patience: Patience = PATIENCE, *, check: Check = unguarded, schedule: str = ""
     ) -> Repair:
         """A leader that begins its term."""
         return Repair(
             self.counted,
             writes=GuardedWrites(self.counted, check, Counter()),
             nodes=self.nodes,
-            settings=settings or Settings(),
+            patience=patience,
+            interval_seconds=Settings().repair_interval_seconds,
             counts=self.counts,
             clock=LoopClock(),
             randomness=seeded_randomness(3),

@@ -33,6 +33,7 @@ from podtide.core.errors import PodtideError, RangeFull
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
+from podtide.resources.marks import NODE_UID_ANNOTATION
 from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
@@ -77,8 +78,12 @@ class PoolCommitter:
         self._counts = counts
         self._log = log.bind(pool=home.name)
         self._copy: PoolCopy | None = None
+        self._pool_uid = ""
+        """Of the object that was last found."""
         self._is_contended = False
         """Whether others wrote the pool since this node did: then it is read before it is decided by."""
+        self._is_fresh = False
+        """Whether the copy was read in this round."""
         self._line: list[AnyRequest] = []
         self._under_way: list[AnyRequest] = []
         self._has_ended = False
@@ -107,6 +112,24 @@ class PoolCommitter:
             pool = await self._home.find(wanted)
             copy = PoolCopy(pool) if pool is not None else None
         return tuple(copy.allocations.held_by(*key)) if copy is not None else ()
+
+    async def given_by(self, configuration: str, wanted: NetworkRange, node_uid: str) -> set[Key]:
+        """The interfaces that have an address by this configuration, as a node's own pool tells.
+
+        None if the pool is not this very Node's, by its uid: what is in it may be of another machine of that name.
+        """
+        copy = self._copy
+        if copy is None:
+            pool = await self._home.find(wanted)
+            copy = PoolCopy(pool) if pool is not None else None
+        if copy is None or copy.pool.metadata.annotations.get(NODE_UID_ANNOTATION) != node_uid:
+            return set()
+        return {
+            (sandbox, holder.ifname)
+            for _, holder in copy.allocations
+            if holder.configuration == configuration
+            for sandbox in holder.sandboxes
+        }
 
     def knows(self, key: Key) -> bool:
         """Whether the interface has anything here, as far as memory goes."""
@@ -202,12 +225,14 @@ class PoolCommitter:
         for releasing, addresses in zip(releasings, freed, strict=True):
             releasing.succeed(addresses)
         for adding, given in placed:
+            self._reserving.held(adding.key, given.address)
             adding.succeed(given)
         return again
 
     async def _current(self, addings: list[Adding], releasings: list[Releasing]) -> PoolCopy | None:
         """The copy to decide by; None when there is no pool, and then those who want to add have been told why."""
-        if self._copy is None or self._may_be_old(self._copy, addings, releasings):
+        self._is_fresh = self._copy is None or self._may_be_old(self._copy, addings, releasings)
+        if self._copy is None or self._is_fresh:
             return await self._read(addings, releasings)
         for address in self._reserving.tried_long_ago():
             self._copy.allocations.restore(address)
@@ -217,7 +242,7 @@ class PoolCommitter:
         """Whether something would be answered by the copy that the pool, as it is now, may not bear out.
 
         What leads to a write is borne out by that. So the question is about what does not: an ADD that is refused or
-        has its address already, and a DEL that finds nothing.
+        has its address already, and a DEL that finds nothing. (That nothing is left for an ADD shows only later.)
         """
         if not all(self._why_unusable(copy, each) is None for each in addings):
             return True
@@ -236,6 +261,7 @@ class PoolCommitter:
             except NoSlice as error:
                 for adding in addings:
                     adding.fail(error)
+        self._note_whose(pool.metadata.uid if pool is not None else "")
         if pool is None:
             self._copy = None
             return None
@@ -244,25 +270,33 @@ class PoolCommitter:
             self._is_contended = False
             return self._copy
         self._copy = PoolCopy(pool)
+        self._reserving.taken_back(self._copy.allocations.held_by)
         self._reserving.tried_long_ago()
         for address in self._reserving.withheld():
             if address in self._copy.allocations.range.network and not self._copy.allocations.holder(address):
                 self._copy.allocations.withhold(address)
         return self._copy
 
+    def _note_whose(self, pool_uid: str) -> None:
+        """Whoever deletes a pool also collects what is reserved of its addresses: nothing that was seen of that counts."""
+        if pool_uid != self._pool_uid:
+            self._reserving.doubt()
+        self._pool_uid = pool_uid
+
     def _free(self, copy: PoolCopy, releasing: Releasing) -> tuple[IPAddress, ...]:
-        freed = copy.release(*releasing.key)
+        """Take the interface off the pool; answers what nobody has any more."""
+        left = copy.release(*releasing.key)
         for address in self._reserving.leave(
-            releasing.key, freed, releasing.wanted, guarded=releasing.guarded
+            releasing.key, left, releasing.wanted, guarded=releasing.guarded
         ):
             if address not in copy.allocations.range.network:
                 continue
-            if copy.allocations.holder(address) is not None:
-                # An earlier sandbox of the pod has it: the ADD that was to take it over came to nothing.
-                self._reserving.keep(releasing.key, address)
+            if (holder := copy.allocations.holder(address)) is not None:
+                # An earlier sandbox of the pod has it, and may be the one that lives.
+                self._reserving.hand_back(releasing.key, address, holder)
             else:
                 copy.allocations.withhold(address)
-        return tuple(freed)
+        return tuple(address for address in left if copy.allocations.holder(address) is None)
 
     def _why_unusable(self, copy: PoolCopy, adding: Adding) -> PodtideError | None:
         try:
@@ -278,11 +312,11 @@ class PoolCommitter:
         placed: list[tuple[Adding, Placed]] = []
         again: list[AnyRequest] = []
         while addings:
-            offers = [offer for adding in addings if (offer := self._offer(copy, adding))]
+            first, addings = _one_of_each_pod(addings)
+            offers = [offer for adding in first if (offer := self._offer(copy, adding))]
             outcomes = await asyncio.gather(
                 *(self._reserve(offer) for offer in offers), return_exceptions=True
             )
-            addings = []
             for offer, outcome in zip(offers, outcomes, strict=True):
                 if outcome is False:
                     self._note_taken(offer)
@@ -334,6 +368,8 @@ class PoolCommitter:
                 preferred=self._reserving.preferred(adding.key),
             )
         except (RangeFull, PoolTooLarge) as error:
+            if not self._is_fresh:
+                raise Reread(str(error)) from error  # repair, or another node, may have made room since
             adding.fail(error)
             return None
         return _Offer(adding, address, before)
@@ -374,6 +410,17 @@ class PoolCommitter:
 def _is_twin(request: AnyRequest, adding: Adding) -> bool:
     """Whether this is another call for the same interface: two at once would undo each other's work."""
     return isinstance(request, Adding) and request.key == adding.key and not request.is_over
+
+
+def _one_of_each_pod(addings: list[Adding]) -> tuple[list[Adding], list[Adding]]:
+    """Those who can be given addresses side by side, and the rest: sandboxes of one pod get the same address."""
+    first: dict[tuple[str, str], Adding] = {}
+    rest = [
+        each
+        for each in addings
+        if first.setdefault((each.holder.podref, each.holder.ifname), each) is not each
+    ]
+    return list(first.values()), rest
 
 
 class _Offer(Struct, frozen=True):

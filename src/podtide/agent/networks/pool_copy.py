@@ -14,6 +14,7 @@ from podtide.agent.networks.errors import PoolTooLarge
 from podtide.core.allocations import Allocation, Allocations
 from podtide.core.intervals import Interval
 from podtide.core.ranges import AddressRange, IPAddress, parse_network
+from podtide.networks.picture import allocation_of
 from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 
@@ -21,6 +22,7 @@ MOST_BYTES = 1_500_000
 
 _OWNED = '"f:":{".":{},"f:id":{},"f:ifname":{},"f:podref":{},"f:poduid":{}},'
 """What an API server keeps beside each entry, to know who wrote it."""
+_OWNED_CONFIGURATION = '"f:configuration":{},'
 
 
 class PoolCopy:
@@ -31,9 +33,9 @@ class PoolCopy:
         self._before: dict[IPAddress, Allocation | None] = {}
         network = parse_network(pool.spec.range)
         whole = AddressRange(network, (Interval(0, network.num_addresses - 1),))
-        entries = {key: _understood(entry) for key, entry in pool.spec.allocations.items()}
+        entries = {key: allocation_of(entry) for key, entry in pool.spec.allocations.items()}
         self.allocations = Allocations(whole, entries)
-        self.bytes = len(encode(pool)) + sum(_ownership_bytes(key) for key in entries)
+        self.bytes = len(encode(pool)) + sum(_ownership_bytes(key, entry) for key, entry in entries.items())
         """How large the object is when it is stored, within a few bytes."""
 
     @property
@@ -61,18 +63,19 @@ class PoolCopy:
                 f"{self.bytes} bytes for {len(self.allocations)} addresses, and Kubernetes stores no object of more "
                 f"than {MOST_BYTES}; cut the range into slices (node_slice_size), or use several networks"
             )
-        self.set_holder(address, asking)
+        self.set_holder(address, asking.taking_over(before))
         return address, before
 
     def release(self, sandbox: str, ifname: str) -> dict[IPAddress, Allocation]:
-        """Free what the sandbox's interface holds; answers that."""
-        freed = {}
+        """Take the sandbox's interface off all that it holds; answers what it had last, free or another sandbox's now."""
+        left = {}
         for address in self.allocations.held_by(sandbox, ifname):
             holder = self.allocations.holder(address)
             assert holder is not None
-            freed[address] = holder
-            self.set_holder(address, None)
-        return freed
+            if holder.id == sandbox:
+                left[address] = holder
+            self.set_holder(address, holder.without(sandbox))
+        return left
 
     def set_holder(self, address: IPAddress, holder: Allocation | None) -> None:
         """From now on it is theirs, or nobody's."""
@@ -100,16 +103,20 @@ class PoolCopy:
 
     def _cost(self, address: IPAddress, holder: Allocation) -> int:
         key = str(self.allocations.range.offset(address))
-        return len(key) + len('"":,') + len(msgspec.json.encode(_written(holder))) + _ownership_bytes(key)
+        own = len(key) + len('"":,') + len(msgspec.json.encode(_written(holder)))
+        return own + _ownership_bytes(key, holder)
 
 
-def _ownership_bytes(key: str) -> int:
-    return len(key) + len(_OWNED)
-
-
-def _understood(entry: IPAllocation) -> Allocation:
-    return Allocation(entry.id, entry.podref, entry.ifname, entry.pod_uid)
+def _ownership_bytes(key: str, holder: Allocation) -> int:
+    return len(key) + len(_OWNED) + (len(_OWNED_CONFIGURATION) if holder.configuration else 0)
 
 
 def _written(holder: Allocation) -> IPAllocation:
-    return IPAllocation(id=holder.id, podref=holder.podref, ifname=holder.ifname, pod_uid=holder.pod_uid)
+    return IPAllocation(
+        id=holder.id,
+        podref=holder.podref,
+        ifname=holder.ifname,
+        pod_uid=holder.pod_uid,
+        earlier=list(holder.earlier),
+        configuration=holder.configuration,
+    )

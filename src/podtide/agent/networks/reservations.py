@@ -2,29 +2,40 @@
 
 Creating it is the reservation. What is there already is another's, unless it shows the very sandbox, or the very pod by
 its uid: then a call whose answer was lost, or a crash, has left it, and it is taken over.
+
+Each is marked with the node. No program goes by that; it is what an API server can hold other nodes' agents off by.
 """
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podtide.agent.requester import MANAGER
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.core.allocations import Allocation, is_same_holder
 from podtide.resources.base import ObjectMeta
+from podtide.resources.marks import NODE_ANNOTATION
 from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,
 )
 
 
-class Reservations:
-    """The reservations of one namespace. Whatever the cluster raises is the caller's to handle."""
+class Sighting(Struct, frozen=True):
+    """A reservation as it was when it was last heard of. Whoever writes it since may have made it another's."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    uid: str
+    resource_version: str
+
+
+class Reservations:
+    """The reservations of one namespace, by one node. Whatever the cluster raises is the caller's to handle."""
+
+    def __init__(self, cluster: Cluster, namespace: str, node: str) -> None:
         self._cluster = cluster
         self._namespace = namespace
+        self._node = node
 
-    async def reserve(self, name: str, holder: Allocation, before: Allocation | None) -> str | None:
-        """Reserve for the holder, and answer the reservation's uid; None when it is somebody else's.
+    async def reserve(self, name: str, holder: Allocation, before: Allocation | None) -> Sighting | None:
+        """Reserve for the holder, and answer what was made; None when it is somebody else's.
 
         `before` is who the pool says had the address, if the holder has it from there: an earlier sandbox of the pod.
         """
@@ -32,23 +43,32 @@ class Reservations:
             made = await self._cluster.create(self._reservation(name, holder), manager=MANAGER)
         except AlreadyExists:
             return await self._take_over(name, holder, before)
-        return made.metadata.uid
+        return _sighting(made)
 
-    async def unreserve(self, name: str, uid: str, holder: Allocation) -> None:
-        """Give the reservation up, if it is still that one; without a known uid, if it is still the holder's."""
-        if not uid:
-            there = await self._find(name)
-            if there is None or not _is_allocated_to(there, holder):
-                return
-            if there.spec.container_id not in ("", holder.id):
-                return  # a newer sandbox of the pod has taken it over: it goes with that one
-            uid = there.metadata.uid
+    async def unreserve(self, name: str, seen: Sighting | None, holder: Allocation) -> None:
+        """Give the reservation up, if it is as it was seen; if it is not, or was not seen, if it is still the holder's."""
+        if seen is not None and await self._delete(name, seen):
+            return
+        there = await self._find(name)
+        if there is None or not _is_allocated_to(there, holder):
+            return
+        if there.spec.container_id not in ("", holder.id):
+            return  # a newer sandbox of the pod has taken it over: it goes with that one
+        if not await self._delete(name, _sighting(there)):
+            raise Conflict(f"reservation {name} is written by somebody else: try again")
+
+    async def _delete(self, name: str, seen: Sighting) -> bool:
+        """Whether it is gone, as it was seen; otherwise there is one that somebody wrote since."""
+        place = (OverlappingRangeIPReservation, name, self._namespace)
         try:
-            await self._cluster.delete(OverlappingRangeIPReservation, name, self._namespace, uid=uid)
-        except (NotFound, Conflict):
-            return  # it is gone; what may be there now is another one
+            await self._cluster.delete(*place, uid=seen.uid, resource_version=seen.resource_version)
+        except NotFound:
+            return True
+        except Conflict:
+            return False
+        return True
 
-    async def _take_over(self, name: str, holder: Allocation, before: Allocation | None) -> str | None:
+    async def _take_over(self, name: str, holder: Allocation, before: Allocation | None) -> Sighting | None:
         there = await self._find(name)
         if there is None:
             raise Conflict(f"reservation {name} was there a moment ago, and is gone: try again")
@@ -60,7 +80,7 @@ class Reservations:
         if there.spec != wanted:
             # What is written there is of an earlier sandbox: repair and people go by it.
             there = await self._cluster.replace(structs.replace(there, spec=wanted), manager=MANAGER)
-        return there.metadata.uid
+        return _sighting(there)
 
     async def _find(self, name: str) -> OverlappingRangeIPReservation | None:
         try:
@@ -70,11 +90,17 @@ class Reservations:
 
     def _reservation(self, name: str, holder: Allocation) -> OverlappingRangeIPReservation:
         return OverlappingRangeIPReservation(
-            metadata=ObjectMeta(name=name, namespace=self._namespace),
+            metadata=ObjectMeta(
+                name=name, namespace=self._namespace, annotations={NODE_ANNOTATION: self._node}
+            ),
             spec=OverlappingRangeIPReservationSpec(
                 podref=holder.podref, ifname=holder.ifname, container_id=holder.id, pod_uid=holder.pod_uid
             ),
         )
+
+
+def _sighting(reservation: OverlappingRangeIPReservation) -> Sighting:
+    return Sighting(reservation.metadata.uid, reservation.metadata.resource_version)
 
 
 def _holder_of(reservation: OverlappingRangeIPReservation) -> Allocation:

@@ -1,34 +1,41 @@
 """What of one pool is reserved across pools, as far as this process knows, and which addresses that withholds.
 
 Three kinds of address are handed to nobody new: one reserved for an interface that does not have it yet, one that was
-freed and whose reservation is still to be given up, and one that is reserved elsewhere. The last is only known from
-when it was tried: after a while it is tried again.
+freed and whose reservation is still to be given up, and one that is reserved elsewhere.
+
+Reservations are other programs' too: repair collects one that no pool bears out, and people delete. So what was seen of
+one, that it is ours or that it is another's, counts for a while, and is then asked again.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import chain
 
 from msgspec import Struct
 
 from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.networks.requests import Key
-from podtide.agent.networks.reservations import Reservations
+from podtide.agent.networks.reservations import Reservations, Sighting
 from podtide.cluster.port import ClusterError
 from podtide.core.allocations import Allocation
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.runtime.clock import Clock
 
-_ELSEWHERE_SECONDS = 60.0
+_SEEN_SECONDS = 60.0
+"""How long what was seen of a reservation counts. Less than repair lets pass before it collects one."""
 
 
 class _Reserved(Struct):
-    """A reservation. Its uid is "" while it is not known whether it was made."""
+    """A reservation."""
 
     name: str
     holder: Allocation
-    uid: str = ""
+    sighting: Sighting | None = None
+    """None while it is not known whether it was made."""
+    seen_at: float = 0.0
+    is_held: bool = False
+    """Whether the pool had the address for the interface."""
 
 
 class Reserving:
@@ -59,7 +66,7 @@ class Reserving:
 
     def tried_long_ago(self) -> list[IPAddress]:
         """Forget what was reserved elsewhere so long ago that it may be free by now; answers those addresses."""
-        since = self._clock.monotonic() - _ELSEWHERE_SECONDS
+        since = self._clock.monotonic() - _SEEN_SECONDS
         forgotten = [address for address, tried in self._elsewhere.items() if tried <= since]
         for address in forgotten:
             del self._elsewhere[address]
@@ -85,32 +92,52 @@ class Reserving:
         reserved = self._made.setdefault(key, {}).setdefault(
             address, _Reserved(wanted.reservation_name(address), holder)
         )
-        if reserved.uid:
+        if reserved.sighting and self._clock.monotonic() < reserved.seen_at + _SEEN_SECONDS:
             return True
-        uid = await self._reservations.reserve(reserved.name, holder, before)
-        if uid is None:
+        reserved.sighting = None
+        sighting = await self._reservations.reserve(reserved.name, holder, before)
+        if sighting is None:
             self._elsewhere[address] = self._clock.monotonic()
             _forget(self._made, key, address)
             return False
-        reserved.uid = uid
+        reserved.sighting, reserved.seen_at = sighting, self._clock.monotonic()
         return True
 
+    def doubt(self) -> None:
+        """Of none it is known any more whether it is there: each is asked for before it is gone by again."""
+        for reserved in chain.from_iterable(made.values() for made in self._made.values()):
+            reserved.sighting = None
+
+    def held(self, key: Key, address: IPAddress) -> None:
+        """The pool has the address for the interface now."""
+        if reserved := self._made.get(key, {}).get(address):
+            reserved.is_held = True
+
+    def taken_back(self, held_by: Callable[[str, str], Container[IPAddress]]) -> None:
+        """The pool was read: what it had for interfaces and has no more, repair took back, and withholds nothing."""
+        for key, made in tuple(self._made.items()):
+            held = held_by(*key)
+            for address in [each for each in made if made[each].is_held and each not in held]:
+                _forget(self._made, key, address)
+
     def leave(
-        self, key: Key, freed: dict[IPAddress, Allocation], wanted: NetworkRange, *, guarded: bool
+        self, key: Key, had: dict[IPAddress, Allocation], wanted: NetworkRange, *, guarded: bool
     ) -> list[IPAddress]:
         """The interface goes: what is reserved for it is to be given up. Answers the addresses that this withholds."""
         leaving = self._leaving.setdefault(key, {})
         leaving |= self._made.pop(key, {})
         if guarded:
-            for address, holder in freed.items():
+            for address, holder in had.items():
                 leaving.setdefault(address, _Reserved(wanted.reservation_name(address), holder))
         if not leaving:
             del self._leaving[key]
         return list(leaving)
 
-    def keep(self, key: Key, address: IPAddress) -> None:
-        """What the interface leaves is not given up: the pool has the address for an earlier sandbox of its pod."""
+    def hand_back(self, key: Key, address: IPAddress, holder: Allocation) -> None:
+        """What the interface leaves is not given up: by the pool, another sandbox of its pod has it, and it goes with that."""
+        reserved = self._leaving[key][address]
         _forget(self._leaving, key, address)
+        self._made.setdefault((holder.id, holder.ifname), {}).setdefault(address, reserved)
 
     async def give_up(self, key: Key) -> list[IPAddress]:
         """Give up what was left; answers those addresses. StorageFailed when one could not be: ask again."""
@@ -129,7 +156,7 @@ class Reserving:
 
     async def _give_up(self, leaving: dict[IPAddress, _Reserved], address: IPAddress) -> IPAddress:
         reserved = leaving[address]
-        await self._reservations.unreserve(reserved.name, reserved.uid, reserved.holder)
+        await self._reservations.unreserve(reserved.name, reserved.sighting, reserved.holder)
         leaving.pop(address, None)
         return address
 

@@ -2,7 +2,8 @@
 
 A pod gets one address from each range of a network, or none at all. Everything is written before it is answered: every
 ADD is a write to the cluster, so nothing has to be remembered here. What is remembered, the sandboxes that this process
-served and by which network's configuration, is for garbage collection, which must not touch what it cannot place.
+served and by which network's configuration, is for garbage collection, which must not touch what it cannot place. In a
+node's own pool the same is written down with each entry, and so outlives the process.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from random import Random
 from typing import NoReturn
+
+from msgspec import structs
 
 from podtide.agent.networks.committer import PoolCommitter
 from podtide.agent.networks.counts import Counts
@@ -74,11 +77,13 @@ class SecondaryNetworks:
             randomness=randomness,
             log=log,
         )
-        self._reservations = Reservations(cluster, namespace)
+        self._reservations = Reservations(cluster, namespace, node_name)
         self._pools: dict[tuple[bool, str], PoolCommitter] = {}
         self._deletes = RecentDeletes()
         self._served: dict[Key, str] = {}
         """By which network's configuration an interface got what it has."""
+        self._adding: list[Key] = []
+        """The interfaces of all ADDs under way, as often as there are any of each."""
 
     async def run(self) -> NoReturn:
         """Follow this node's Node until cancelled; then nothing more is written."""
@@ -104,6 +109,14 @@ class SecondaryNetworks:
         `arrived` is when the request reached the agent: a DEL of the same sandbox and interface that came later makes
         it Overtaken. Raises NotReady, OutOfContact, NoAddress, Overtaken, RangeFull, and what `networks.errors` has.
         """
+        key = (owner.sandbox, owner.interface)
+        self._adding.append(key)
+        try:
+            return await self._add(owner, config, arrived)
+        finally:
+            self._adding.remove(key)
+
+    async def _add(self, owner: Owner, config: IpamConfig, arrived: float) -> tuple[AssignedAddress, ...]:
         network = _network(config)
         holder = _holder(owner)
         key = (owner.sandbox, owner.interface)
@@ -114,7 +127,9 @@ class SecondaryNetworks:
                 f"sandbox {owner.sandbox} ({owner.interface}) was deleted before its ADD was carried out"
             )
         addings = {
-            self._pool(each): Adding(holder, each, guarded=network.guarded, node_uid=node_uid)
+            self._pool(each): Adding(
+                _recorded(holder, owner, each), each, guarded=network.guarded, node_uid=node_uid
+            )
             for each in network.ranges
         }
         try:
@@ -193,17 +208,35 @@ class SecondaryNetworks:
         self._served[key] = owner.network
         return tuple(held)
 
-    async def collect_garbage(self, network: str, alive: frozenset[Key]) -> int:
-        """Free what sandboxes hold that this process served by that network's configuration, and that do not live.
+    async def collect_garbage(self, config: IpamConfig, alive: frozenset[Key]) -> int:
+        """Free what sandboxes of this node hold by that configuration, and that do not live. Answers how many those were.
 
-        A pool may be shared by several configurations, and by all nodes, and does not say which of them an entry is
-        of. So what this process did not serve is let be: repair finds it, by its pod. Answers how many were freed.
+        Whose they are is known of those that this process served, and of those that an entry in the node's own pool
+        says it of, whichever process wrote it. All else is let be, and repair finds it by its pod: what is in a pool
+        that all nodes share, and entries that say nothing, as of Whereabouts, or of several configurations. What came
+        while this was looked up, or is on its way, is younger than the list of what is alive, and no garbage.
         """
-        dead = [key for key, name in self._served.items() if name == network and key not in alive]
-        await asyncio.gather(*(self.delete(Owner(sandbox, ifname), None) for sandbox, ifname in dead))
+        before = dict(self._served)
+        served = {key for key, name in before.items() if name == config.name}
+        recorded = await self._given_by(config)
+        young = {*self._adding, *(self._served.keys() - before.keys())}
+        dead = (served | recorded) - young - alive
+        await asyncio.gather(*(self.delete(Owner(sandbox, ifname), config) for sandbox, ifname in dead))
         return len(dead)
 
     # Details
+
+    async def _given_by(self, config: IpamConfig) -> set[Key]:
+        """The interfaces that have something of this node's own pools by that configuration."""
+        sliced = [each for each in _network(config).ranges if each.slice_size is not None]
+        if not sliced:
+            return set()
+        await self._presence.known(self._wait_seconds)
+        node_uid = self._presence.require_uid()
+        found = await asyncio.gather(
+            *(self._pool(each).given_by(config.name, each, node_uid) for each in sliced)
+        )
+        return set().union(*found)
 
     @property
     def _waited(self) -> str:
@@ -286,6 +319,11 @@ def _network(config: IpamConfig) -> Network:
             )
         seen.add(each.addresses.network)
     return network
+
+
+def _recorded(holder: Allocation, owner: Owner, wanted: NetworkRange) -> Allocation:
+    """The holder as the range's pool has it: one that all nodes share is long enough without what only this node uses."""
+    return holder if wanted.slice_size is None else structs.replace(holder, configuration=owner.network)
 
 
 def _holder(owner: Owner) -> Allocation:

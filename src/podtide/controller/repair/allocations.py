@@ -6,33 +6,35 @@ from collections.abc import Mapping
 from podtide.controller.repair.asking import FreshPods
 from podtide.controller.repair.books import Books, Held
 from podtide.controller.repair.mending import Mending
-from podtide.core.network_leaks import Orphaned, PodSeen, Suspects, why_orphaned
+from podtide.core.network_leaks import Orphaned, Patience, PodSeen, Suspects, why_orphaned
 from podtide.runtime.logging import Logger
 
 
 class AllocationRepair:
     """Remembers since when an allocation seems to be nobody's."""
 
-    def __init__(self, mending: Mending, *, grace_seconds: float, log: Logger) -> None:
+    def __init__(self, mending: Mending, *, patience: Patience, log: Logger) -> None:
         self.suspects = Suspects[Held]()
         self._mending = mending
-        self._grace_seconds = grace_seconds
+        self._patience = patience
         self._log = log
 
     async def mend(
         self, books: Books, pods: Mapping[str, PodSeen], fresh: FreshPods, now: float
     ) -> set[Held]:
         """Release what is due. Answers the entries that nobody holds any more."""
-        orphans = (
-            held for held in books.entries() if why_orphaned(held.holder, pods.get(held.holder.podref))
-        )
+        orphans = {
+            held: self._patience.seconds(reason)
+            for held in books.entries()
+            if (reason := why_orphaned(held.holder, pods.get(held.holder.podref)))
+        }
         due: dict[str, list[Held]] = defaultdict(list)
         reasons: dict[Held, Orphaned] = {}
-        for held in self.suspects.due(orphans, now, self._grace_seconds):
-            reason = why_orphaned(held.holder, await fresh.seen(held.holder.podref))
-            if reason is not None:
+        for held in self.suspects.due(orphans, now):
+            confirmed = why_orphaned(held.holder, await fresh.seen(held.holder.podref))
+            if confirmed is not None:
                 due[held.pool].append(held)
-                reasons[held] = reason
+                reasons[held] = confirmed
         released: set[Held] = set()
         for pool, entries in due.items():
             for held in await self._mending.release(pool, entries):

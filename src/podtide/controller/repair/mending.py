@@ -12,6 +12,7 @@ from podtide.core.allocations import Allocation
 from podtide.networks.picture import allocation_of, reservation_for
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool
+from podtide.resources.marks import NODE_ANNOTATION
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 _ATTEMPTS = 5
@@ -59,9 +60,16 @@ class Mending:
     async def correct_reservation(
         self, reservation: OverlappingRangeIPReservation, holder: Allocation
     ) -> bool:
-        """Let a reservation say who has the address, without a moment in which it is not reserved."""
+        """Let a reservation say who has the address, without a moment in which it is not reserved.
+
+        Which node the holder is on is not known here, and the one that made it may have no part in it any more.
+        """
+        marks = {
+            name: text for name, text in reservation.metadata.annotations.items() if name != NODE_ANNOTATION
+        }
+        place = replace(reservation.metadata, annotations=marks)
         try:
-            await self._writes.replace(replace(reservation, spec=reservation_for(holder)))
+            await self._writes.replace(replace(reservation, metadata=place, spec=reservation_for(holder)))
         except Conflict:
             return False
         self._counts.repairs["reservation-corrected"] += 1

@@ -6,8 +6,8 @@
     a reservation for another than who has it    corrected in place
     an address held in a guarded pool alone      reserved for who has it
 
-Nothing is concluded from one look: each must be found twice, a grace period apart, by one and the same leader, and
-before anything is freed the cluster is asked for the pod itself (DESIGN.md "Absence"). A cluster in order is read once
+Nothing is concluded from one look: each must be found twice, some time apart, by one and the same leader, and before
+anything is freed the cluster is asked for the pod itself (DESIGN.md "Absence"). A cluster in order is read once
 per interval, and nothing is written.
 """
 
@@ -27,16 +27,15 @@ from podtide.controller.repair.mending import Mending
 from podtide.controller.repair.reservations import ReservationRepair
 from podtide.controller.repair.schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
-from podtide.core.network_leaks import Suspects
+from podtide.core.network_leaks import Patience, Suspects
 from podtide.resources.base import Key
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
 
 _A_LITTLE_LATER_SECONDS = 1.0
-"""After a grace period, so that it is certainly over."""
+"""After somebody is due, so that he certainly is."""
 
 
 class Repair:
@@ -48,7 +47,8 @@ class Repair:
         *,
         writes: GuardedWrites,
         nodes: Informer[Node],
-        settings: Settings,
+        patience: Patience,
+        interval_seconds: float,
         counts: RepairCounts,
         clock: Clock,
         randomness: Random,
@@ -61,7 +61,7 @@ class Repair:
             check_expression(schedule)
         self._cluster = cluster
         self._nodes = nodes
-        self._settings = settings
+        self._interval_seconds = interval_seconds
         self._counts = counts
         self._clock = clock
         self._randomness = randomness
@@ -70,9 +70,8 @@ class Repair:
         self._schedule = schedule
         self._refused: set[str] = set()
         mending = Mending(cluster, writes, namespace, counts)
-        grace = settings.leak_grace_seconds
-        self._allocations = AllocationRepair(mending, grace_seconds=grace, log=log)
-        self._reservations = ReservationRepair(mending, grace_seconds=grace, log=log)
+        self._allocations = AllocationRepair(mending, patience=patience, log=log)
+        self._reservations = ReservationRepair(mending, patience=patience, log=log)
 
     async def run(self) -> NoReturn:
         """Look again and again, until cancelled. The copies of Nodes must be complete by then."""
@@ -101,13 +100,12 @@ class Repair:
     def _next_look_seconds(self, stated: frozenset[str]) -> float:
         """By the schedule, if there is one; but what was found now is not left for another day."""
         expressions = [self._schedule] if self._schedule else self._usable(stated)
-        if not expressions:
-            return self._settings.repair_interval_seconds
-        now, grace = self._clock.monotonic(), self._settings.leak_grace_seconds
-        follow_ups = (suspects.next_due_seconds(now, grace) for suspects in self._suspects)
+        regular = seconds_until(expressions, self._clock.wall()) if expressions else self._interval_seconds
+        now = self._clock.monotonic()
+        follow_ups = (suspects.next_due_seconds(now) for suspects in self._suspects)
         return min(
             [
-                seconds_until(expressions, self._clock.wall()),
+                regular,
                 *(seconds + _A_LITTLE_LATER_SECONDS for seconds in follow_ups if seconds is not None),
             ]
         )

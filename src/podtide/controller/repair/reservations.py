@@ -11,6 +11,7 @@ from podtide.controller.repair.books import Books, Held
 from podtide.controller.repair.mending import Mending
 from podtide.core.network_leaks import (
     Fate,
+    Patience,
     PodSeen,
     Reserved,
     Suspects,
@@ -44,11 +45,11 @@ class _Missing(Struct, frozen=True):
 class ReservationRepair:
     """Remembers since when reservations and pools do not fit."""
 
-    def __init__(self, mending: Mending, *, grace_seconds: float, log: Logger) -> None:
+    def __init__(self, mending: Mending, *, patience: Patience, log: Logger) -> None:
         self.doubted = Suspects[_Doubted]()
         self.missing = Suspects[_Missing]()
         self._mending = mending
-        self._grace_seconds = grace_seconds
+        self._patience = patience
         self._log = log
         self._disputes: set[_Doubted] = set()
 
@@ -63,18 +64,22 @@ class ReservationRepair:
         """Put right what is due, given the allocations without those that were just released."""
         pools = _Pools(books, pods, released)
         beside = {_identity(item): (item, pools.beside(item)) for item in books.reservations}
-        doubted = (
-            identity
+        doubted = {
+            identity: self._patience.seconds(why_orphaned(reserved.holder, pod))
             for identity, (_, reserved) in beside.items()
-            if is_doubtful(reserved, pods.get(reserved.holder.podref))
-        )
-        for identity in self.doubted.due(doubted, now, self._grace_seconds):
+            if is_doubtful(reserved, pod := pods.get(reserved.holder.podref))
+        }
+        for identity in self.doubted.due(doubted, now):
             await self._settle(identity, *beside[identity], fresh)
         self._disputes &= beside.keys()
 
         names = {item.metadata.name for item in books.reservations}
-        missing = (_Missing(name, held) for name, held in pools.guarded.items() if name not in names)
-        for item in self.missing.due(missing, now, self._grace_seconds):
+        missing = {
+            _Missing(name, held): self._patience.seconds(None)
+            for name, held in pools.guarded.items()
+            if name not in names
+        }
+        for item in self.missing.due(missing, now):
             if await self._mending.restore_reservation(item.name, item.held):
                 self._log.warning("restored a reservation", name=item.name, pod=item.held.holder.podref)
 

@@ -3,6 +3,10 @@
 The order of writes is what keeps a crash between any two of them harmless (DESIGN.md, "Slices"):
 
     pools of freed slices are deleted → the NodeSlicePool is written → pools of assigned slices are made
+
+A pool is made only after a write of the list that has its entry. That an entry is listed already is not enough: the
+copy may be behind, and a write that frees the slice may still be on its way, from a term that is over (the definition
+was away, and is back). Such a write is for the version before, and comes to nothing.
 """
 
 from collections.abc import Sequence
@@ -17,6 +21,7 @@ from podtide.controller.slices.slice_pool_objects import (
     Finding,
     accepted,
     conditions_after,
+    confirmed,
     described,
     news,
     served,
@@ -92,11 +97,15 @@ class Assigning:
         )
         freed = [survey.holdings[each] for each in plan.freed]
         await self._collecting.collect(name, freed, plan.kept, of)
-        await self._write(range_, listed, wish, assignments, (shortage, finding))
+        current = await self._write(range_, listed, wish, assignments, (shortage, finding))
         around.counts.slices[name] = SliceCounts(
             assigned=len(assignments), total=min(wish.count, LARGEST_TOTAL), waiting=len(waiting)
         )
-        await self._caring.make_pools(name, of, assignments, survey)
+        await self._caring.make_pools(name, of, added, survey)
+        left = await self._caring.without_pool(name, of, plan.kept, survey)
+        if left and current is listed:
+            await around.writes.replace(confirmed(current, around.clock.wall()))
+        await self._caring.make_pools(name, of, left, survey)
         await self._caring.care(name, survey, plan.kept)
         return Outcome(
             again_in_seconds=self._caring.seconds_until_due(survey),
@@ -144,8 +153,8 @@ class Assigning:
         slicing: Slicing,
         assignments: Sequence[SliceAssignment],
         findings: tuple[Finding, ...],
-    ) -> None:
-        """Have the NodeSlicePool say so, if it does not."""
+    ) -> NodeSlicePool:
+        """Have the NodeSlicePool say so, if it does not. Answers it as it is now."""
         around = self._around
         place = ObjectMeta(
             name=range_.name, namespace=around.namespace, annotations={NETWORK_ANNOTATION: range_.key}
@@ -157,6 +166,7 @@ class Assigning:
         elif wanted != listed:
             told = await around.writes.replace(wanted)
         else:
-            return
+            return listed
         for finding in news(listed, findings):
             await around.events.record(told, finding.reason, finding.message, warning=not finding.holds)
+        return told

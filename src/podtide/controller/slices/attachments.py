@@ -127,6 +127,10 @@ class Attachments:
         """The network that an IPPool of this name, for a whole range, is or was of."""
         return self._classic.get(pool)
 
+    def have_to_do_with(self, range_: IPNetwork) -> bool:
+        """Whether any network that is described overlaps the range."""
+        return any(overlap(each.addresses.network, range_) for each in _ranges(self._by_definition.values()))
+
     def left_classic(self, network: str) -> list[str]:
         """The names of IPPools for whole ranges that were the network's, and that no definition asks for any more."""
         used = self._indexed().classic

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from podtide.controller.slices.fresh_reads import find_anothers_pool
 from podtide.controller.slices.node_pool_objects import bound, marked_gone, new_pool, ownership
 from podtide.controller.slices.surroundings import SliceSurroundings, side_by_side
 from podtide.controller.slices.survey import Holding, Survey
@@ -9,7 +10,6 @@ from podtide.core.slice_custody import Step
 from podtide.core.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
-from podtide.resources.names import InvalidName
 
 _CHANGING = {Step.ADOPT, Step.HAND_OVER, Step.MARK}
 
@@ -23,18 +23,26 @@ class Caring:
     async def make_pools(
         self, name: str, of: NetworkRange, assignments: Iterable[SliceAssignment], survey: Survey
     ) -> None:
-        """Give every assigned slice of a node that is there a pool, if it has none."""
-        missing = [
-            each
-            for each in assignments
-            if each.node in survey.nodes
-            and (each not in survey.holdings or survey.holdings[each].pool is None)
-        ]
+        """Make the pools of these slices, which have none."""
 
         async def make(assignment: SliceAssignment) -> None:
             await self._make(name, of, assignment, survey)
 
-        await side_by_side(make, missing)
+        await side_by_side(make, assignments)
+
+    async def without_pool(
+        self, name: str, of: NetworkRange, kept: Iterable[SliceAssignment], survey: Survey
+    ) -> list[SliceAssignment]:
+        """For which slices of nodes that are there a pool is to be made, by fresh reads; Conflict when a copy lacks one."""
+        missing = [each for each in kept if each.node in survey.nodes and survey.holdings[each].pool is None]
+        nameable: set[SliceAssignment] = set()
+
+        async def confirm(assignment: SliceAssignment) -> None:
+            if await self._free_name(name, of, assignment, reads_all=True):
+                nameable.add(assignment)
+
+        await side_by_side(confirm, missing)
+        return [each for each in missing if each in nameable]
 
     async def care(self, name: str, survey: Survey, kept: Iterable[SliceAssignment]) -> None:
         """Do with the pools of kept slices what is to be done."""
@@ -59,13 +67,38 @@ class Caring:
 
     async def _make(self, name: str, of: NetworkRange, assignment: SliceAssignment, survey: Survey) -> None:
         around, node = self._around, survey.nodes[assignment.node]
-        try:
-            place = ObjectMeta(name=around.node_pools.free_name(of, assignment), namespace=around.namespace)
-        except InvalidName as error:
-            around.log.warning("no pool for a node", error=str(error))
+        free = await self._free_name(name, of, assignment, reads_all=False)
+        if not free:
             return
+        place = ObjectMeta(name=free, namespace=around.namespace)
         marks = ownership(name, assignment.node, node.metadata.uid)
         await around.writes.create(new_pool(place, assignment.slice, marks))
+
+    async def _free_name(
+        self, name: str, of: NetworkRange, assignment: SliceAssignment, *, reads_all: bool
+    ) -> str:
+        """What to call a new pool: the preferred name, or another where that is somebody else's; "" when all are.
+
+        That one is, a fresh read has to show: what the copies have come to show since the survey may be the slice's own pool,
+        and may be no more. What they do not show is read on demand.
+        """
+        around = self._around
+        names = around.node_pools.names(of, assignment)
+        free = []
+        for each in names:
+            is_read = reads_all or around.node_pools.get(each) is not None
+            if not is_read or await find_anothers_pool(around, each, name, assignment) is None:
+                free.append(each)
+        if free:
+            return free[0]
+        why = (
+            f"the IPPools {' and '.join(names)} are others'" if names else "the pool's name would be too long"
+        )
+        around.log.warning(
+            "no pool for a node",
+            error=f"node {assignment.node} gets no pool for its slice {assignment.slice}: {why}; rename the network",
+        )
+        return ""
 
     async def _take_step(self, name: str, holding: Holding, survey: Survey) -> None:
         pool, node = holding.pool, holding.assignment.node

@@ -6,14 +6,13 @@ empty: whoever takes an address of it meanwhile has won.
 
 from collections.abc import Iterable, Sequence
 
-from podtide.cluster.port import Conflict, NotFound
-from podtide.controller.slices.node_pool_objects import belongs
+from podtide.cluster.port import NotFound
+from podtide.controller.slices.fresh_reads import find_anothers_pool
 from podtide.controller.slices.surroundings import SliceSurroundings, side_by_side
 from podtide.controller.slices.survey import Holding
 from podtide.core.ranges import IPAddress, IPNetwork, network_at
 from podtide.core.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
-from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
 from podtide.resources.names import reserved_address
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
@@ -52,24 +51,18 @@ class Collecting:
             )
 
     async def _collect_pool(self, name: str, holding: Holding, of: NetworkRange | None) -> None:
+        """Delete the slice's pool and its Lease; Conflict when it has another pool, which is to be seen to first."""
         around, assignment, pool = self._around, holding.assignment, holding.pool
+        own = ""
         if pool is not None:
+            own = pool.metadata.name
             await around.writes.delete(pool, unchanged=True)
             around.log.info("slice freed", node=assignment.node, slice=str(assignment.slice))
-        names = [pool.metadata.name] if pool else around.node_pools.names(of, assignment) if of else []
+            await self._collect_lease(own, assignment.node)
+        names = around.node_pools.names(of, assignment) if of else []
         for each in names:
-            if pool is None:
-                await self._require_absent(each, name, assignment)
-            await self._collect_lease(each, assignment.node)
-
-    async def _require_absent(self, pool: str, name: str, assignment: SliceAssignment) -> None:
-        """That the copy shows no pool of a slice frees nothing: a fresh read has to confirm it."""
-        try:
-            found = await self._around.cluster.get(IPPool, pool, self._around.namespace)
-        except NotFound:
-            return
-        if belongs(found, name, assignment):
-            raise Conflict(f"IPPool {found.key} is there, and the copy does not show it yet: look again")
+            if each != own and await find_anothers_pool(around, each, name, assignment) is None:
+                await self._collect_lease(each, assignment.node)
 
     async def _collect_lease(self, name: str, node: str) -> None:
         """The Lease is called like the pool; one that somebody else holds is somebody else's."""

@@ -73,19 +73,6 @@ class NodePools:
                 found.append(of.node_pool_name(assignment.node, assignment.slice, naming))
         return found
 
-    def free_name(self, of: NetworkRange, assignment: SliceAssignment) -> str:
-        """What to call a new pool: the preferred name, or another where that is somebody else's."""
-        names = self.names(of, assignment)
-        for name in names:
-            if self.get(name) is None:
-                return name
-        why = (
-            f"the IPPools {' and '.join(names)} are others'" if names else "the pool's name would be too long"
-        )
-        raise InvalidName(
-            f"node {assignment.node} gets no pool for its slice {assignment.slice}: {why}; rename the network"
-        )
-
     def occupied(self, scope: str, names: AbstractSet[str], node_slice_pool: str) -> Iterator[IPNetwork]:
         """What pools have that share a scope of addresses with this NodeSlicePool and are none of its nodes'.
 

@@ -3,9 +3,10 @@
     Nodes                         → all networks
     NetworkAttachmentDefinitions  → the networks it described and describes
     NodeSlicePools, IPPools       → their network
+    IPPools of no network         → themselves
 
-Nodes come by the thousand, and each concerns every network. So what happens is gathered for a moment: a network's list
-of slices is written once for all nodes that came in it.
+Nodes come by the thousand, and each concerns every network. So what happens is gathered, and a network's list of slices
+is written once for all nodes that came meanwhile (`pacing`).
 """
 
 import asyncio
@@ -24,7 +25,9 @@ from podtide.controller.slices.attachments import Attachments, understood
 from podtide.controller.slices.networks import Networks
 from podtide.controller.slices.node_pool_objects import is_marked_gone
 from podtide.controller.slices.node_pools import NodePools, named_network
+from podtide.controller.slices.pacing import GATHER_SECONDS, Pacing
 from podtide.controller.slices.surroundings import SliceSurroundings
+from podtide.controller.slices.unclaimed import UnclaimedPools
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -36,7 +39,6 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 
-_GATHER_SECONDS = 0.5
 _WORKERS = 4
 
 
@@ -70,6 +72,7 @@ class SliceController:
         self._slice_pools = self._informer(NodeSlicePool, scope)
         self._pool_copies = self._informer(IPPool, scope)
         self._queue, self._unread = WorkQueue[str](), WorkQueue[Key]()
+        self._pool_queue = WorkQueue[str]()
 
         writes = GuardedWrites(cluster, check, self.metrics.writes)
         self._attachments = Attachments()
@@ -91,6 +94,8 @@ class SliceController:
         )
         self._announcing = Announcing(around.events)
         self._networks = Networks(around, self._announcing)
+        self._pacing = Pacing(clock)
+        self._unclaimed = UnclaimedPools(around)
 
     async def run(self) -> NoReturn:
         """Work until cancelled, or until an invariant is broken."""
@@ -108,10 +113,23 @@ class SliceController:
                 for informer in (*own, self._nodes):
                     await informer.synced.wait()  # until then, absence means nothing
                 group.create_task(self._workers(self._unread).run(self._complain))
-                group.create_task(self._workers(self._queue).run(self._networks.reconcile, count=_WORKERS))
+                group.create_task(self._workers(self._queue).run(self._reconcile, count=_WORKERS))
+                group.create_task(self._workers(self._pool_queue).run(self._unclaimed.reconcile))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         raise AssertionError("queues that nobody stops have no end")
+
+    async def _reconcile(self, network: str) -> float | None:
+        self._pacing.begin_look(network, self._entries(network))
+        return await self._networks.reconcile(network)
+
+    def _entries(self, network: str) -> int:
+        """How long the lists of a network's slices are, all its ranges together."""
+        return sum(
+            len(pool.status.allocations)
+            for pool in self._slice_pools.items()
+            if pool.status and self._networks.key_of(pool.metadata.name) == network
+        )
 
     async def _complain(self, key: Key) -> None:
         """Say what is wrong with a definition."""
@@ -153,6 +171,8 @@ class SliceController:
             self._look_soon(*(key for pool in (old, new) if pool for key in self._keys_of(pool)))
         if new is None:
             self._look_soon(*self._networks.waiting)
+        elif self._unclaimed.may_be(new):
+            self._pool_queue.add_after(new.metadata.name, GATHER_SECONDS)
 
     def _matters(self, old: IPPool | None, new: IPPool | None) -> bool:
         if old is None or new is None:
@@ -175,7 +195,7 @@ class SliceController:
 
     def _look_soon(self, *networks: str) -> None:
         for key in networks:
-            self._queue.add_after(key, _GATHER_SECONDS)
+            self._queue.add_after(key, self._pacing.seconds_until_look(key))
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
         return Informer(

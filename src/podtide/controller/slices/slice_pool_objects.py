@@ -15,7 +15,7 @@ from podtide.core.slices import SliceAssignment, Slicing, parse_slice_size
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
-from podtide.resources.marks import NETWORK_ANNOTATION
+from podtide.resources.marks import CONFIRMED_ANNOTATION, NETWORK_ANNOTATION
 from podtide.resources.names import normalise_range
 from podtide.resources.node_slice_pool import (
     NodeSliceAllocation,
@@ -23,6 +23,7 @@ from podtide.resources.node_slice_pool import (
     NodeSlicePoolSpec,
     NodeSlicePoolStatus,
 )
+from podtide.resources.timestamps import to_micro_time
 
 LARGEST_TOTAL = 2**53
 """What every reader of JSON can count to."""
@@ -116,6 +117,12 @@ def written(
     if before is None:
         return NodeSlicePool(metadata=place, spec=spec, status=status)
     return structs.replace(before, metadata=place, spec=spec, status=status)
+
+
+def confirmed(pool: NodeSlicePool, now: float) -> NodeSlicePool:
+    """The same list in another version: whatever is still to be written in place of the present one comes too late."""
+    marks = pool.metadata.annotations | {CONFIRMED_ANNOTATION: to_micro_time(now)}
+    return structs.replace(pool, metadata=structs.replace(pool.metadata, annotations=marks))
 
 
 def conditions_after(pool: NodeSlicePool | None, findings: Iterable[Finding], now: str) -> list[Condition]:

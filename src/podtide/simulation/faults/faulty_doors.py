@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
 
+from podtide.agent.cni_calls import refusal
+from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.plugin_fault import PluginFault, verb_of
 from podtide.simulation.plugin_caller import AgentDoors
-
-_NOBODY_IS_LEFT_TO_HEAR = (1, b"")
 
 
 class FaultyDoors:
@@ -52,7 +52,9 @@ class FaultyDoors:
 
         async def arrive() -> tuple[int, bytes]:
             if boot != self._boots[node]:
-                return _NOBODY_IS_LEFT_TO_HEAR
+                # A kubelet that calls twice may still be there to hear it, on its way down.
+                off = refusal(NotReady(f"{node} is switched off"), stdin)
+                return off.exit_status, off.output
             return await self._doors.call(node, environment, stdin)
 
         call: Callable[[], Awaitable[tuple[int, bytes]]] = arrive

@@ -1,0 +1,24 @@
+"""Pools that the copies do not show, or show no more: whatever is concluded from that, a fresh read comes first.
+
+A slice has one pool. To free the slice while its pool is there, or to make a second one under the other name that it
+may have, is what a copy that is behind would lead to.
+"""
+
+from podtide.cluster.port import Conflict, NotFound
+from podtide.controller.slices.node_pool_objects import belongs
+from podtide.controller.slices.surroundings import SliceSurroundings
+from podtide.core.slices import SliceAssignment
+from podtide.resources.ip_pool import IPPool
+
+
+async def find_anothers_pool(
+    around: SliceSurroundings, pool: str, node_slice_pool: str, assignment: SliceAssignment
+) -> IPPool | None:
+    """Who else has a name that the pool of this slice may have, if anybody; Conflict when it is the slice's own pool."""
+    try:
+        found = await around.cluster.get(IPPool, pool, around.namespace)
+    except NotFound:
+        return None
+    if belongs(found, node_slice_pool, assignment):
+        raise Conflict(f"IPPool {found.key} is there, and the copy did not show it: look again")
+    return found
