@@ -10,11 +10,15 @@ core, these tests are put in two groups, each of which one worker takes as a who
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 
 from control_plane.binaries import Binaries, binaries
 from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild
 from left_out import leave_out
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node_network_config import NodeNetworkConfig
 
 RUNNING = pytest.StashKey[ControlPlane]()
 
@@ -58,6 +62,20 @@ def scheduler(control_plane: ControlPlane) -> Iterator[ControlPlane]:
         leave_out("real Kubernetes", reason)
     yield control_plane
     control_plane.stop_scheduler()
+
+
+async def clear_config(cluster: Cluster, name: str) -> None:
+    """Let a NodeNetworkConfig go without its finalizer, while the garbage collector is after it too."""
+    while True:
+        try:
+            config = await cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+            freed = structs.replace(config.metadata, finalizers=[])
+            await cluster.replace(structs.replace(config, metadata=freed), manager="test")
+            await cluster.delete(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+        except Conflict:
+            continue
+        except NotFound:
+            return
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,5 +1,6 @@
 """What tests run podtide beside and by: Whereabouts, and cnitool, which calls plugins as runtimes do, by libcni."""
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -17,6 +18,13 @@ CNITOOL = GoProgram(
     module=MODULE,
     source="github.com/containernetworking/cni",
     package="github.com/containernetworking/cni/cnitool",
+)
+LIBCNI_GC = structs.replace(
+    CNITOOL,
+    name="libcni's garbage collection",
+    # Other than the rest it is a source of ours, which changes without its module's version.
+    file=f"libcni-gc-{hashlib.sha256((MODULE / 'gc' / 'main.go').read_bytes()).hexdigest()[:12]}",
+    package="podtide/cni-programs/gc",
 )
 WHEREABOUTS = GoProgram(
     name="Whereabouts",
@@ -41,7 +49,7 @@ def say_on_stderr(line: str) -> None:
 
 if __name__ == "__main__":
     try:
-        for program in (CNITOOL, WHEREABOUTS, WHEREABOUTS_SLICES):
+        for program in (CNITOOL, LIBCNI_GC, WHEREABOUTS, WHEREABOUTS_SLICES):
             executable(program, say_on_stderr, find_or_install_go)
     except CannotBuild as lack:
         say_on_stderr(str(lack))

@@ -1,15 +1,20 @@
 """The chart's Helm, and podtide's rights as the chart installs them on a real API server."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
+from control_plane.binaries import Binaries
 from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild
 from deploy.chart import Chart
-from deploy.installed import Installed
+from deploy.installed import Installed, connected
+from deploy.service_monitor_kind import define_service_monitors
+from deploy.two_nodes import clear, make
 from helm_binary import helm
 from left_out import leave_out
+from podtide.cluster.kubernetes import KubernetesCluster
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +35,30 @@ def installed(
     """All that the chart makes, applied to the control plane, and what the roles in it may do in force."""
     with Installed(control_plane, chart.rendered(), tmp_path_factory.mktemp("kubeconfigs")) as installation:
         yield installation
+
+
+@pytest.fixture(scope="module")
+def two_nodes(installed: Installed) -> Iterator[Installed]:
+    """What is forbidden changes nothing, and what is allowed is in nobody's way: one set of objects serves a module."""
+
+    async def as_admin(work: Callable[[KubernetesCluster], Awaitable[None]]) -> None:
+        async with connected(installed.control_plane.kubeconfig) as admin:
+            await work(admin)
+
+    asyncio.run(as_admin(make))
+    yield installed
+    asyncio.run(as_admin(clear))
+
+
+@pytest.fixture(scope="module")
+def untouched(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
+    """A control plane of its own that knows all kinds, the Prometheus operator's too, and has nothing of podtide yet.
+
+    What is applied where something was before is merged with that, and says little about what is applied.
+    """
+    with ControlPlane(control_plane_binaries) as control_plane:
+        define_service_monitors(control_plane)
+        yield control_plane
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -49,6 +49,12 @@ _PROBES = (
         ("replace",), "whereabouts.cni.cncf.io/v1alpha1", "IPPool", "{range: 10.0.0.0/24, allocations: {}}"
     ),
     _Probe(("replace",), "coordination.k8s.io/v1", "Lease", "{}"),
+    _Probe(
+        ("replace",),
+        "whereabouts.cni.cncf.io/v1alpha1",
+        "OverlappingRangeIPReservation",
+        "{podref: default/web}",
+    ),
 )
 
 
@@ -93,18 +99,32 @@ class Installed:
         """A kubeconfig with a token of the agents' account that was not made for a pod."""
         return self.control_plane.credentials.kubeconfig_for_service_account(NAMESPACE, "podtide-agent")
 
-    def _kubeconfig(self, account: str, node: str) -> Path:
+    def mounted(self, account: str, node: str = "") -> Path:
+        """What a kubelet puts into the pod of this account, on this node: a directory with token, authority and namespace."""
         pod = self._pod(account, node)
-        reference = {"apiVersion": "v1", "kind": "Pod", "name": pod["name"], "uid": pod["uid"]}
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
-        answer = self.control_plane.admin.request("POST", path, {"spec": {"boundObjectRef": reference}})
-        there = self.control_plane
+        directory = self._directory / f"{pod['name']}.serviceaccount"
+        directory.mkdir(exist_ok=True)
+        (directory / "token").write_text(self._token(account, pod))
+        (directory / "ca.crt").write_text(self.control_plane.certificate_authority.read_text())
+        (directory / "namespace").write_text(NAMESPACE)
+        return directory
+
+    def _kubeconfig(self, account: str, node: str) -> Path:
+        pod, there = self._pod(account, node), self.control_plane
         text = kubeconfig(
-            there.url, there.certificate_authority.read_text(), pod["name"], answer["status"]["token"]
+            there.url, there.certificate_authority.read_text(), pod["name"], self._token(account, pod)
         )
         file = self._directory / f"{pod['name']}.kubeconfig"
         file.write_text(text)
         return file
+
+    def _token(self, account: str, pod: dict[str, Any]) -> str:
+        """A token of the account that is bound to its pod."""
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": pod["name"], "uid": pod["uid"]}
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+        answer = self.control_plane.admin.request("POST", path, {"spec": {"boundObjectRef": reference}})
+        token: str = answer["status"]["token"]
+        return token
 
     def _pod(self, account: str, node: str) -> dict[str, Any]:
         """The pod for which a kubelet would ask for the token."""

@@ -15,7 +15,12 @@ from podtide import __version__
 from podtide.cli import podtide
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.metrics import ControllerMetrics
-from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.marks import (
+    NETWORK_ANNOTATION,
+    NODE_ANNOTATION,
+    SYSTEM_NAMESPACE,
+    WAITING_PODS_ANNOTATION,
+)
 from podtide.runtime.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -239,10 +244,36 @@ def test_the_chart_is_of_this_release() -> None:
     assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == __version__
 
 
-def test_the_policies_go_by_the_mark_that_the_controller_makes(chart: Chart) -> None:
-    policy = one(chart.objects(), "ValidatingAdmissionPolicy", "podtide-agent-ippools")
-    owner = next(each for each in policy["spec"]["variables"] if each["name"] == "owner")
-    assert f"'{NODE_ANNOTATION}'" in owner["expression"]
+@pytest.mark.parametrize(
+    ("policy", "marks"),
+    [
+        ("nodenetworkconfigs", {WAITING_PODS_ANNOTATION}),
+        ("ippools", {NODE_ANNOTATION}),
+        ("slices", {NODE_ANNOTATION, NETWORK_ANNOTATION}),
+        ("leases", set()),
+        ("slice-leases", {NETWORK_ANNOTATION}),
+        ("reservations", {NODE_ANNOTATION}),
+    ],
+)
+def test_the_policies_go_by_the_marks_that_programs_make(chart: Chart, policy: str, marks: set[str]) -> None:
+    spec = one(chart.objects(), "ValidatingAdmissionPolicy", f"podtide-agent-{policy}")["spec"]
+    assert set(re.findall(r"podtide\.io/[-\w]+", json.dumps(spec))) == marks
+
+
+def test_every_policy_is_bound_and_refuses(chart: Chart) -> None:
+    objects = chart.objects()
+    policies = [each["metadata"]["name"] for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+    assert len(policies) == 6
+    for policy in policies:
+        spec = one(objects, "ValidatingAdmissionPolicyBinding", policy)["spec"]
+        assert (spec["policyName"], spec["validationActions"]) == (policy, ["Deny"])
+
+
+def test_policies_look_for_slices_where_the_pools_are(chart: Chart) -> None:
+    objects = chart.objects(secondaryNetworks__namespace="networks")
+    for policy in ("podtide-agent-slices", "podtide-agent-slice-leases"):
+        where = one(objects, "ValidatingAdmissionPolicyBinding", policy)["spec"]["paramRef"]
+        assert where == {"namespace": "networks", "selector": {}, "parameterNotFoundAction": "Allow"}
 
 
 def test_roles_are_for_the_namespaces_that_the_programs_use(chart: Chart) -> None:

@@ -10,12 +10,15 @@ from msgspec import Struct, field
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
-    # An answer is complete when it has been sent; that of a watch, when the watch ends.
-    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "omitStages": ["ResponseStarted"],
     "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}],
 }
 AGENT = "system:serviceaccount:kube-system:podtide-agent"
 CONTROLLER = "system:serviceaccount:kube-system:podtide-controller"
+
+
+_RECEIVED, _ANSWERED = "RequestReceived", "ResponseComplete"
+"""An answer is complete when it has been sent; that of a watch, when the watch ends."""
 
 
 class _User(Struct, frozen=True):
@@ -28,8 +31,11 @@ class _Object(Struct, frozen=True, rename="camel"):
 
 
 class Request(Struct, frozen=True, rename="camel"):
-    """One request that was answered."""
+    """One request, as it was received or answered."""
 
+    audit_id: str = field(name="auditID")
+    """The same at both stages."""
+    stage: str
     user: _User
     verb: str
     request_uri: str = field(name="requestURI")
@@ -57,13 +63,26 @@ class AuditLog:
     @property
     def now(self) -> int:
         """A point in the log, to read from."""
-        return len(self._file.read_bytes())
+        return self._file.read_bytes().rfind(b"\n") + 1
 
     def since(self, point: int, user: str) -> list[Request]:
         """What the user was answered since then."""
-        lines = self._file.read_bytes()[point:].splitlines()
-        requests = [msgspec.json.decode(line, type=Request) for line in lines]
-        return [request for request in requests if request.user.username == user]
+        return [each for each in self._read(point) if each.stage == _ANSWERED and each.user.username == user]
+
+    def under_way(self) -> list[Request]:
+        """What programs have asked for and were not answered yet, but for watches."""
+        everything = self._read(0)
+        answered = {each.audit_id for each in everything if each.stage == _ANSWERED}
+        return [
+            each
+            for each in everything
+            if each.stage == _RECEIVED and each.verb != "watch" and each.audit_id not in answered
+        ]
+
+    def _read(self, point: int) -> list[Request]:
+        lines = self._file.read_bytes()[point:].splitlines(keepends=True)
+        whole = [line for line in lines if line.endswith(b"\n")]  # the last one may be being written
+        return [msgspec.json.decode(line, type=Request) for line in whole]
 
 
 def counted(requests: Sequence[Request]) -> Counter[str]:

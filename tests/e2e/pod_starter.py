@@ -17,6 +17,7 @@ class PodStarter(Struct, frozen=True):
 
     MOST_TRIES: ClassVar[int] = 20
 
+    node: str
     plugins: Plugins
     network: Document
     book: AddressBook

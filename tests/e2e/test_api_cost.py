@@ -7,7 +7,6 @@ looks at one part of its bill.
 import asyncio
 import os
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +33,8 @@ FEW = 8
 """As many pods as the first batch has room for, with half a batch to spare."""
 BURST = 32
 """So many more need two further batches."""
+CALM_LOOKS = 6
+"""So often on end must all be as it is to be, with no further request, to count as settled: for longer than a node gathers."""
 
 
 class Bill(Struct, frozen=True, kw_only=True):
@@ -70,11 +71,11 @@ async def run_up(there: ControlPlane, log: AuditLog, directory: Path) -> Bill:
         await fleet.start_controllers(1)
         await fleet.cluster.create(Node(metadata=ObjectMeta(name=ELSEWHERE)), manager=MANAGER)
         await fleet.add_nodes(1, "--gather", "1s", "--gather-at-most", "60s", through=proxy.kubeconfig)
-        await has_granted(fleet, 15)
+        await has_settled(fleet, log, pods=0, granted=15)
 
         begin = log.now
         await workload.add_pods(NODE, FEW)
-        await are_running(fleet, FEW)
+        await has_settled(fleet, log, pods=FEW, granted=15)
         few = log.since(begin, AGENT), log.since(begin, CONTROLLER)
 
         begin, generation = log.now, await generation_of(fleet)
@@ -83,8 +84,7 @@ async def run_up(there: ControlPlane, log: AuditLog, directory: Path) -> Bill:
         os.kill(agent.pid, signal.SIGSTOP)
         await workload.add_pods(NODE, BURST)
         os.kill(agent.pid, signal.SIGCONT)
-        await are_running(fleet, FEW + BURST)
-        await has_granted(fleet, 47)
+        await has_settled(fleet, log, pods=FEW + BURST, granted=47)
         changes = await generation_of(fleet) - generation
         burst = log.since(begin, AGENT), log.since(begin, CONTROLLER)
 
@@ -95,7 +95,7 @@ async def run_up(there: ControlPlane, log: AuditLog, directory: Path) -> Bill:
         await asyncio.to_thread(agent.start)
         own_begin = proxy.bytes_received
         await workload.add_pods(NODE, FEW)
-        await are_running(fleet, FEW + BURST + FEW)
+        await has_settled(fleet, log, pods=FEW + BURST + FEW, granted=63)
         return Bill(
             few=few,
             burst=burst,
@@ -115,19 +115,31 @@ async def add_crowd(cluster: Cluster) -> None:
     await asyncio.gather(*(add(range(first, CROWD, WRITERS)) for first in range(WRITERS)))
 
 
-async def has_granted(fleet: Fleet, count: int) -> None:
+async def has_settled(fleet: Fleet, log: AuditLog, *, pods: int, granted: int) -> None:
+    """Wait until all pods run, the grant is there, and nobody has anything more to ask because of it.
+
+    A bill that is made out earlier lacks what comes last.
+    """
+    calm, asked_before = 0, -1
+
     async def is_so() -> bool:
-        return (await fleet.config_of(NODE)).status.assigned_ip_count == count
+        nonlocal calm, asked_before
+        is_there = (
+            await running_pods(fleet) == pods
+            and (await fleet.config_of(NODE)).status.assigned_ip_count == granted
+        )
+        asked = sum(counted(log.since(0, user)).total() for user in (AGENT, CONTROLLER))
+        is_calm = is_there and not log.under_way() and asked == asked_before
+        calm, asked_before = (calm + 1 if is_calm else 0), asked
+        return calm == CALM_LOOKS
 
     await until(is_so)
 
 
-async def are_running(fleet: Fleet, count: int) -> None:
-    async def is_so() -> bool:
-        pods = (await fleet.cluster.list(Pod, "default", fields=f"spec.nodeName={NODE}")).items
-        return Counter(pod.status.phase for pod in pods) == {PodPhase.RUNNING: count}
-
-    await until(is_so)
+async def running_pods(fleet: Fleet) -> int:
+    """How many pods of the node run; -1 while others of it do not."""
+    pods = (await fleet.cluster.list(Pod, "default", fields=f"spec.nodeName={NODE}")).items
+    return len(pods) if all(pod.status.phase is PodPhase.RUNNING for pod in pods) else -1
 
 
 async def generation_of(fleet: Fleet) -> int:

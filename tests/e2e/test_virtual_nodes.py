@@ -65,6 +65,7 @@ def test_the_same_pods_reach_each_other_by_a_sliced_secondary_network_too(
                 "podref": f"default/{pod.pod}",
                 "ifname": SECOND,
                 "poduid": pod.uid,
+                "configuration": FLAT["name"],
             }
             assert address(on_second).endswith(f".{offset}")
             node.plugins.check(PRIMARY, pod, on_first)

@@ -1,6 +1,6 @@
 """Whereabouts itself and podtide give addresses of the same networks at the same time, from the same books."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from ipaddress import IPv4Address, IPv4Network
@@ -37,6 +37,8 @@ class Crowd:
         self._theirs = side_by_side.theirs(THEIRS, network, self._book)
         self.our_pods: list[tuple[PodStarter, Held]] = []
         self.their_pods: list[tuple[PodStarter, Held]] = []
+        self.given: list[tuple[PodStarter, Held]] = []
+        """All that any pod ever had."""
 
     @property
     def pods(self) -> list[tuple[PodStarter, Held]]:
@@ -53,7 +55,11 @@ class Crowd:
                 for number in range(OUR_PODS)
             ]
         self.their_pods = [(self._theirs, pod.result()) for pod in theirs]
-        self.our_pods = [(starter, pod.result()) for starter, pod in ours]
+        self.our_pods = [(starter, pods.result()[-1]) for starter, pods in ours]
+        self.given = [
+            *self.their_pods,
+            *((starter, held) for starter, pods in ours for held in pods.result()),
+        ]
         assert not self._book.given_twice
 
     def stop_half(self) -> None:
@@ -71,16 +77,15 @@ class Crowd:
         self.our_pods, self.their_pods = [], []
 
 
-def _come_and_go(starter: PodStarter, pod: str, meanwhile: Sequence[Future[Held]]) -> Held:
-    """Start a pod and end it, again and again until all the others are done; answers the last, which stays."""
-    number = 0
+def _come_and_go(starter: PodStarter, pod: str, meanwhile: Sequence[Future[Held]]) -> list[Held]:
+    """Start a pod and end it, again and again until all the others are done; answers what each had. The last one stays."""
+    given: list[Held] = []
     while True:
-        held = starter.start(f"{pod}-{number}")
+        given.append(starter.start(f"{pod}-{len(given)}"))
         if all(other.done() for other in meanwhile):
-            return held
-        starter.stop(held)
+            return given
+        starter.stop(given[-1])
         wait(meanwhile, timeout=BREATH_SECONDS)
-        number += 1
 
 
 @pytest.fixture(scope="module")
@@ -96,18 +101,22 @@ def nodes(side_by_side: SideBySide) -> Iterator[SideBySide]:
 
 
 def entries(
-    pods: Sequence[tuple[PodStarter, Held]], range_: IPv4Network, *, with_uids: bool = True
+    pods: Sequence[tuple[PodStarter, Held]], range_: IPv4Network, **podtides_own: Callable[[Held], str]
 ) -> dict[str, dict[str, str]]:
-    """What a pool of this range says of these pods; Whereabouts knows nothing of uids."""
+    """What a pool of this range says of these pods; `podtides_own` are fields that Whereabouts does not have."""
     return {
         str(int(IPv4Address(held.address)) - int(range_.network_address)): {
             "id": held.sandbox.id,
             "podref": f"default/{held.sandbox.pod}",
             "ifname": INTERFACE,
-            **({"poduid": held.sandbox.uid} if starter.is_podtides and with_uids else {}),
+            **{name: told(held) for name, told in podtides_own.items() if starter.is_podtides},
         }
         for starter, held in pods
     }
+
+
+def uid_of(held: Held) -> str:
+    return held.sandbox.uid
 
 
 def assert_both_books_are_right(
@@ -115,7 +124,8 @@ def assert_both_books_are_right(
 ) -> None:
     """The classic pool has every pod that runs and no other, and so have the reservations."""
     found = allocations(site.control_plane, f"{name}-10.30.0.0-26")
-    assert found == entries(crowd.pods, IPv4Network("10.30.0.0/26"), with_uids=with_uids)
+    podtides_own = {"poduid": uid_of} if with_uids else {}
+    assert found == entries(crowd.pods, IPv4Network("10.30.0.0/26"), **podtides_own)
     reserved = {
         key: podref for key, podref in reservations(site.control_plane).items() if key.startswith(f"{name}-")
     }
@@ -157,10 +167,12 @@ def test_from_two_slices_of_one_network_each_node_gives_its_own(site: Site, node
         wait_until(lambda: slices(site.control_plane, "sliced").keys() == everybody, "a slice for every node")
         cut = slices(site.control_plane, "sliced")
         crowd.start()
+        assert {starter.node for starter, _ in crowd.given} == everybody
+        assert all(IPv4Address(held.address) in cut[starter.node] for starter, held in crowd.given)
         for stop_some in (crowd.stop_half, crowd.stop):
-            assert all(IPv4Address(held.address) in cut[THEIRS] for _, held in crowd.their_pods)
             for node in everybody:
-                there = [each for each in crowd.pods if IPv4Address(each[1].address) in cut[node]]
+                there = [(starter, held) for starter, held in crowd.pods if starter.node == node]
                 pool = f"sliced-{node}-{str(cut[node]).replace('/', '-')}"
-                assert allocations(site.control_plane, pool) == entries(there, cut[node])
+                told = entries(there, cut[node], poduid=uid_of, configuration=lambda _: "sliced")
+                assert allocations(site.control_plane, pool) == told
             stop_some()

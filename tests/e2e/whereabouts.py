@@ -50,11 +50,12 @@ class SideBySide(Struct, frozen=True):
     def ours(self, node: str, network: Document, book: AddressBook) -> PodStarter:
         """Who starts pods by podtide on a node, which must have an agent."""
         environment = {"PODTIDE_SOCKET": str(self.site.agent_socket(node))}
-        return PodStarter(Plugins((self.plugins,), environment), network, book)
+        return PodStarter(node, Plugins((self.plugins,), environment), network, book)
 
     def theirs(self, node: str, network: Document, book: AddressBook) -> PodStarter:
         """Who starts pods by Whereabouts on a node."""
-        return PodStarter(Plugins((self.plugins,), {"NODENAME": node}), self.for_whereabouts(network), book)
+        plugins = Plugins((self.plugins,), {"NODENAME": node})
+        return PodStarter(node, plugins, self.for_whereabouts(network), book)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import LoopClock, SystemClock
 from podtide.simulation.workload import Workload
+from real_kubernetes import clear_config
 from scenarios.stage import Stage
 
 HURRY = 20.0
@@ -95,20 +96,6 @@ async def clear_node(cluster: Cluster, name: str) -> None:
     with suppress(NotFound):
         await cluster.delete(Node, name)
     await Workload(cluster).clear_node(name)
-
-
-async def clear_config(cluster: Cluster, name: str) -> None:
-    """Let it go without its finalizer, while the garbage collector is after it too."""
-    while True:
-        try:
-            config = await cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
-            metadata = structs.replace(config.metadata, finalizers=[])
-            await cluster.replace(structs.replace(config, metadata=metadata), manager="scenarios")
-            await cluster.delete(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
-        except Conflict:
-            continue
-        except NotFound:
-            return
 
 
 async def free_lease(cluster: Cluster) -> None:

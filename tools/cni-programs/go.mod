@@ -1,8 +1,8 @@
 // What tests run podtide beside and by: Whereabouts' plugin and node slice controller, and cnitool. tools/cni_programs.py builds
 // them, and takes their versions from here.
 //
-// There is no Go code of ours. The commands are tools, so that go.mod and go.sum pin all they are made of. One module has
-// all because Whereabouts asks for the very release of libcni that cnitool is taken from.
+// The commands are tools, so that go.mod and go.sum pin all they are made of. One module has all because Whereabouts asks for
+// the very release of libcni that cnitool is taken from. Of ours is gc/ alone, which calls libcni for what cnitool does not.
 module podtide/cni-programs
 
 go 1.25.5
@@ -13,9 +13,10 @@ tool (
 	github.com/k8snetworkplumbingwg/whereabouts/cmd/nodeslicecontroller
 )
 
+require github.com/containernetworking/cni v1.3.0
+
 require (
 	github.com/blang/semver v3.5.1+incompatible // indirect
-	github.com/containernetworking/cni v1.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.12.2 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect

@@ -1,0 +1,124 @@
+"""What programs that run on an installation need beside it: a node's directories, secrets, an allocator with a subnet."""
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from agent.calling import environment
+from cli.processes import PATIENCE_SECONDS, Program, running, until
+from deploy.installed import NAMESPACE
+from podtide.agent.installing import CONFLIST
+from podtide.cluster.kubernetes import KubernetesCluster
+from podtide.cni.errors import ErrorCode
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.node import Node
+from real_kubernetes import clear_config
+
+PLUGIN = Path(__file__).parent.parent.parent / "plugin" / "podtide.py"
+SUBNET = "10.1.0.0/24"
+Configuration = dict[str, Any]
+
+
+class NodeFiles:
+    """A node's directories: those of its agent, and those of its runtime."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self.name = name
+        self.state = directory / name / "state"
+        self.socket = directory / name / "run" / "agent.sock"
+        self.bin = directory / name / "bin"
+        self.conf = directory / name / "net.d"
+
+    @property
+    def network_is_there(self) -> bool:
+        return (self.conf / CONFLIST).exists()
+
+    def primary(self) -> Configuration:
+        """What the runtime gives the first plugin of the network that it finds."""
+        network = json.loads((self.conf / CONFLIST).read_bytes())
+        return {"cniVersion": network["cniVersion"], "name": network["name"], **network["plugins"][0]}
+
+    async def add(self, sandbox: str, network: Configuration) -> dict[str, Any]:
+        """What an interface plugin does for a pod: run the plugin that the network names for addresses."""
+        variables = environment("ADD", sandbox, CNI_ARGS=f"K8S_POD_NAMESPACE=default;K8S_POD_NAME={sandbox}")
+        process = await asyncio.create_subprocess_exec(
+            self.bin / network["ipam"]["type"],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**variables, "PODTIDE_SOCKET": str(self.socket), "PATH": os.environ["PATH"]},
+        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            output, _ = await process.communicate(json.dumps(network).encode())
+        answer: dict[str, Any] = json.loads(output)
+        return answer
+
+    async def address(self, sandbox: str, network: Configuration) -> str:
+        """The same again while it is told to come back, as a runtime does."""
+        answers: list[dict[str, Any]] = []
+
+        async def is_settled() -> bool:
+            answers[:] = [await self.add(sandbox, network)]
+            return answers[0].get("code") != ErrorCode.TRY_AGAIN_LATER
+
+        with suppress(TimeoutError):
+            await until(is_settled)
+        assert "ips" in answers[0], answers[0]
+        address: str = answers[0]["ips"][0]["address"]
+        return address
+
+
+class Site:
+    """Where the programs find their secrets."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.tokens = directory / "tokens"
+        self.controllers_token = self._token("controller", "cluster default")
+        self.admins_token = self._token("admin", "administration")
+
+    def _token(self, name: str, purpose: str) -> Path:
+        file = self.directory / f"{name}.token"
+        file.write_text(f"token-of-{name}")
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        with self.tokens.open("a") as tokens:
+            tokens.write(f"{digest}  {purpose}\n")
+        return file
+
+
+@asynccontextmanager
+async def an_allocator(site: Site) -> AsyncIterator[tuple[Program, str]]:
+    """By the environment, as the chart names its database, and with the subnet in it."""
+    async with running(
+        *("allocator", "--listen", "127.0.0.1:0", "--tokens", site.tokens),
+        PODTIDE_DATABASE=f"sqlite:///{site.directory}/subnets.db",
+    ) as allocator:
+        url = (await allocator.logged("listening"))["url"]
+        adding = (
+            "subnet",
+            "add",
+            "default",
+            "pods",
+            SUBNET,
+            "--server",
+            url,
+            "--token-file",
+            site.admins_token,
+        )
+        async with running(*adding) as command:
+            assert await command.process.wait() == 0
+        yield allocator, url
+
+
+async def clear_nodes(admin: KubernetesCluster, nodes: Iterable[str]) -> None:
+    """Take away Nodes, and what the controller has made for them."""
+    for name in nodes:
+        await admin.delete(Node, name)
+        await clear_config(admin, name)
+    for told in (ClusterSubnet, ClusterSubnetState):
+        await admin.delete(told, "pods", NAMESPACE)
