@@ -5,7 +5,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from agent.networks.network_bench import CLASSIC, Bench, Machine, owner
+from agent.networks.network_bench import CLASSIC, SLICED, Bench, Machine, owner
+from podtide.agent.networks.errors import NoSlice
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.errors import InvalidConfig, RangeFull
@@ -247,3 +248,26 @@ async def test_writes_have_time_to_be_made_where_adds_are_to_wait_for_nothing() 
     async with bench.machine() as node:
         node.line.before["replace IPPool"] = [1.0]
         assert await node.add("c1", CLASSIC) == ["10.0.0.1/24"]
+
+
+async def test_a_range_that_was_cut_is_not_shared_while_nodes_have_slices_that_no_reservation_guards() -> (
+    None
+):
+    bench = Bench()
+    was_cut = SLICED | {"enable_overlapping_ranges": False}
+    is_shared = {key: value for key, value in was_cut.items() if key != "node_slice_size"}
+    await bench.slices("blue", "10.0.0.0/16", "/24", node_a="10.0.3.0/24")
+    await bench.cut(was_cut, "10.0.3.0/24")
+    async with bench.machine() as node:
+        assert await node.add("earlier", was_cut) == ["10.0.3.1/16"]
+        with pytest.raises(NoSlice, match="nodes still have some by NodeSlicePool kube-system/blue"):
+            await node.add("later", is_shared)
+        assert await node.add("guarded", is_shared | {"enable_overlapping_ranges": True})
+
+
+async def test_a_range_that_was_cut_is_shared_when_no_node_has_a_slice_any_more() -> None:
+    bench = Bench()
+    await bench.slices("blue", "10.0.0.0/16", "/24", free="10.0.3.0/24")
+    async with bench.machine() as node:
+        is_shared = {key: value for key, value in SLICED.items() if key != "node_slice_size"}
+        assert await node.add("later", is_shared | {"enable_overlapping_ranges": False}) == ["10.0.0.1/16"]

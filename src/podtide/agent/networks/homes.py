@@ -42,8 +42,11 @@ class Home(Protocol):
         """The pool as it is now; None when there is none, so that nobody holds anything of it."""
         ...
 
-    async def make(self, wanted: NetworkRange) -> IPPool:
-        """The pool that was not found, if it is for this node to make; otherwise NoSlice says why there is none."""
+    async def make(self, wanted: NetworkRange, *, guarded: bool) -> IPPool:
+        """The pool that was not found, if it is for this node to make; otherwise NoSlice says why there is none.
+
+        `guarded` is whether reservations keep its addresses apart from those of other pools.
+        """
         ...
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
@@ -66,8 +69,10 @@ class SharedHome:
         del wanted  # its name says it all
         return await _get(self._cluster, self.name, self._namespace)
 
-    async def make(self, wanted: NetworkRange) -> IPPool:
+    async def make(self, wanted: NetworkRange, *, guarded: bool) -> IPPool:
         """See `Home.make`."""
+        if not guarded:
+            await self._require_uncut(wanted)
         empty = IPPool(
             metadata=ObjectMeta(name=self.name, namespace=self._namespace),
             spec=IPPoolSpec(range=str(wanted.addresses.network), allocations={}),
@@ -77,6 +82,17 @@ class SharedHome:
         except AlreadyExists as error:
             # Somebody else was first, or an answer was lost.
             raise Reread(str(error)) from error
+
+    async def _require_uncut(self, wanted: NetworkRange) -> None:
+        """A network that was cut into slices until now: pods have addresses of them, and nothing tells which."""
+        slices = await _find_slices(self._cluster, self._namespace, wanted)
+        if slices is None or slices.status is None:
+            return
+        if any(each.node_name for each in slices.status.allocations):
+            raise NoSlice(
+                f"range {wanted.addresses} is not to be cut into slices any more, and nodes still have some by NodeSlicePool "
+                f"{slices.key}: they go when no pod has an address of them; wait for that, or put its node_slice_size back"
+            )
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
         """See `Home.require_usable`."""
@@ -126,8 +142,9 @@ class NodeHome:
             self._absent[configuration] = _Absence(error, self._clock.monotonic() + _NOT_AGAIN_SECONDS)
             return None
 
-    async def make(self, wanted: NetworkRange) -> IPPool:
+    async def make(self, wanted: NetworkRange, *, guarded: bool) -> IPPool:
         """See `Home.make`."""
+        del guarded  # it is not for this node to make
         raise self._absent[wanted.configuration_name].why
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
@@ -168,16 +185,14 @@ class NodeHome:
         return pool
 
     async def _slices(self, wanted: NetworkRange) -> NodeSlicePool:
-        ours = wanted.node_slice_pool_name()
-        for name in dict.fromkeys((ours, wanted.node_slice_pool_name(Naming.WHEREABOUTS))):
-            try:
-                return await self._cluster.get(NodeSlicePool, name, self._namespace)
-            except NotFound:
-                continue
-        raise NoSlice(
-            f"range {wanted.addresses} is not cut into slices yet: there is no NodeSlicePool {self._namespace}/{ours}; "
-            "see that the slices controller runs and that a NetworkAttachmentDefinition has this range"
-        )
+        slices = await _find_slices(self._cluster, self._namespace, wanted)
+        if slices is None:
+            raise NoSlice(
+                f"range {wanted.addresses} is not cut into slices yet: there is no NodeSlicePool "
+                f"{self._namespace}/{wanted.node_slice_pool_name()}; see that the slices controller runs and that a "
+                "NetworkAttachmentDefinition has this range"
+            )
+        return slices
 
     def _is_this_nodes(self, pool: IPPool) -> bool:
         return pool.metadata.annotations.get(NODE_ANNOTATION, self._node) == self._node
@@ -194,6 +209,15 @@ async def _get(cluster: Cluster, name: str, namespace: str) -> IPPool | None:
             f"IPPool {namespace}/{name} has no range to go by: {error}; correct it"
         ) from error
     return pool
+
+
+async def _find_slices(cluster: Cluster, namespace: str, wanted: NetworkRange) -> NodeSlicePool | None:
+    for name in dict.fromkeys(wanted.node_slice_pool_name(naming) for naming in Naming):
+        try:
+            return await cluster.get(NodeSlicePool, name, namespace)
+        except NotFound:
+            continue
+    return None
 
 
 def _require_staying(pool: IPPool) -> None:
