@@ -67,6 +67,7 @@ def test_it_tells_its_story_to_the_end_and_is_clean() -> None:
     assert lines[-1].startswith("  audit: clean, ")
 
 
+@pytest.mark.slow
 def test_others_can_look_at_it_while_it_runs_and_ctrl_c_ends_it_with_a_summary(podtide: Run) -> None:
     with running("--nodes", "3", "--speed", "0.2", PODTIDE_PLUGIN=str(SCRIPT)) as show:
         where = show.until("podtide check").split()[2:]

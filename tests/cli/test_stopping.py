@@ -54,6 +54,7 @@ async def stop_within_grace(program: Program) -> None:
         await program.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_leader_whose_cluster_fell_silent_ends_within_the_grace_period(tmp_path: Path) -> None:
     kubeconfig, database = tmp_path / "kubeconfig", f"sqlite:///{tmp_path}/subnets.db"

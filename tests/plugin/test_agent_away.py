@@ -180,6 +180,7 @@ LARGE = CONFIGURATION + b" " * 2**19
 """More than a socket holds: who does not read it stops whoever sends it."""
 
 
+@pytest.mark.slow
 def test_an_agent_that_hangs_is_given_up_while_it_hangs(executable: Path, directory: Path) -> None:
     with ExitStack() as stack:
         started = {}

@@ -47,6 +47,7 @@ def nearly_right(draw: st.DrawFn) -> bytes:
 answers = nearly_right() | st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=8).map(b"".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(said=answers)
 @example(said=WHOLE)

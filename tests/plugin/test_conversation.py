@@ -124,6 +124,7 @@ def test_what_follows_the_answer_is_not_waited_for(plugin: Plugin) -> None:
     assert outcome.stdout == RESULT
 
 
+@pytest.mark.slow
 def test_an_acknowledged_add_waits_longer_than_the_agent_has_to_acknowledge(plugin: Plugin) -> None:
     def behave(connection: socket.socket) -> None:
         saying(b"HTTP/1.0 200 OK\r\nPodtide-Wait: 60\r\n\r\n")(connection)

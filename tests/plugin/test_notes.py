@@ -85,6 +85,7 @@ def test_an_agent_that_gave_no_answer_finds_a_note(plugin: Plugin, behaviour: Be
     assert (plugin.socket.parent / "deleted" / NOTE).exists()
 
 
+@pytest.mark.slow
 def test_an_agent_that_hangs_finds_a_note(executable: Path, directory: Path) -> None:
     soon = b"HTTP/1.0 200 OK\r\nPodtide-Wait: 1\r\n\r\n"
     with ExitStack() as stack:

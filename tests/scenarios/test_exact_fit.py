@@ -2,6 +2,8 @@
 
 from random import Random
 
+import pytest
+
 from podtide.agent.metrics import Metrics
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -36,6 +38,7 @@ async def test_in_a_24_every_last_address_is_a_pods_and_then_nothing_is_written(
     await fill_and_watch(stage, "10.0.0.0/24")
 
 
+@pytest.mark.slow
 async def test_in_a_22_every_last_address_is_a_pods_and_then_nothing_is_written(
     embedded_stage: Stage,
 ) -> None:

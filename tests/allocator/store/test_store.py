@@ -302,6 +302,7 @@ async def test_a_claim_that_lapsed_holds_nobody_up_who_comes_at_the_same_moment(
         assert isinstance(late, SubnetFull)
 
 
+@pytest.mark.slow
 async def test_history_thins_out_and_keeps_the_peaks(database: DatabaseUnderTest) -> None:
     async with database.allocator(Rules(cooldown_seconds=0.0)) as allocator:
         await allocator.add_subnet(spec("10.1.0.0/24"))

@@ -207,6 +207,7 @@ def run(database: DatabaseUnderTest, max_examples: int, steps: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_store_on_sqlite_is_as_the_model_says(tmp_path: Path) -> None:
     run(DatabaseUnderTest(f"sqlite:///{tmp_path}/allocator.db", in_a_thread=False), max_examples=25, steps=25)
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from enum import Enum, auto
 
+from cluster.kubernetes.loopback_server import stop_listening
+
 PIECE_BYTES = 65536
 
 
@@ -116,7 +118,7 @@ async def bad_network(host: str, port: int) -> AsyncIterator[BadNetwork]:
     try:
         yield network
     finally:
-        server.close()
+        await stop_listening(server)
         for client in clients:
             client.cancel()
         await asyncio.gather(*clients, return_exceptions=True)

@@ -16,6 +16,7 @@ from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import seeded_randomness
 
 LOOPBACK = "127.0.0.1"
+_TURNS_TO_ACCEPT = 5
 QUICK = Patience(connect_seconds=0.3, answer_seconds=0.3, silence_seconds=0.3)
 
 
@@ -98,6 +99,13 @@ class LoopbackServer:
             writer.transport.abort()
 
 
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close the server, and let the connections that it has just accepted become known: they take some turns of the loop."""
+    server.close()
+    for _ in range(_TURNS_TO_ACCEPT):
+        await asyncio.sleep(0)
+
+
 @asynccontextmanager
 async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[LoopbackServer]:
     """A server that runs while the block does."""
@@ -116,7 +124,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
     try:
         yield loopback
     finally:
-        server.close()
+        await stop_listening(server)
         while tasks:  # a handshake that ends meanwhile adds one
             ending = tasks.copy()
             for task in ending:

@@ -408,6 +408,7 @@ async def test_a_deletion_that_was_left_to_the_kubelet_is_finished_for_a_pod_tha
     assert requests[1]["preconditions"] == {"uid": "u-1"}
 
 
+@pytest.mark.slow
 async def test_a_server_that_fails_sees_an_informer_a_few_times_only() -> None:
     """Each in its own way, all at once: the waits are real."""
 
