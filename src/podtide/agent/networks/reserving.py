@@ -155,7 +155,9 @@ class Reserving:
         return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
     async def _give_up(self, leaving: dict[IPAddress, _Reserved], address: IPAddress) -> IPAddress:
-        reserved = leaving[address]
+        reserved = leaving.get(address)
+        if reserved is None:  # another DEL of the interface was quicker, or its pod's ADD has it again
+            return address
         await self._reservations.unreserve(reserved.name, reserved.sighting, reserved.holder)
         leaving.pop(address, None)
         return address
