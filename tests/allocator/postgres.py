@@ -21,3 +21,11 @@ def postgresql_url() -> Iterator[str]:
         except NoPostgresql as reason:
             leave_out("PostgreSQL", reason)
         yield server.url
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A quick run makes do with SQLite. Some ask for the fixture by a parameter, so the name is what tells."""
+    for item in items:
+        if "postgresql" in item.nodeid.lower():
+            item.add_marker("slow")

@@ -11,7 +11,7 @@ from plugin.executables import Outcome, Plugin
 from plugin.node import plugin_node
 from podtide.cni.versions import SUPPORTED, at_least
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.slow]
 
 FIRST, SECOND = "10.1.0.5", "10.1.0.6"
 
@@ -124,7 +124,6 @@ async def test_a_del_without_an_agent_is_carried_out_when_it_is_back(
             assert list((node.socket.parent / "deleted").iterdir()) == []
 
 
-@pytest.mark.slow
 async def test_an_agent_that_is_killed_while_an_add_waits_has_given_nothing(
     executable: Path, directory: Path
 ) -> None:
