@@ -232,3 +232,13 @@ def test_which_addresses_a_pod_shows(written: str, shown: set[str] | None) -> No
     for name in NETWORK_STATUS_ANNOTATIONS:
         found = addresses_shown(Pod(metadata=ObjectMeta(annotations={name: written})))
         assert (None if found is None else {str(address) for address in found}) == shown
+
+
+def test_a_sliced_network_whose_name_is_too_long_for_a_shared_pool_never_had_one() -> None:
+    long = "a" * 250
+    found = plan(
+        attachment("long", range="10.0.0.0/16", network_name=long, node_slice_size="/24"),
+        attachment("other", range="10.1.0.0/24"),
+    )
+    assert [change.name for change in found.changes] == ["default/long", "default/other"]
+    assert found.left_alone == ()

@@ -51,7 +51,7 @@ class KnownNetworks:
                     self._classic.setdefault(item.classic_pool_name(), []).append(network)
                     continue
                 self._sliced.append((item, network))
-                for name in slice_pool_names(item):
+                for name in node_slice_pool_names(item):
                     self._slices.setdefault(name, []).append(network)
 
     def of_pool(self, pool: IPPool) -> Belonging | None:
@@ -94,16 +94,24 @@ class KnownNetworks:
                 yield network
 
 
-def slice_pool_names(item: NetworkRange) -> set[str]:
-    """What the NodeSlicePool of a range can be called, by either rule.
+def node_slice_pool_names(item: NetworkRange, preferred: Naming = Naming.PODTIDE) -> list[str]:
+    """What the NodeSlicePool of a range can be called, each name once: by the preferred rule, then by the other.
 
-    Whereabouts goes by the configuration's name, which need not be one that Kubernetes takes.
+    Whereabouts goes by the configuration's name, which need not be one that Kubernetes takes. Then nobody made an
+    object of that name.
     """
-    names = set()
-    for naming in Naming:
+    names = []
+    for naming in sorted(Naming, key=lambda each: each is not preferred):
         with suppress(InvalidName):
-            names.add(item.node_slice_pool_name(naming))
-    return names
+            names.append(item.node_slice_pool_name(naming))
+    return list(dict.fromkeys(names))
+
+
+def classic_pool_names(ranges: Iterable[NetworkRange]) -> Iterator[str]:
+    """What the IPPools that all nodes share are called, or were when ranges that are cut now were not."""
+    for item in ranges:
+        with suppress(InvalidName):  # a sliced range can have a name too long for a pool that it never had
+            yield item.classic_pool_name()
 
 
 def pool_range(pool: IPPool) -> IPNetwork | None:

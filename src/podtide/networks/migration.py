@@ -22,7 +22,7 @@ from podtide.cni.network_config import find_ipam
 from podtide.core.audit import Violation
 from podtide.core.network_audit import audit_settled_networks
 from podtide.networks.attached import AttachedNetwork, Unreadable, read_attachment
-from podtide.networks.belonging import KnownNetworks, slice_pool_names
+from podtide.networks.belonging import KnownNetworks, classic_pool_names, node_slice_pool_names
 from podtide.networks.network import Network
 from podtide.networks.picture import draw_networks
 from podtide.resources.base import Key
@@ -176,8 +176,9 @@ def _objections(
         today = _mode_in_whereabouts(definitions[item.attachment].spec.config)
         if item.config.type == WHEREABOUTS and today is not mode_of(item.network):
             yield item.attachment, _change_of_mode(today)
-        for range_ in item.network.ranges:
-            if range_.slice_size is not None and (count := held.get(name := range_.classic_pool_name(), 0)):
+        sliced = [each for each in item.network.ranges if each.slice_size is not None]
+        for name in classic_pool_names(sliced):
+            if count := held.get(name, 0):
                 yield item.attachment, _left_from_classic(name, count)
 
 
@@ -237,7 +238,7 @@ def _summaries(
     for key, items in sorted(networks.items()):
         network = items[0].network
         own = pools.get(key, [])
-        named = {name for item in network.ranges if item.slice_size for name in slice_pool_names(item)}
+        named = {name for item in network.ranges if item.slice_size for name in node_slice_pool_names(item)}
         yield NetworkSummary(
             network=key,
             mode=mode_of(network),

@@ -1,5 +1,6 @@
 """Every key of an IPAM configuration (WIRE.md §5), through the plugin's calls; what cannot be meant is code 7."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from agent.networks.node_calls import NodeCalls, calling
 from podtide.agent.plugin_protocol import Answer
 
 INVALID_CONFIG = 7
+TRY_AGAIN_LATER = 11
 SLICES = {"range": "10.0.0.0/16", "node_slice_size": "/24"}
 
 
@@ -285,6 +287,41 @@ async def test_gc_frees_what_is_not_alive_of_that_network() -> None:
         assert len(await node.bench.pool("10.0.0.0-24")) == 2
         assert await node.call("GC", configuration(CLASSIC, **alive)) == Answer(0)
         assert [entry.id for entry in (await node.bench.pool("10.0.0.0-24")).values()] == ["c2"]
+
+
+NOBODY_LIVES: dict[str, Any] = {"cni.dev/valid-attachments": []}
+
+
+@pytest.mark.parametrize("name", ["MyNet", "My_Net"])
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_a_configuration_may_have_a_name_that_kubernetes_does_not_take(
+    name: str, guarded: bool
+) -> None:
+    stdin = configuration(CLASSIC | {"enable_overlapping_ranges": guarded}, name, **NOBODY_LIVES)
+    async with calling() as node:
+        for verb in ("DEL", "GC"):
+            assert await node.call(verb, stdin) == Answer(0), "before there is anything"
+        for freeing in ("DEL", "GC"):
+            assert json.loads((await node.call("ADD", stdin)).output)["ips"][0]["address"] == "10.0.0.1/24"
+            assert await node.call(freeing, stdin) == Answer(0)
+            assert await node.bench.pool("10.0.0.0-24") == {}
+
+
+@pytest.mark.parametrize("name", ["MyNet", "My_Net"])
+async def test_a_sliced_configuration_may_have_a_name_that_kubernetes_does_not_take(name: str) -> None:
+    stdin = configuration(SLICES, name, **NOBODY_LIVES)
+    async with calling() as node:
+        for verb in ("DEL", "GC"):
+            assert await node.call(verb, stdin) == Answer(0), "before there is anything"
+        early = json.loads((await node.call("ADD", stdin)).output)
+        assert early["code"] == TRY_AGAIN_LATER
+        assert "is not cut into slices yet" in early["msg"]
+        await node.bench.cut(SLICES, "10.0.3.0/24")
+        await asyncio.sleep(2)  # that there is none is not asked over and over
+        for freeing in ("DEL", "GC"):
+            assert json.loads((await node.call("ADD", stdin)).output)["ips"][0]["address"] == "10.0.3.1/16"
+            assert await node.call(freeing, stdin) == Answer(0)
+            assert await node.bench.pool("10.0.0.0-16-node-a") == {}
 
 
 async def deleted(node: NodeCalls, stdin: bytes) -> bool:

@@ -8,6 +8,7 @@ from msgspec import structs
 from agent.networks.network_bench import NODE, SLICED, Bench, owner, ranges
 from podtide.agent.networks import pool_copy
 from podtide.agent.networks.errors import NoSlice, PoolTooLarge
+from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.errors import RangeFull
 from podtide.resources.ip_pool import IPAllocation, IPPool
@@ -149,6 +150,19 @@ async def test_a_network_that_nobody_has_cut_says_so() -> None:
             await node.add("c1", SLICED)
         assert node.line.calls["list NodeSlicePool"] == 0
         assert node.line.calls["get NodeSlicePool"] == 1
+
+
+async def test_a_network_whose_pools_whereabouts_could_not_name_is_served_under_podtides_names() -> None:
+    bench = Bench()
+    long = SLICED | {"network_name": "b" * 240}
+    await bench.slices("b" * 240, "10.0.0.0/16", "/24", node_a="10.0.3.0/24")
+    async with bench.machine() as node:
+        with pytest.raises(NoSlice, match="is not made yet: try again"):
+            await node.add("c1", long)
+        assert await node.delete("c1", long) == []
+        await bench.cut(long, "10.0.3.0/24")
+        await asyncio.sleep(2)
+        assert await node.add("c1", long) == ["10.0.3.1/16"]
 
 
 async def test_a_pool_under_the_name_of_whereabouts_is_found_by_the_slice() -> None:
@@ -424,3 +438,31 @@ async def test_a_pool_as_large_as_an_object_may_be_says_so_before_it_is_written(
         assert node.line.calls["create OverlappingRangeIPReservation"] == held, "nothing is reserved in vain"
         await node.delete("c0", SLICED)
         assert await node.add("after", SLICED) == ["10.0.3.1/16"]
+
+
+async def test_a_new_sandbox_whose_pod_has_an_address_is_refused_where_its_entry_would_grow_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To forget the earlier sandbox instead would free the address by one DEL, while the other may live."""
+    bench = Bench()
+    pool = await bench.cut(SLICED, "10.0.3.0/24")
+    async with bench.machine() as node:
+        await node.add(owner("c1", "web"), SLICED)
+        stored = await bench.cluster.get(IPPool, pool.metadata.name, SYSTEM_NAMESPACE)
+        monkeypatch.setattr(pool_copy, "MOST_BYTES", PoolCopy(stored).bytes + 20)
+        with pytest.raises(PoolTooLarge, match="for 1 addresses"):
+            await node.add(owner("c2", "web"), SLICED)
+        assert [entry.id for entry in (await bench.pool(POOL)).values()] == ["c1"]
+        assert await node.delete(owner("c1", "web"), SLICED) == ["10.0.3.1"]
+        assert await node.add(owner("c2", "web"), SLICED) == ["10.0.3.1/16"]
+
+
+async def test_what_a_sandbox_has_in_a_pool_that_is_too_large_already_is_answered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    await bench.cut(SLICED, "10.0.3.0/24")
+    async with bench.machine() as node:
+        await node.add("c1", SLICED)
+        monkeypatch.setattr(pool_copy, "MOST_BYTES", 1)
+        assert await node.add("c1", SLICED) == ["10.0.3.1/16"]

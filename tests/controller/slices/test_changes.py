@@ -126,7 +126,7 @@ async def test_an_unnamed_network_whose_range_grew_is_another_that_spares_what_i
         assert await world.names(IPPool) == ["10.0.0.0-22-n1"]
 
 
-async def test_the_node_that_waited_gets_the_slice_that_another_pool_gives_up() -> None:
+async def test_a_shared_pool_of_another_network_keeps_no_slices_of_the_same_addresses_back() -> None:
     async with a_network_world("n1") as world:
         await world.add_pool("blue-10.0.0.0-22", "10.0.0.0/22", 5)
         await world.define("old", conf(ipam(network_name="blue", node_slice_size=None)))

@@ -257,7 +257,7 @@ class PoolCommitter:
         pool = await self._home.find(wanted)
         if pool is None and addings:
             try:
-                pool = await self._home.make(wanted, guarded=all(each.guarded for each in addings))
+                pool = await self._home.make(wanted)
             except NoSlice as error:
                 for adding in addings:
                     adding.fail(error)

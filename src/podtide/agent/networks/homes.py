@@ -5,6 +5,7 @@ node's, only the controller knows, and a pool without an entry in the NodeSliceP
 nodes and networks can be put together in more than one way, so a pool has to show that it is this node's.
 """
 
+from contextlib import suppress
 from typing import ClassVar, Protocol
 
 from msgspec import Struct
@@ -13,13 +14,14 @@ from podtide.agent.networks.errors import NoSlice
 from podtide.agent.requester import MANAGER
 from podtide.cluster.port import AlreadyExists, Cluster, NotFound
 from podtide.core.errors import InvalidConfig, InvalidRange, RetryError
-from podtide.core.ranges import IPNetwork, parse_network
+from podtide.core.ranges import IPNetwork, overlap, parse_network
+from podtide.networks.belonging import node_slice_pool_names
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.marks import NODE_ANNOTATION, NODE_UID_ANNOTATION
-from podtide.resources.names import Naming
-from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.names import InvalidName, Naming
+from podtide.resources.node_slice_pool import NodeSliceAllocation, NodeSlicePool
 from podtide.runtime.clock import Clock
 
 _NOT_AGAIN_SECONDS = 2.0
@@ -42,11 +44,8 @@ class Home(Protocol):
         """The pool as it is now; None when there is none, so that nobody holds anything of it."""
         ...
 
-    async def make(self, wanted: NetworkRange, *, guarded: bool) -> IPPool:
-        """The pool that was not found, if it is for this node to make; otherwise NoSlice says why there is none.
-
-        `guarded` is whether reservations keep its addresses apart from those of other pools.
-        """
+    async def make(self, wanted: NetworkRange) -> IPPool:
+        """The pool that was not found, if it is for this node to make; otherwise NoSlice says why there is none."""
         ...
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
@@ -69,10 +68,9 @@ class SharedHome:
         del wanted  # its name says it all
         return await _get(self._cluster, self.name, self._namespace)
 
-    async def make(self, wanted: NetworkRange, *, guarded: bool) -> IPPool:
+    async def make(self, wanted: NetworkRange) -> IPPool:
         """See `Home.make`."""
-        if not guarded:
-            await self._require_uncut(wanted)
+        await self._require_uncut(wanted)
         empty = IPPool(
             metadata=ObjectMeta(name=self.name, namespace=self._namespace),
             spec=IPPoolSpec(range=str(wanted.addresses.network), allocations={}),
@@ -84,15 +82,20 @@ class SharedHome:
             raise Reread(str(error)) from error
 
     async def _require_uncut(self, wanted: NetworkRange) -> None:
-        """A network that was cut into slices until now: pods have addresses of them, and nothing tells which."""
-        slices = await _find_slices(self._cluster, self._namespace, wanted)
-        if slices is None or slices.status is None:
-            return
-        if any(each.node_name for each in slices.status.allocations):
-            raise NoSlice(
-                f"range {wanted.addresses} is not to be cut into slices any more, and nodes still have some by NodeSlicePool "
-                f"{slices.key}: they go when no pod has an address of them; wait for that, or put its node_slice_size back"
-            )
+        """A network that was cut into slices until now: pods have addresses of them, and a new pool does not tell which.
+
+        Reservations need not tell either. Whether there are any was up to the configuration by which addresses of the
+        slices were given, which nobody knows any more.
+        """
+        for name in node_slice_pool_names(wanted):
+            slices = await _get_slices(self._cluster, name, self._namespace)
+            assigned = slices.status.allocations if slices and slices.status else []
+            if slices and any(_is_somebodys(each, wanted.addresses.network) for each in assigned):
+                raise NoSlice(
+                    f"range {wanted.addresses} is not to be cut into slices any more, and nodes still have some by "
+                    f"NodeSlicePool {slices.key}: they go when no pod has an address of them; wait for that, or put its "
+                    "node_slice_size back"
+                )
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
         """See `Home.require_usable`."""
@@ -142,9 +145,8 @@ class NodeHome:
             self._absent[configuration] = _Absence(error, self._clock.monotonic() + _NOT_AGAIN_SECONDS)
             return None
 
-    async def make(self, wanted: NetworkRange, *, guarded: bool) -> IPPool:
+    async def make(self, wanted: NetworkRange) -> IPPool:
         """See `Home.make`."""
-        del guarded  # it is not for this node to make
         raise self._absent[wanted.configuration_name].why
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
@@ -175,8 +177,10 @@ class NodeHome:
                 f"node {self._node} has no slice of {wanted.addresses}: {used} of {slicing.count} are assigned; wait for the "
                 "slices controller, or widen the range if none is left"
             )
-        name = wanted.node_pool_name(self._node, parse_network(own), Naming.WHEREABOUTS)
-        pool = await _get(self._cluster, name, self._namespace)
+        pool = None
+        with suppress(InvalidName):  # it is longer than podtide's, and nobody made one that is too long
+            name = wanted.node_pool_name(self._node, parse_network(own), Naming.WHEREABOUTS)
+            pool = await _get(self._cluster, name, self._namespace)
         if pool is None or not self._is_this_nodes(pool):
             raise NoSlice(
                 f"node {self._node} has slice {own} of {wanted.addresses}, and IPPool {self.name} is not made yet: "
@@ -185,14 +189,15 @@ class NodeHome:
         return pool
 
     async def _slices(self, wanted: NetworkRange) -> NodeSlicePool:
-        slices = await _find_slices(self._cluster, self._namespace, wanted)
-        if slices is None:
-            raise NoSlice(
-                f"range {wanted.addresses} is not cut into slices yet: there is no NodeSlicePool "
-                f"{self._namespace}/{wanted.node_slice_pool_name()}; see that the slices controller runs and that a "
-                "NetworkAttachmentDefinition has this range"
-            )
-        return slices
+        for name in node_slice_pool_names(wanted):
+            slices = await _get_slices(self._cluster, name, self._namespace)
+            if slices is not None:
+                return slices
+        raise NoSlice(
+            f"range {wanted.addresses} is not cut into slices yet: there is no NodeSlicePool "
+            f"{self._namespace}/{wanted.node_slice_pool_name()}; see that the slices controller runs and that a "
+            "NetworkAttachmentDefinition has this range"
+        )
 
     def _is_this_nodes(self, pool: IPPool) -> bool:
         return pool.metadata.annotations.get(NODE_ANNOTATION, self._node) == self._node
@@ -211,13 +216,24 @@ async def _get(cluster: Cluster, name: str, namespace: str) -> IPPool | None:
     return pool
 
 
-async def _find_slices(cluster: Cluster, namespace: str, wanted: NetworkRange) -> NodeSlicePool | None:
-    for name in dict.fromkeys(wanted.node_slice_pool_name(naming) for naming in Naming):
-        try:
-            return await cluster.get(NodeSlicePool, name, namespace)
-        except NotFound:
-            continue
-    return None
+async def _get_slices(cluster: Cluster, name: str, namespace: str) -> NodeSlicePool | None:
+    try:
+        return await cluster.get(NodeSlicePool, name, namespace)
+    except NotFound:
+        return None
+
+
+def _is_somebodys(slice_: NodeSliceAllocation, range_: IPNetwork) -> bool:
+    """Whether a node has the slice, and it has addresses of the range: one that cannot be read may have.
+
+    What Whereabouts calls an unnamed network's slices can be the name of another network.
+    """
+    if not slice_.node_name:
+        return False
+    try:
+        return overlap(range_, parse_network(slice_.slice_range)) is not None
+    except InvalidRange:
+        return True
 
 
 def _require_staying(pool: IPPool) -> None:

@@ -23,6 +23,7 @@ MOST_BYTES = 1_500_000
 _OWNED = '"f:":{".":{},"f:id":{},"f:ifname":{},"f:podref":{},"f:poduid":{}},'
 """What an API server keeps beside each entry, to know who wrote it."""
 _OWNED_CONFIGURATION = '"f:configuration":{},'
+_OWNED_EARLIER = '"f:earlier":{},'
 
 
 class PoolCopy:
@@ -57,13 +58,15 @@ class PoolCopy:
         """
         address = self.allocations.choose(asking, bounds, is_ours=is_ours, preferred=preferred)
         before = self.allocations.holder(address)
-        if before is None and self.bytes + self._cost(address, asking) > MOST_BYTES:
+        holder = asking.taking_over(before)
+        growth = self._cost(address, holder) - self._cost(address, before)
+        if growth > 0 and self.bytes + growth > MOST_BYTES:
             raise PoolTooLarge(
                 f"no address of {self.allocations.range} for {asking.podref}: IPPool {self.pool.key} has "
                 f"{self.bytes} bytes for {len(self.allocations)} addresses, and Kubernetes stores no object of more "
                 f"than {MOST_BYTES}; cut the range into slices (node_slice_size), or use several networks"
             )
-        self.set_holder(address, asking.taking_over(before))
+        self.set_holder(address, holder)
         return address, before
 
     def release(self, sandbox: str, ifname: str) -> dict[IPAddress, Allocation]:
@@ -84,11 +87,10 @@ class PoolCopy:
             return
         if self._before.setdefault(address, before) == holder:
             del self._before[address]
+        self.bytes += self._cost(address, holder) - self._cost(address, before)
         if before is not None:
-            self.bytes -= self._cost(address, before)
             self.allocations.drop(address)
         if holder is not None:
-            self.bytes += self._cost(address, holder)
             self.allocations.put(address, holder)
 
     def object(self) -> IPPool:
@@ -101,14 +103,18 @@ class PoolCopy:
         self.pool = pool
         self._before.clear()
 
-    def _cost(self, address: IPAddress, holder: Allocation) -> int:
+    def _cost(self, address: IPAddress, holder: Allocation | None) -> int:
+        if holder is None:
+            return 0
         key = str(self.allocations.range.offset(address))
         own = len(key) + len('"":,') + len(msgspec.json.encode(_written(holder)))
         return own + _ownership_bytes(key, holder)
 
 
 def _ownership_bytes(key: str, holder: Allocation) -> int:
-    return len(key) + len(_OWNED) + (len(_OWNED_CONFIGURATION) if holder.configuration else 0)
+    owned = len(key) + len(_OWNED)
+    owned += len(_OWNED_CONFIGURATION) if holder.configuration else 0
+    return owned + (len(_OWNED_EARLIER) if holder.earlier else 0)
 
 
 def _written(holder: Allocation) -> IPAllocation:

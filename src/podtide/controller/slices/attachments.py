@@ -7,16 +7,16 @@ a definition.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 from msgspec import Struct
 
 from podtide.controller.slices.slice_pool_objects import network_key, range_of
 from podtide.core.ranges import IPNetwork, overlap
 from podtide.networks.attached import AttachedNetwork, Unreadable, read_attachment
+from podtide.networks.belonging import classic_pool_names, node_slice_pool_names
 from podtide.networks.network import Network, NetworkRange
 from podtide.resources.base import Key
-from podtide.resources.names import InvalidName, Naming
+from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_slice_pool import NodeSlicePool
 
@@ -68,7 +68,7 @@ class Attachments:
         self._by_definition[key] = attachment
         if attachment.network is not None:
             self._by_network[attachment.network.key].add(key)
-            for name in _classic_names(attachment.network.ranges):
+            for name in classic_pool_names(attachment.network.ranges):
                 self._classic[name] = attachment.network.key
 
     def drop(self, key: Key) -> None:
@@ -169,30 +169,12 @@ def _index(attachments: Iterable[Attachment]) -> _Names:
         own=own,
         shipped=shipped,
         classic=frozenset(
-            _classic_names(each for network in networks for each in network.ranges if not each.slicing)
+            classic_pool_names(each for network in networks for each in network.ranges if not each.slicing)
         ),
         networks=frozenset(
             each.network_name for network in networks for each in network.ranges if each.network_name
         ),
     )
-
-
-def node_slice_pool_names(of: NetworkRange, preferred: Naming) -> list[str]:
-    """The names under which a range's NodeSlicePool may be found, the preferred one first.
-
-    A CNI configuration's name need not be one that Kubernetes takes. Then nobody made an object of that name.
-    """
-    names = [of.node_slice_pool_name()]
-    with suppress(InvalidName):
-        shipped = of.node_slice_pool_name(Naming.WHEREABOUTS)
-        names.insert(0 if preferred is Naming.WHEREABOUTS else 1, shipped)
-    return names
-
-
-def _classic_names(ranges: Iterable[NetworkRange]) -> Iterator[str]:
-    for each in ranges:
-        with suppress(InvalidName):  # a sliced range can have a name too long for a pool that it never had
-            yield each.classic_pool_name()
 
 
 def _ranges(attachments: Iterable[Attachment]) -> Iterator[NetworkRange]:

@@ -7,11 +7,12 @@ from msgspec import Struct
 
 from podtide.controller.slices.announcing import Announcing
 from podtide.controller.slices.assigning import Assigning, Outcome, WantedRange
-from podtide.controller.slices.attachments import Attachment, node_slice_pool_names
+from podtide.controller.slices.attachments import Attachment
 from podtide.controller.slices.node_pools import named_network
 from podtide.controller.slices.slice_pool_objects import network_key, same_cut, slicing_of
 from podtide.controller.slices.surroundings import SliceSurroundings
 from podtide.core.agreement import agree
+from podtide.networks.belonging import node_slice_pool_names
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import Key
 from podtide.resources.node_slice_pool import NodeSlicePool
