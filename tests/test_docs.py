@@ -101,3 +101,36 @@ def test_no_setting_is_documented_that_does_not_exist() -> None:
         r"^\| `(\w+)` \|", (ROOT / "docs" / "settings.md").read_text(), flags=re.MULTILINE
     )
     assert documented == [setting.name for setting in SETTINGS]
+
+
+PLANS = sorted((ROOT / "tests" / "simulation" / "regressions" / "plans").glob("*.json"))
+
+
+def test_every_plan_that_once_failed_is_named_where_it_says_what_was_mended() -> None:
+    page = (ROOT / "docs" / "simulation.md").read_text()
+    assert [plan.stem for plan in PLANS if f"`{plan.stem}`" not in page] == []
+
+
+def links(page: Path) -> list[str]:
+    """Where the page's links lead that stay in the repository. What stands in code is no link."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", prose)
+    return [target for pair in targets if (target := pair[0] or pair[1]) and "://" not in target]
+
+
+def anchors(page: Path) -> set[str]:
+    """What the page's headings can be reached by, as GitHub forms it."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.+?) *$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_link_of_a_page_leads_nowhere(page: Path) -> None:
+    dead = []
+    for link in links(page):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            dead.append(link)
+    assert dead == []

@@ -80,7 +80,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
     The programs are those of production; allocator, controllers, agents and pods live in this process. After every
     step the invariants are checked; then the faults stop, and all must come to rest as it should. The same seed gives
     the same run, byte for byte. Exit status 1 means that an invariant was broken: then the run is made smaller as long
-    as it still fails, and its plan and the life of the address in question are shown. With --scenario, exit status 1
+    as it still fails, and its plan, the life of the address in question and the end of its trace are shown. With --scenario, exit status 1
     means that something was not as the file expects.
     """
     if scenario is not None:
@@ -130,8 +130,12 @@ def _bad(report: Report, shrunk: Report) -> Iterator[str]:
     yield msgspec.json.encode(plan).decode()
     if shrunk.last_states:
         yield ""
-        yield "What happened to the address:"
+        yield "What happened to the address or slice in question:"
         yield from shrunk.last_states
+    if shrunk.last_entries:
+        yield ""
+        yield "How its trace ends:"
+        yield from shrunk.last_entries
 
 
 def _what_happened(report: Report) -> Iterator[str]:

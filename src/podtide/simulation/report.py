@@ -26,6 +26,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """What was broken, in words; "" when nothing was."""
     last_states: tuple[str, ...] = ()
     """What the trace says of the address that the failure is about, the newest last."""
+    last_entries: tuple[str, ...] = ()
+    """How the trace of a run that failed ends, the newest last."""
 
     @property
     def is_good(self) -> bool:

@@ -9,11 +9,14 @@ allocator or of the plugin, a fault.
 """
 
 import asyncio
+import re
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from io import StringIO
+from pathlib import Path
 from typing import NoReturn
 
 from msgspec import structs
@@ -33,7 +36,7 @@ from podtide.runtime import virtual_time
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
-from podtide.simulation.address_history import address_in, last_states
+from podtide.simulation.address_history import last_entries, last_states, subject_of
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.churn import Churn
@@ -60,6 +63,7 @@ from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
 from podtide.simulation.world import Between, Customs, World
 
 _IMPATIENCE = 0.3
+_IN_MEMORY = re.compile(r"\b0x[0-9a-f]+")
 _WITH_ADDRESSES = {
     kind.api.kind for kind in (NodeNetworkConfig, IPPool, OverlappingRangeIPReservation, NodeSlicePool)
 }
@@ -101,6 +105,8 @@ class _Run:
                 failure = self._mistake()
             except PodtideError as error:
                 failure = str(error)
+            except Exception as error:  # noqa: BLE001 - whatever ends a run is to be told with its seed, and shrunk
+                failure = _unforeseen(error)
             finally:
                 story.cancel()
                 audit.cancel()
@@ -114,7 +120,8 @@ class _Run:
                 steps=self._steps,
                 faults=dict(sorted(self._struck.items())),
                 failure=failure,
-                last_states=last_states(address_in(failure), world.trace.entries),
+                last_states=last_states(subject_of(failure), world.trace),
+                last_entries=last_entries(world.trace) if failure else (),
             )
 
     # The story
@@ -242,6 +249,13 @@ class _Run:
     def _report_fault(self, name: str, words: str) -> None:
         self._struck[name] += 1
         self._world.trace.note(Trouble(at=self._clock.monotonic(), fault=name, words=words))
+
+
+def _unforeseen(error: Exception) -> str:
+    """An exception in words that are the same in every process: where an object lies in memory is none of them."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    place = f"{frame.name} of {Path(frame.filename).name}:{frame.lineno}"
+    return f"ended by {type(error).__name__} in {place}: {_IN_MEMORY.sub('0x…', str(error))}"
 
 
 def _may_move_addresses(entry: Entry) -> bool:

@@ -2,6 +2,9 @@
 
 Tests and reports count and compare here instead of asking the programs, which could be wrong about themselves. All
 entries stand in one list, because what was first matters most where everything happens at the same virtual instant.
+
+Beside them stand the moves of addresses in the agents' pools. They happen within a program and follow from what crosses
+its ports, so they are no entries, and no part of a trace's hash: they are there to tell what became of an address.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +13,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from podtide.allocator.port import Container
+from podtide.core.address_states import State
 from podtide.resources.base import Resource
 
 
@@ -89,6 +93,23 @@ class Trouble(Struct, frozen=True, kw_only=True):
         return f"{self.fault}: {self.words}"
 
 
+class PoolMove(Struct, frozen=True, kw_only=True):
+    """An address came to be in another state in an agent's pool."""
+
+    at: float
+    node: str
+    ip: str
+    name: str
+    state: State | None
+    """None when the pool no longer has it."""
+    owner: str = ""
+    """The pod and the sandbox that have it then, if any do."""
+
+    def __str__(self) -> str:
+        owner = f" to {self.owner}" if self.owner else ""
+        return f"pool of {self.node}: {self.ip} as {self.name} is {self.state or 'gone'}{owner}"
+
+
 Entry: TypeAlias = PluginCall | ClusterWrite | ClusterWatch | AllocatorCall | Trouble
 E = TypeVar("E", PluginCall, ClusterWrite, ClusterWatch, AllocatorCall)
 
@@ -104,6 +125,8 @@ class Trace:
         """Whether entries are kept, or only told to the listeners: of thousands of nodes nobody reads them all."""
         self.listeners: list[Callable[[Entry], None]] = []
         """Told of every entry as it is made."""
+        self._moves: list[tuple[int, PoolMove]] = []
+        """Each with the number of entries there were before it."""
         self._marked_at = 0
 
     def note(self, entry: Entry) -> None:
@@ -113,6 +136,20 @@ class Trace:
             self.entries.append(entry)
         for listener in self.listeners:
             listener(entry)
+
+    def note_move(self, move: PoolMove) -> None:
+        """An address moved now. That is no entry: nobody is told."""
+        if self.is_kept:
+            self._moves.append((len(self.entries), move))
+
+    def with_moves(self) -> Iterator[Entry | PoolMove]:
+        """All that happened, within the pools as well."""
+        told = 0
+        for before, move in self._moves:
+            yield from self.entries[told:before]
+            yield move
+            told = before
+        yield from self.entries[told:]
 
     def mark(self) -> None:
         """Count from here."""

@@ -26,6 +26,7 @@ from podtide.allocator.store import DatabaseAllocator
 from podtide.cluster.port import Cluster
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
+from podtide.core.address import Address
 from podtide.core.audit import Picture, Violation
 from podtide.core.errors import PodtideError
 from podtide.resources.base import ObjectMeta
@@ -49,7 +50,7 @@ from podtide.simulation.programs import Programs
 from podtide.simulation.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.secondary.definitions import Definition
 from podtide.simulation.secondary.network_book import NetworkBook
-from podtide.simulation.trace import ClusterWrite, Entry, Trace
+from podtide.simulation.trace import ClusterWrite, Entry, PoolMove, Trace
 from podtide.simulation.workload import Workload
 
 _LOOK_EVERY_SECONDS = 0.05
@@ -221,6 +222,7 @@ class World:
             policy=machine.policy,
         )
         machine.agent = agent
+        agent.pool.on_move.append(partial(self._note_move, name))
         self.book.follow(machine, agent)
         self.programs.start(machine.agent_program, agent.run(), line)
         await self._doors.open(name, agent)
@@ -351,6 +353,19 @@ class World:
         self.book.hear(entry)
         if self.networks:
             self.network_book.hear(entry)
+
+    def _note_move(self, node: str, address: Address) -> None:
+        owner = address.owner
+        self.trace.note_move(
+            PoolMove(
+                at=self.clock.monotonic(),
+                node=node,
+                ip=address.ip,
+                name=address.name,
+                state=address.state,
+                owner=f"{owner.namespace}/{owner.name} (sandbox {owner.sandbox[:12]})" if owner else "",
+            )
+        )
 
     def _attachments_changed(
         self, runtime: ContainerRuntime, old: Sandbox | None, new: Sandbox | None

@@ -75,10 +75,12 @@ def test_there_is_no_fault_that_never_strikes() -> None:
 
 
 @pytest.mark.slow
-def test_a_seed_has_the_same_report_in_every_process() -> None:
+@pytest.mark.parametrize("networks", [0, MOST_NETWORKS])
+def test_a_seed_has_the_same_report_in_every_process(networks: int) -> None:
+    size = ("--nodes", "3", "--minutes", "1", "--networks", str(networks))
     reports = [
         subprocess.run(
-            [PODTIDE, "simulate", "--seed", "7", "--nodes", "3", "--minutes", "1", "-o", "json"],
+            [PODTIDE, "simulate", "--seed", "7", *size, "-o", "json"],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             stdout=subprocess.PIPE,
             check=True,

@@ -1,0 +1,108 @@
+"""`podtide simulate`: a run that fails is told with its seed, a smaller plan that fails too, and what led there."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from msgspec import structs
+
+from podtide.cli.simulate import simulate
+from podtide.core.address import Address
+from podtide.core.pool import Pool
+from podtide.simulation import simulate as simulation
+from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.plan import Plan, PlannedMishap, plan_for
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def run_plan(plan: Plan, *options: str) -> Result:
+        file = tmp_path / "plan.json"
+        file.write_bytes(msgspec.json.encode(plan))
+        return CliRunner().invoke(simulate, ["--plan", str(file), *options])
+
+    return run_plan
+
+
+def quiet_plan(mishap: str = "") -> Plan:
+    """One node, and nothing goes wrong but the mishap, if there is one."""
+    plan = plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0)
+    mishaps = (PlannedMishap(25.0, mishap, 0),) if mishap else ()
+    return structs.replace(plan, controllers=1, mishaps=mishaps)
+
+
+class Bewildered(Mishap):
+    """The simulation itself has a mistake."""
+
+    name = "bewildered"
+    every_seconds = 60.0
+
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        del chance
+        return str(scene.world.machines[f"nowhere {object()}"])
+
+
+@pytest.fixture
+def _frees_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A DEL frees what the owner has that got its address last, whoever is named."""
+    free = Pool.free
+
+    def free_the_last(self: Pool, sandbox: str, interface: str, now: float) -> tuple[Address, ...]:
+        del sandbox, interface
+        [*_, last] = self._by_owner
+        return free(self, *last, now)
+
+    monkeypatch.setattr(Pool, "free", free_the_last)
+
+
+def part(output: str, title: str) -> list[str]:
+    """The lines under a title, up to the next empty one."""
+    lines = output.splitlines()
+    below = lines[lines.index(title) + 1 :]
+    return below[: below.index("")] if "" in below else below
+
+
+STATES = "What happened to the address or slice in question:"
+END = "How its trace ends:"
+
+
+@pytest.mark.usefixtures("_frees_under_another_name")
+def test_a_broken_program_is_told_with_its_seed_a_smaller_plan_the_states_of_the_address_and_the_trace(
+    run: Run,
+) -> None:
+    plan = structs.replace(quiet_plan(), trouble_seconds=60.0)
+    answer = run(plan)
+    assert answer.exit_code == 1
+    assert answer.output.startswith("seed 3: 1 nodes in ")
+    assert "\nBROKEN: invariant " in answer.output
+    smaller = msgspec.json.decode(part(answer.output, "Its plan, for --plan:")[0], type=Plan)
+    assert smaller.trouble_seconds < plan.trouble_seconds
+    assert f" s: {simulation.simulate(smaller).failure}\n" in answer.output
+    states = [
+        line.rpartition(" is ")[2].split()[0] for line in part(answer.output, STATES) if "pool of" in line
+    ]
+    assert states[:4] == ["PendingProgramming", "Available", "Assigned", "Available"]
+    assert "the allocator has granted it" in answer.output
+    assert 0 < len(part(answer.output, END)) <= 30
+    assert not [line for line in part(answer.output, END) if " Lease " in line]
+
+
+def test_an_exception_that_nobody_foresaw_is_told_like_any_other_failure_and_always_in_the_same_words(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FAULTS, Bewildered.name, Bewildered())
+    answer, again = (run(quiet_plan(Bewildered.name), "-o", "json") for _ in range(2))
+    assert answer.exit_code == 1
+    assert answer.output == again.output
+    document = msgspec.json.decode(answer.output)
+    for report in document["run"], document["shrunk"]:
+        assert report["failure"].startswith("ended by KeyError in happen of test_simulate.py:")
+        assert report["failure"].endswith(": 'nowhere <object object at 0x…>'")
+    assert [each["fault"] for each in document["shrunk"]["plan"]["mishaps"]] == [Bewildered.name]
