@@ -73,6 +73,7 @@ class Installed:
         assert "Warning" not in answer.stderr, answer.stderr
         for probe in _PROBES:
             self._until_in_force(probe)
+        self._until_leases_are_kept()
         return self
 
     def __exit__(
@@ -154,6 +155,13 @@ class Installed:
             lambda: _IN_FORCE in kubectl(*attempt, stdin=probe.text(changed=True), kubeconfig=unbound).stderr
         )
         kubectl("delete", "--filename=-", stdin=probe.text(changed=False))
+
+    def _until_leases_are_kept(self) -> None:
+        """Wait until the controller's deletes are put to its policy."""
+        kubectl, credentials = self.control_plane.kubectl, self.control_plane.credentials
+        controller = credentials.kubeconfig_for_service_account(NAMESPACE, "podtide-controller")
+        attempt = ("delete", "lease", "podtide-controller", f"--namespace={NAMESPACE}", "--dry-run=server")
+        wait_until(lambda: "is not one" in kubectl(*attempt, kubeconfig=controller).stderr)
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""What programs that run on an installation need beside it: a node's directories, secrets, an allocator with a subnet."""
+"""podtide's programs on an installation, and what they need beside it: a node's directories, secrets, networks, a subnet."""
 
 import asyncio
 import hashlib
@@ -14,10 +14,18 @@ from cli.processes import PATIENCE_SECONDS, Program, running, until
 from deploy.installed import NAMESPACE
 from podtide.agent.installing import CONFLIST
 from podtide.cluster.kubernetes import KubernetesCluster
+from podtide.cluster.port import NotFound
 from podtide.cni.errors import ErrorCode
+from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.ip_pool import IPPool
+from podtide.resources.lease import Lease
+from podtide.resources.names import Naming
+from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
+from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from real_kubernetes import clear_config
 
 PLUGIN = Path(__file__).parent.parent.parent / "plugin" / "podtide.py"
@@ -44,9 +52,9 @@ class NodeFiles:
         network = json.loads((self.conf / CONFLIST).read_bytes())
         return {"cniVersion": network["cniVersion"], "name": network["name"], **network["plugins"][0]}
 
-    async def add(self, sandbox: str, network: Configuration) -> dict[str, Any]:
+    async def call(self, verb: str, sandbox: str, network: Configuration) -> dict[str, Any]:
         """What an interface plugin does for a pod: run the plugin that the network names for addresses."""
-        variables = environment("ADD", sandbox, CNI_ARGS=f"K8S_POD_NAMESPACE=default;K8S_POD_NAME={sandbox}")
+        variables = environment(verb, sandbox, CNI_ARGS=f"K8S_POD_NAMESPACE=default;K8S_POD_NAME={sandbox}")
         process = await asyncio.create_subprocess_exec(
             self.bin / network["ipam"]["type"],
             stdin=asyncio.subprocess.PIPE,
@@ -55,15 +63,15 @@ class NodeFiles:
         )
         async with asyncio.timeout(PATIENCE_SECONDS):
             output, _ = await process.communicate(json.dumps(network).encode())
-        answer: dict[str, Any] = json.loads(output)
+        answer: dict[str, Any] = json.loads(output or b"{}")
         return answer
 
     async def address(self, sandbox: str, network: Configuration) -> str:
-        """The same again while it is told to come back, as a runtime does."""
+        """ADD, again while it is told to come back, as a runtime does."""
         answers: list[dict[str, Any]] = []
 
         async def is_settled() -> bool:
-            answers[:] = [await self.add(sandbox, network)]
+            answers[:] = [await self.call("ADD", sandbox, network)]
             return answers[0].get("code") != ErrorCode.TRY_AGAIN_LATER
 
         with suppress(TimeoutError):
@@ -71,6 +79,12 @@ class NodeFiles:
         assert "ips" in answers[0], answers[0]
         address: str = answers[0]["ips"][0]["address"]
         return address
+
+
+def secondary(name: str, **keys: str) -> Configuration:
+    """A network beside the primary one."""
+    ipam = {"type": "podtide", "network_name": name, **keys}
+    return {"cniVersion": "1.1.0", "name": name, "type": "macvlan", "ipam": ipam}
 
 
 class Site:
@@ -115,10 +129,63 @@ async def an_allocator(site: Site) -> AsyncIterator[tuple[Program, str]]:
         yield allocator, url
 
 
+@asynccontextmanager
+async def a_controller(
+    site: Site, url: str, kubeconfig: Path, naming: Naming, **settings: str
+) -> AsyncIterator[Program]:
+    """By the environment: KUBECONFIG goes before the pod that it may run in."""
+    async with running(
+        *("controller", "--cluster-name", "default", "--network", "default", "--subnet", "pods"),
+        *("--allocator", url, "--token-file", site.controllers_token, "--naming", naming),
+        KUBECONFIG=str(kubeconfig),
+        **settings,
+    ) as controller:
+        await controller.logged("leading")
+        yield controller
+
+
+@asynccontextmanager
+async def an_agent(files: NodeFiles, kubeconfig: Path) -> AsyncIterator[Program]:
+    async with running(
+        *("agent", "--kubeconfig", kubeconfig, "--state-directory", files.state, "--socket", files.socket),
+        *("--cni-bin-directory", files.bin, "--cni-conf-directory", files.conf, "--plugin", PLUGIN),
+        *("--metrics-listen", "127.0.0.1:0"),
+        NODENAME=files.name,
+    ) as agent:
+        await agent.logged("listening")
+        yield agent
+
+
+async def stop_unrefused(*programs: Program) -> None:
+    """Stop them, and see that their roles and policies have refused them nothing since they were started."""
+    for program in programs:
+        await program.stop()
+        assert not [line for line in program.lines if "forbidden" in json.dumps(line).lower()]
+
+
+async def define(admin: KubernetesCluster, *networks: Configuration) -> None:
+    """Let there be NetworkAttachmentDefinitions of them."""
+    for network in networks:
+        spec = NetworkAttachmentDefinitionSpec(config=json.dumps(network))
+        place = ObjectMeta(name=network["name"], namespace="default")
+        await admin.create(NetworkAttachmentDefinition(metadata=place, spec=spec), manager="test")
+
+
+async def clear_networks(admin: KubernetesCluster, *networks: Configuration) -> None:
+    """Take these away again, and all that is called after them."""
+    for network in networks:
+        await admin.delete(NetworkAttachmentDefinition, network["name"], "default")
+        for kind in (IPPool, NodeSlicePool, OverlappingRangeIPReservation, Lease):
+            for item in (await admin.list(kind, NAMESPACE)).items:
+                if item.metadata.name.startswith(network["name"]):
+                    await admin.delete(kind, item.metadata.name, NAMESPACE)
+
+
 async def clear_nodes(admin: KubernetesCluster, nodes: Iterable[str]) -> None:
     """Take away Nodes, and what the controller has made for them."""
     for name in nodes:
-        await admin.delete(Node, name)
+        with suppress(NotFound):  # it may have gone in the test
+            await admin.delete(Node, name)
         await clear_config(admin, name)
     for told in (ClusterSubnet, ClusterSubnetState):
         await admin.delete(told, "pods", NAMESPACE)

@@ -260,10 +260,21 @@ def test_the_policies_go_by_the_marks_that_programs_make(chart: Chart, policy: s
     assert set(re.findall(r"podtide\.io/[-\w]+", json.dumps(spec))) == marks
 
 
+def test_without_secondary_networks_the_controller_may_delete_no_lease_and_needs_no_policy(
+    chart: Chart,
+) -> None:
+    objects = chart.objects(secondaryNetworks__enabled=False)
+    names = {each["metadata"]["name"] for each in objects}
+    assert not names & {"podtide-controller-networks", "podtide-controller-leases"}
+    role = one(objects, "Role", "podtide-controller")
+    (leases,) = [rule for rule in role["rules"] if rule["resources"] == ["leases"]]
+    assert (leases["resourceNames"], leases["verbs"]) == (["podtide-controller"], ["get", "update"])
+
+
 def test_every_policy_is_bound_and_refuses(chart: Chart) -> None:
     objects = chart.objects()
     policies = [each["metadata"]["name"] for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
-    assert len(policies) == 6
+    assert len(policies) == 7
     for policy in policies:
         spec = one(objects, "ValidatingAdmissionPolicyBinding", policy)["spec"]
         assert (spec["policyName"], spec["validationActions"]) == (policy, ["Deny"])

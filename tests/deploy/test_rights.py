@@ -26,6 +26,7 @@ from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.event import Event
 from podtide.resources.ip_pool import IPPool
+from podtide.resources.lease import Lease
 from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, WAITING_PODS_ANNOTATION
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
@@ -97,6 +98,18 @@ async def release_what_nobody_marked(stage: Stage) -> None:
 async def give_up_and_take_again(stage: Stage) -> None:
     await take_lease(stage, f"blue-{HERE}", "")
     await take_lease(stage, f"blue-{HERE}", HERE)
+
+
+async def delete_lease(stage: Stage, item: Lease) -> None:
+    """Make it as the admin, who takes it away where the program may not."""
+    await stage.admin.create(item, manager=MANAGER)
+    try:
+        await stage.cluster.delete(Lease, item.metadata.name, NAMESPACE)
+    except Forbidden:
+        await stage.admin.delete(Lease, item.metadata.name, NAMESPACE)
+        raise
+    with pytest.raises(NotFound):
+        await stage.of(Lease, item.metadata.name)
 
 
 async def missing(stage: Stage, kind: type[Resource]) -> None:
@@ -204,12 +217,31 @@ AGENT_MAY_NOT: dict[str, Attempt] = {
     "see other networks": lambda it: it.cluster.list(NetworkAttachmentDefinition),
 }
 
+CONTROLLER_MAY: dict[str, Attempt] = {
+    "delete the Lease of a pool": lambda it: delete_lease(
+        it, lease(f"red-{THERE}", THERE, **{NODE_ANNOTATION: THERE})
+    ),
+    "delete the Lease of a pool that is given up": lambda it: delete_lease(
+        it, lease(f"red-{THERE}", "", **{NODE_ANNOTATION: THERE})
+    ),
+}
+
 CONTROLLER_MAY_NOT: dict[str, Attempt] = {
     "label a Node": relabel_node,
     "delete a Node": lambda it: it.cluster.delete(Node, HERE),
     "delete a pod": lambda it: it.cluster.delete(Pod, "podtide-controller", NAMESPACE),
     "take a Lease that is not the leader's": lambda it: take_lease(it, f"blue-{HERE}", "me"),
     "make a Lease": lambda it: it.cluster.create(lease("mine", "me"), manager=MANAGER),
+    "delete the scheduler's Lease": lambda it: delete_lease(
+        it, lease("kube-scheduler", "control-plane-1_0f3c")
+    ),
+    "delete the leader's Lease": lambda it: it.cluster.delete(Lease, LEADER, NAMESPACE),
+    "delete a Lease that no agent marked, although nobody holds it": lambda it: delete_lease(
+        it, lease(f"red-{THERE}", "")
+    ),
+    "delete the Lease of a pool that another than its node holds": lambda it: delete_lease(
+        it, lease(f"red-{THERE}", "default/some-pod", **{NODE_ANNOTATION: THERE})
+    ),
     "override what is in force in a subnet": lambda it: it.cluster.apply(
         ClusterSubnet(metadata=place("subnet")), manager=MANAGER
     ),
@@ -237,6 +269,12 @@ UNBOUND_AGENT_MAY_NOT: dict[str, Attempt] = {
 async def test_an_agent_may(two_nodes: Installed, sentence: str) -> None:
     async with stage(two_nodes, "agent") as it:
         await AGENT_MAY[sentence](it)
+
+
+@pytest.mark.parametrize("sentence", CONTROLLER_MAY)
+async def test_a_controller_may(two_nodes: Installed, sentence: str) -> None:
+    async with stage(two_nodes, "controller") as it:
+        await CONTROLLER_MAY[sentence](it)
 
 
 @pytest.mark.parametrize(
@@ -268,3 +306,6 @@ async def test_a_refusal_says_whose_it_is_and_who_asked(two_nodes: Installed) ->
             await allocate_in(it, f"blue-{THERE}")
         with pytest.raises(Forbidden, match="of node node-b is changed by its own agent"):
             await it.cluster.delete(OverlappingRangeIPReservation, RESERVED[THERE], NAMESPACE)
+    async with stage(two_nodes, "controller") as it:
+        with pytest.raises(Forbidden, match="podtide-controller is not one"):
+            await it.cluster.delete(Lease, LEADER, NAMESPACE)

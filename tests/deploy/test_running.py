@@ -1,71 +1,36 @@
 """The programs on a real API server, each with its own token and nobody else's: from the subnet to a pod's address."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from cli.processes import Program, running, until
+from cli.processes import running, until
 from deploy.installed import NAMESPACE, Installed, connected
-from deploy.programs import PLUGIN, Configuration, NodeFiles, Site, an_allocator, clear_nodes
+from deploy.programs import (
+    NodeFiles,
+    Site,
+    a_controller,
+    an_agent,
+    an_allocator,
+    clear_networks,
+    clear_nodes,
+    define,
+    secondary,
+    stop_unrefused,
+)
 from podtide.agent.installing import CONFLIST
-from podtide.cluster.kubernetes import KubernetesCluster
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
 from podtide.resources.marks import NODE_ANNOTATION
 from podtide.resources.names import Naming
-from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.resources.node_slice_pool import NodeSlicePool
-from podtide.resources.overlapping_range import OverlappingRangeIPReservation
-
-
-def secondary(name: str, **keys: str) -> Configuration:
-    ipam = {"type": "podtide", "network_name": name, **keys}
-    return {"cniVersion": "1.0.0", "name": name, "type": "macvlan", "ipam": ipam}
-
 
 SLICED = secondary("running-sliced", range="10.20.0.0/16", node_slice_size="/24")
 SHARED = secondary("running-shared", range="10.21.0.0/24")
-
-
-@asynccontextmanager
-async def a_controller(site: Site, url: str, kubeconfig: Path, naming: Naming) -> AsyncIterator[Program]:
-    """By the environment: KUBECONFIG goes before the pod that it may run in."""
-    async with running(
-        *("controller", "--cluster-name", "default", "--network", "default", "--subnet", "pods"),
-        *("--allocator", url, "--token-file", site.controllers_token, "--naming", naming),
-        KUBECONFIG=str(kubeconfig),
-    ) as controller:
-        await controller.logged("leading")
-        yield controller
-
-
-@asynccontextmanager
-async def an_agent(files: NodeFiles, kubeconfig: Path) -> AsyncIterator[Program]:
-    async with running(
-        *("agent", "--kubeconfig", kubeconfig, "--state-directory", files.state, "--socket", files.socket),
-        *("--cni-bin-directory", files.bin, "--cni-conf-directory", files.conf, "--plugin", PLUGIN),
-        *("--metrics-listen", "127.0.0.1:0"),
-        NODENAME=files.name,
-    ) as agent:
-        await agent.logged("listening")
-        yield agent
-
-
-async def clear(admin: KubernetesCluster, nodes: Iterable[str]) -> None:
-    """Leave nothing to the tests that share the control plane."""
-    await clear_nodes(admin, nodes)
-    for network in (SLICED, SHARED):
-        await admin.delete(NetworkAttachmentDefinition, network["name"], "default")
-    for kind in (IPPool, NodeSlicePool, OverlappingRangeIPReservation, Lease):
-        for item in (await admin.list(kind, NAMESPACE)).items:
-            if item.metadata.name.startswith("running-"):
-                await admin.delete(kind, item.metadata.name, NAMESPACE)
 
 
 @pytest.mark.parametrize("naming", Naming)
@@ -77,11 +42,9 @@ async def test_with_its_own_role_each_program_does_its_part_and_is_refused_nothi
     async with connected(installed.control_plane.kubeconfig) as admin, AsyncExitStack() as programs:
         for node in nodes:
             await admin.create(Node(metadata=ObjectMeta(name=node.name)), manager="test")
-        programs.push_async_callback(clear, admin, [node.name for node in nodes])
-        for network in (SLICED, SHARED):
-            spec = NetworkAttachmentDefinitionSpec(config=json.dumps(network))
-            place = ObjectMeta(name=network["name"], namespace="default")
-            await admin.create(NetworkAttachmentDefinition(metadata=place, spec=spec), manager="test")
+        programs.push_async_callback(clear_nodes, admin, [node.name for node in nodes])
+        await define(admin, SLICED, SHARED)
+        programs.push_async_callback(clear_networks, admin, SLICED, SHARED)
 
         agents = [
             await programs.enter_async_context(an_agent(node, installed.agent(node.name))) for node in nodes
@@ -107,9 +70,7 @@ async def test_with_its_own_role_each_program_does_its_part_and_is_refused_nothi
             return all(config.spec.requested_ip_count for config in configs)
 
         await until(has_asked)
-        for program in (*agents, controller, allocator):
-            await program.stop()
-            assert not [line for line in program.lines if "forbidden" in json.dumps(line).lower()]
+        await stop_unrefused(*agents, controller, allocator)
         pools = [
             pool.metadata.name
             for pool in (await admin.list(IPPool, NAMESPACE)).items

@@ -53,8 +53,8 @@ def pool(name: str, range_: str, **annotations: str) -> IPPool:
     return IPPool(metadata=place(name, **annotations), spec=IPPoolSpec(range=range_, allocations={}))
 
 
-def lease(name: str, holder: str) -> Lease:
-    return Lease(metadata=place(name), spec=LeaseSpec(holder_identity=holder))
+def lease(name: str, holder: str, **annotations: str) -> Lease:
+    return Lease(metadata=place(name, **annotations), spec=LeaseSpec(holder_identity=holder))
 
 
 def reservation(name: str, node: str) -> OverlappingRangeIPReservation:

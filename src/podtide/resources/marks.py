@@ -22,7 +22,8 @@ CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
 
 NODE_ANNOTATION = "podtide.io/node"
-"""On a node's own IPPool of a secondary network: the node. On a reservation: the node whose agent made it."""
+"""On a node's own IPPool of a secondary network: the node. On that pool's Lease, and on a reservation: the node whose
+agent made it."""
 
 NODE_UID_ANNOTATION = "podtide.io/node-uid"
 """On such a pool: the uid of that Node. A new Node under an old name has no part in the pool."""

@@ -355,6 +355,8 @@ class World:
             self.network_book.hear(entry)
 
     def _note_move(self, node: str, address: Address) -> None:
+        if not self.trace.is_kept:
+            return
         owner = address.owner
         self.trace.note_move(
             PoolMove(

@@ -9,7 +9,7 @@ from podtide.agent.networks.pool_lease import TERM_SECONDS
 from podtide.cluster.port import Forbidden, Unavailable
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_micro_time
 
 NAME = "blue-node-a"
@@ -41,6 +41,20 @@ async def test_it_is_taken_with_the_first_write_and_renewed_with_writes_when_hal
         renewed = await lease(bench)
         assert renewed.renew_time != taken.renew_time
         assert renewed.acquire_time == taken.acquire_time
+
+
+async def test_it_is_marked_with_the_node_also_where_it_was_there_before() -> None:
+    bench = await cut_bench()
+    async with bench.machine() as node:
+        await node.add("c1", SLICED)
+        made = await bench.cluster.get(Lease, NAME, SYSTEM_NAMESPACE)
+        assert made.metadata.annotations == {NODE_ANNOTATION: NODE}
+    noted = structs.replace(made.metadata, annotations={"example.org/note": "mine"})
+    await bench.cluster.replace(structs.replace(made, metadata=noted), manager="kubectl")
+    async with bench.machine() as node:
+        await node.add("c2", SLICED)
+        taken = await bench.cluster.get(Lease, NAME, SYSTEM_NAMESPACE)
+        assert taken.metadata.annotations == {"example.org/note": "mine", NODE_ANNOTATION: NODE}
 
 
 async def test_it_is_given_up_when_the_agent_stops() -> None:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 import pytest
 
 from controller.repair.world import AT_ONCE, GRACE, a_world
-from podtide.cluster.port import Gone, Unavailable
+from podtide.cluster.port import Gone, R, Unavailable
 from podtide.controller.repair.schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
 from podtide.resources.kinds import BUILT_IN_KINDS
+from podtide.resources.pod import Pod
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.settings import Settings
 
@@ -116,3 +117,27 @@ async def test_configurations_may_state_the_schedule_and_what_is_none_is_said_on
 async def test_a_cluster_that_knows_no_secondary_networks_is_let_be() -> None:
     async with a_world(kinds=BUILT_IN_KINDS) as world:
         assert await world.repair().look() == INTERVAL
+
+
+@pytest.mark.parametrize("podref", ["nobody", "ns/", "/web", "ns/a/b", "ns/..", "../web", "ns/50%", "NS/Web"])
+async def test_what_can_be_no_pods_name_is_not_asked_for_and_keeps_nobody_from_being_released(
+    podref: str,
+) -> None:
+    async with a_world() as world:
+        await world.attachment(range="10.0.0.0/24")
+        await world.pool("10.0.0.0-24", "10.0.0.0/24", {"1": podref, "2": "ns/gone"})
+        await world.reservation("10.0.0.3", podref)
+        before, asked = world.counted.calls["list"], set[str]()
+        plain = world.counted.get
+
+        async def get_noted(kind: type[R], name: str, namespace: str = "") -> R:
+            if kind is Pod:
+                asked.add(f"{namespace}/{name}")
+            return await plain(kind, name, namespace)
+
+        world.counted.get = get_noted  # type: ignore[method-assign]  # a real API server refuses such questions
+        await world.look_twice()
+        assert "2" not in await world.held("10.0.0.0-24")
+        assert asked == {"ns/gone"}
+        looked = world.counted.calls["list"] - before
+        assert looked == 2 * 4, "definitions, reservations, pools, pods of ns"

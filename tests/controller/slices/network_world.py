@@ -20,7 +20,7 @@ from podtide.resources.event import Event
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import (
@@ -160,14 +160,16 @@ class NetworkWorld:
         spec = structs.replace(found.spec, allocations=held(*offsets))
         return await self.cluster.replace(structs.replace(found, spec=spec), manager="agent")
 
-    async def lease(self, name: str, holder: str) -> None:
-        place = ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE)
+    async def lease(self, name: str, holder: str, **annotations: str) -> None:
+        """A Lease with these annotations."""
+        place = ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE, annotations=annotations)
         lease = Lease(metadata=place, spec=LeaseSpec(holder_identity=holder))
         await self.cluster.create(lease, manager="agent")
 
-    async def lease_if_none(self, name: str, holder: str) -> None:
+    async def lease_of_pool(self, name: str, node: str) -> None:
+        """A Lease as a node's agent takes it beside its pool, if there is none yet."""
         if await self.find(Lease, name) is None:
-            await self.lease(name, holder)
+            await self.lease(name, node, **{NODE_ANNOTATION: node})
 
     async def reserve(self, name: str) -> None:
         reservation = OverlappingRangeIPReservation(

@@ -33,7 +33,7 @@ async def live_through_it(world: NetworkWorld, restart: Callable[[], Awaitable[N
     await world.add_nodes("n1", "n2")
     await moment(60)
     await restart()
-    await world.lease_if_none("blue-n1", "n1")
+    await world.lease_of_pool("blue-n1", "n1")
     await world.reserve("blue-10.0.0.7")
     await world.remove_node("n1")
     await world.add_nodes("n3")

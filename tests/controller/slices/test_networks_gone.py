@@ -17,7 +17,7 @@ async def test_addresses_of_live_pods_stay_until_their_del() -> None:
         await world.define("blue", BLUE)
         await world.start()
         await world.hold("blue-n2", 5)
-        await world.lease("blue-n2", "n2")
+        await world.lease_of_pool("blue-n2", "n2")
         await world.reserve("blue-10.0.1.5")
         await world.undefine("blue")
         await moment(600)

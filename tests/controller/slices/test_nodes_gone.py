@@ -1,12 +1,18 @@
 """A node goes: its slice rests, then all that is left of it is collected, and only then the slice is another's."""
 
+import pytest
 from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.slices.network_world import QUARANTINE, NetworkWorld, a_network_world, conf, ipam, moment
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import NODE_GONE_ANNOTATION, NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.marks import (
+    NODE_ANNOTATION,
+    NODE_GONE_ANNOTATION,
+    NODE_UID_ANNOTATION,
+    SYSTEM_NAMESPACE,
+)
 from podtide.resources.node import Node
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
@@ -77,7 +83,7 @@ async def test_pool_lease_and_reservations_go_and_those_of_others_stay() -> None
         await world.define("blue", BLUE)
         await world.start()
         for pool in ("blue-n1", "blue-n2"):
-            await world.lease(pool, pool.removeprefix("blue-"))
+            await world.lease_of_pool(pool, pool.removeprefix("blue-"))
         for name in ("blue-10.0.0.7", "blue-10.0.1.7", "red-10.0.0.7", "10.0.0.7"):
             await world.reserve(name)
         await world.remove_node("n1")
@@ -100,11 +106,16 @@ async def test_a_reservation_that_may_be_of_a_pool_that_overlaps_the_slice_stays
         assert await world.names(OverlappingRangeIPReservation) == ["10.0.0.5"]
 
 
-async def test_a_lease_of_the_pools_name_that_somebody_else_holds_stays() -> None:
+@pytest.mark.parametrize(
+    ("holder", "mark"),
+    [("control-plane-1_0f3c", "scheduler"), ("", ""), ("scheduler", ""), ("", "another")],
+    ids=["held by another", "free", "held in the node's name", "of another node"],
+)
+async def test_a_lease_of_the_pools_name_that_is_somebody_elses_stays(holder: str, mark: str) -> None:
     async with a_network_world("scheduler") as world:
         await world.define("kube", conf(ipam(network_name="kube")))
         await world.start()
-        await world.lease("kube-scheduler", "control-plane-1_0f3c")
+        await world.lease("kube-scheduler", holder, **({NODE_ANNOTATION: mark} if mark else {}))
         await world.remove_node("scheduler")
         await moment(QUARANTINE + 5)
         assert await world.names(IPPool) == []
@@ -115,7 +126,7 @@ async def test_all_is_collected_before_the_slice_is_freed() -> None:
     async with a_network_world("n1") as world:
         await world.define("blue", BLUE)
         replica = await world.start()
-        await world.lease("blue-n1", "n1")
+        await world.lease_of_pool("blue-n1", "n1")
         await world.reserve("blue-10.0.0.7")
         await world.remove_node("n1")
         written = len(replica.cluster.writes)

@@ -84,7 +84,7 @@ async def test_the_lease_of_a_nodes_other_pool_of_that_name_stays() -> None:
     async with a_network_world("n1") as world:
         await world.list_slices("blue", "10.0.0.0/22", "/24", ("n1", "10.0.0.0/24"), ("n1", "10.0.1.0/24"))
         await world.add_pool("blue-n1", "10.0.1.0/24", 7)
-        await world.lease("blue-n1", "n1")
+        await world.lease_of_pool("blue-n1", "n1")
         await world.define("blue", BLUE)
         await world.start()
         assert await world.assigned("blue") == {"n1": "10.0.1.0/24"}

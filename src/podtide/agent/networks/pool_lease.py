@@ -3,6 +3,9 @@
 Correctness does not rest on it (every write tests the version it was made from), so a Lease that cannot be taken is
 said in the log, and nothing waits for it. It is held for long, because thousands of nodes have several each: it is
 renewed along with writes of the pool, and never for its own sake.
+
+It is marked with the node: by that the controller, when it collects what a gone node has left, tells a pool's Lease from
+one that another program happens to have under the name of a pool.
 """
 
 import math
@@ -14,6 +17,7 @@ from podtide.cluster.lease_record import Claim, held, released
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
+from podtide.resources.marks import NODE_ANNOTATION
 from podtide.resources.timestamps import InvalidTimestamp, to_micro_time, to_wall_seconds
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
@@ -28,7 +32,9 @@ class PoolLease:
         self, cluster: Cluster, place: ObjectMeta, holder: str, *, clock: Clock, log: Logger
     ) -> None:
         self._cluster = cluster
-        self._place = ObjectMeta(name=place.name, namespace=place.namespace)
+        self._place = ObjectMeta(
+            name=place.name, namespace=place.namespace, annotations={NODE_ANNOTATION: holder}
+        )
         self._holder = holder
         self._clock = clock
         self._log = log
@@ -81,8 +87,13 @@ class PoolLease:
                 holder=there.spec.holder_identity,
             )
             return None
-        taken = self._spec(there.spec, to_micro_time(wall))
-        return await self._cluster.replace(structs.replace(there, spec=taken), manager=MANAGER)
+        marks = {**there.metadata.annotations, **self._place.annotations}
+        taken = structs.replace(
+            there,
+            metadata=structs.replace(there.metadata, annotations=marks),
+            spec=self._spec(there.spec, to_micro_time(wall)),
+        )
+        return await self._cluster.replace(taken, manager=MANAGER)
 
     def _spec(self, before: LeaseSpec, acquired: str) -> LeaseSpec:
         changes_hands = before.holder_identity != self._holder

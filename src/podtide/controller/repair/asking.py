@@ -5,7 +5,7 @@ Answers are kept for one look. All of them are newer than the allocations they j
 
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster, NotFound
-from podtide.controller.repair.books import pod_seen
+from podtide.controller.repair.books import can_be_pod, pod_seen
 from podtide.core.network_leaks import PodSeen
 from podtide.networks.belonging import may_be_reservation_of
 from podtide.networks.pods import addresses_shown
@@ -40,6 +40,8 @@ class FreshPods:
         )
 
     async def _pod(self, podref: str) -> Pod | None:
+        if not can_be_pod(podref):
+            return None
         if podref not in self._pods:
             namespace, _, name = podref.partition("/")
             try:

@@ -8,6 +8,7 @@ A cluster of 5,000 nodes has a hundred thousand pods. They are read page by page
 hold anything, and only pods that do are remembered.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
@@ -26,6 +27,9 @@ from podtide.resources.names import address_at
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod
+
+_PODREF = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
+"""A namespace and a name as Kubernetes lets them be."""
 
 
 class Held(Struct, frozen=True):
@@ -91,16 +95,21 @@ async def read_pods(
     cluster: Cluster, podrefs: Iterable[str], is_node_there: Callable[[str], bool]
 ) -> dict[str, PodSeen]:
     """Those of the pods that there are."""
-    wanted = set(podrefs)
+    wanted = set(filter(can_be_pod, podrefs))
 
     def keep(pod: Pod) -> tuple[str, PodSeen] | None:
         podref = str(pod.key)
         return (podref, pod_seen(pod, is_node_there)) if podref in wanted else None
 
     pods: dict[str, PodSeen] = {}
-    for namespace in sorted({podref.partition("/")[0] for podref in wanted} - {""}):
+    for namespace in sorted({podref.partition("/")[0] for podref in wanted}):
         pods.update(await list_kept(cluster, Pod, namespace, keep=keep))
     return pods
+
+
+def can_be_pod(podref: str) -> bool:
+    """Whether a pod can be called so. Anybody may write anything there, and one bad text must not end a look at everything."""
+    return _PODREF.fullmatch(podref) is not None
 
 
 def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:

@@ -14,6 +14,7 @@ from podtide.core.ranges import IPAddress, IPNetwork, network_at
 from podtide.core.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
 from podtide.resources.lease import Lease
+from podtide.resources.marks import NODE_ANNOTATION
 from podtide.resources.names import reserved_address
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
@@ -65,12 +66,13 @@ class Collecting:
                 await self._collect_lease(each, assignment.node)
 
     async def _collect_lease(self, name: str, node: str) -> None:
-        """The Lease is called like the pool; one that somebody else holds is somebody else's."""
+        """The Lease is called like the pool; what the node's agent did not mark, or another holds, is somebody else's."""
         try:
             lease = await self._around.cluster.get(Lease, name, self._around.namespace)
         except NotFound:
             return
-        if lease.spec.holder_identity in {node, ""}:
+        is_marked = lease.metadata.annotations.get(NODE_ANNOTATION) == node
+        if is_marked and lease.spec.holder_identity in {node, ""}:
             await self._around.writes.delete(lease)
 
     async def _collect_reservations(
