@@ -139,7 +139,8 @@ class Trace:
 
     def note_move(self, move: PoolMove) -> None:
         """An address moved now. That is no entry: nobody is told."""
-        self._moves.append((len(self.entries), move))
+        if self.is_kept:
+            self._moves.append((len(self.entries), move))
 
     def with_moves(self) -> Iterator[Entry | PoolMove]:
         """All that happened, within the pools as well."""

@@ -356,7 +356,7 @@ class World:
 
     def _note_move(self, node: str, address: Address) -> None:
         if not self.trace.is_kept:
-            return
+            return  # thousands of nodes make millions of moves
         owner = address.owner
         self.trace.note_move(
             PoolMove(
