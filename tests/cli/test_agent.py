@@ -31,6 +31,8 @@ from podtide.resources.node_network_config import (
     NodeNetworkConfigStatus,
 )
 
+pytestmark = pytest.mark.slow
+
 MOST_IDLE_BYTES = 50_000_000
 NODE = "node-1"
 

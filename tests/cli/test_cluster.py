@@ -15,6 +15,8 @@ import pytest
 
 from cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_SECONDS = 30.0
 NAMESPACES = "/api/v1/namespaces"
 

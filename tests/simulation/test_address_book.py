@@ -46,6 +46,7 @@ def in_order(picture: Picture) -> Picture:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_after_any_story_the_book_says_what_a_whole_reading_shows(seed: int) -> None:
     chance = Random(seed)

@@ -38,6 +38,7 @@ def test_every_invariant_holds_whatever_goes_wrong(seed: int) -> None:
     assert report.steps > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_invariant_holds_with_secondary_networks(seed: int) -> None:
     report = simulate(small_plan(seed, networks=MOST_NETWORKS))
