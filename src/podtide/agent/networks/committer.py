@@ -109,19 +109,15 @@ class PoolCommitter:
         """What the interface holds, by the copy if that knows of any, else by the pool."""
         copy = self._copy
         if copy is None or not copy.allocations.held_by(*key):
-            pool = await self._home.find(wanted)
-            copy = PoolCopy(pool) if pool is not None else None
+            copy = await self._look_up(wanted)
         return tuple(copy.allocations.held_by(*key)) if copy is not None else ()
 
     async def given_by(self, configuration: str, wanted: NetworkRange, node_uid: str) -> set[Key]:
         """The interfaces that have an address by this configuration, as a node's own pool tells.
 
-        None if the pool is not this very Node's, by its uid: what is in it may be of another machine of that name.
+        Nobody if the pool is not this very Node's, by its uid: what is in it may be of another machine of that name.
         """
-        copy = self._copy
-        if copy is None:
-            pool = await self._home.find(wanted)
-            copy = PoolCopy(pool) if pool is not None else None
+        copy = self._copy or await self._look_up(wanted)
         if copy is None or copy.pool.metadata.annotations.get(NODE_UID_ANNOTATION) != node_uid:
             return set()
         return {
@@ -130,6 +126,11 @@ class PoolCommitter:
             if holder.configuration == configuration
             for sandbox in holder.sandboxes
         }
+
+    async def _look_up(self, wanted: NetworkRange) -> PoolCopy | None:
+        """The pool as it is now, to look at and not to decide by."""
+        pool = await self._home.find(wanted)
+        return PoolCopy(pool) if pool is not None else None
 
     def knows(self, key: Key) -> bool:
         """Whether the interface has anything here, as far as memory goes."""

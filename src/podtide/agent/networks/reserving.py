@@ -152,12 +152,12 @@ class Reserving:
                 raise StorageFailed(f"a reservation could not be given up: {outcome}") from outcome
             if isinstance(outcome, BaseException):
                 raise outcome
-        return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+        return [each for each in outcomes if each is not None and not isinstance(each, BaseException)]
 
-    async def _give_up(self, leaving: dict[IPAddress, _Reserved], address: IPAddress) -> IPAddress:
+    async def _give_up(self, leaving: dict[IPAddress, _Reserved], address: IPAddress) -> IPAddress | None:
         reserved = leaving.get(address)
         if reserved is None:  # another DEL of the interface was quicker, or its pod's ADD has it again
-            return address
+            return None
         await self._reservations.unreserve(reserved.name, reserved.sighting, reserved.holder)
         leaving.pop(address, None)
         return address
