@@ -1,7 +1,7 @@
 """ClusterSubnet: how every node's pool in one subnet is sized, and how full the subnet is.
 
-Spec is for people: overrides of the configured batch and buffer. Status is the request controller's: what is in
-force, which is what agents go by.
+Spec is for people: overrides of what the controller is configured with. Status is the request controller's: what is
+in force, which is what agents go by. An object without `status.scaler` says nothing to them.
 """
 
 from typing import Annotated, ClassVar
@@ -13,16 +13,40 @@ from podtide.resources.conditions import Conditions
 
 Batch = Annotated[int, Meta(ge=1, extra_json_schema={"format": "int64"})]
 Buffer = Annotated[float, Meta(ge=0)]
+PartOfCapacity = Annotated[float, Meta(ge=0)]
+
+
+class ThresholdsOverride(Part, frozen=True, kw_only=True):
+    """Between which parts of the subnet's capacity the batch is left as it is."""
+
+    lower: Annotated[
+        PartOfCapacity, Meta(description="A larger batch must stay below this part of the capacity.")
+    ]
+    upper: Annotated[
+        PartOfCapacity, Meta(description="Above this part of the capacity the batch is reduced.")
+    ]
 
 
 class ScalerOverride(Part, frozen=True, kw_only=True):
     """What to use instead of the configured defaults; what is left out stays at its default."""
 
-    batch: Annotated[Batch | None, Meta(description="Addresses are held in multiples of this.")] = None
+    batch: Annotated[
+        Batch | None, Meta(description="The largest batch: in force while the subnet is at ease.")
+    ] = None
+    min_batch: Annotated[
+        Batch | None, Meta(description="The smallest batch, unless nothing is left while a node waits.")
+    ] = None
+    fixed: Annotated[
+        Batch | None,
+        Meta(
+            description="The one batch to use, unless nothing is left while a node waits. Excludes the other two."
+        ),
+    ] = None
     buffer: Annotated[
         Buffer | None,
         Meta(description="The least to keep free, as a fraction of a batch (0.5 is half a batch)."),
     ] = None
+    thresholds: ThresholdsOverride | None = None
 
 
 class ScalerInForce(Part, frozen=True, kw_only=True):
@@ -32,6 +56,12 @@ class ScalerInForce(Part, frozen=True, kw_only=True):
     buffer: Annotated[
         Buffer, Meta(description="The least to keep free, as a fraction of a batch (0.5 is half a batch).")
     ]
+    top: Annotated[
+        Batch | None,
+        Meta(
+            description="The largest batch that all clusters of the subnet allow. Below it, nodes state their demand anew."
+        ),
+    ] = None
 
 
 class ClusterSubnetSpec(Part, frozen=True, kw_only=True):

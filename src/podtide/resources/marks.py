@@ -18,6 +18,9 @@ SUBNET_V6_LABEL = "podtide.io/subnet-v6"
 WAITING_PODS_ANNOTATION = "podtide.io/waiting-pods"
 """On a NodeNetworkConfig: how many pods of the node have no address. Nodes with more of them are served first."""
 
+STATEMENT_ANNOTATION = "podtide.io/statement"
+"""On a NodeNetworkConfig: what its request was computed from, as JSON (see `podtide.core.statement`)."""
+
 CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
 
