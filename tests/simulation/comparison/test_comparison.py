@@ -1,10 +1,16 @@
 """What the design papers promise of each of their steps, and what docs/comparison.md says of it."""
 
+from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from podtide.core.exhaustion import Thresholds
+from podtide.core.scaler import Scaler
+from podtide.core.scaling import decide_request
 from podtide.simulation.comparison.contestants import (
     ADAPTIVE_BATCH,
     CONTESTANTS,
@@ -14,7 +20,7 @@ from podtide.simulation.comparison.contestants import (
     REACTIVE,
     Contestant,
 )
-from podtide.simulation.comparison.loads import BURST, LOADS, SCARCE, Load
+from podtide.simulation.comparison.loads import BURST, LOADS, PEAK_AND_AFTER, SCARCE, Load
 from podtide.simulation.comparison.table import table
 from podtide.simulation.comparison.trial import Outcome, compare
 
@@ -71,11 +77,79 @@ def test_no_add_fails_where_it_waits_for_what_is_on_its_way() -> None:
         assert outcome_of(contestant, BURST).failed_adds > 0
 
 
+def test_how_often_a_load_is_looked_at_changes_nothing_but_the_samples() -> None:
+    often = outcome_of(PODTIDE, BURST)
+    seldom = compare(PODTIDE, structs.replace(BURST, sample_seconds=45))
+    assert [sample.second for sample in seldom.samples] == [0, 45, 90, 135]
+    assert set(seldom.samples) <= set(often.samples)
+    assert counts(seldom) == counts(often)
+    assert seldom.wait_seconds == pytest.approx(often.wait_seconds)
+
+
+def counts(outcome: Outcome) -> tuple[int, ...]:
+    return outcome.requests, outcome.delayed, outcome.failed_adds, outcome.pods, outcome.served
+
+
+def test_a_pod_that_never_has_an_address_counts_as_waiting_until_it_goes_or_all_ends() -> None:
+    too_small = Load(
+        name="too small",
+        sentence="",
+        subnet="10.0.0.0/30",
+        nodes=1,
+        seconds=100,
+        changes={0: {0: 1}, 10: {0: 2}, 50: {0: -1}},
+    )
+    outcome = compare(ADAPTIVE_BATCH, too_small)
+    assert outcome.ready_seconds is None
+    assert outcome.wait_seconds == pytest.approx((100 + 90 + 40) / 3)
+
+
+@pytest.mark.parametrize("contestant", [REACTIVE, ADAPTIVE_BATCH], ids=lambda contestant: contestant.name)
+def test_the_time_at_the_configured_batch_is_that_of_the_batch_which_nodes_go_by(
+    contestant: Contestant,
+) -> None:
+    outcome = outcome_of(contestant, SCARCE)
+    batches = [sample.batch for sample in outcome.samples]
+    assert outcome.batch_share == Fraction(batches.count(16), SCARCE.seconds)
+    assert (outcome.batch_share == 1) == (not contestant.follows)
+
+
+def test_only_its_peak_is_more_than_a_day_has_room_for_by_batches_of_16() -> None:
+    held = dict(held_by_batches_of_16(PEAK_AND_AFTER))
+    thresholds = Thresholds()
+    over = [second for second, count in held.items() if count > thresholds.upper * 253]
+    assert over == [3600]
+    assert all(count < thresholds.lower * 253 for second, count in held.items() if second > 3600)
+
+
+def held_by_batches_of_16(load: Load) -> Iterator[tuple[int, int]]:
+    """What nodes take from the subnet after each change, with their own addresses."""
+    pods = dict.fromkeys(range(load.nodes), 0)
+    for second, changes in sorted(load.changes.items()):
+        for node, change in changes.items():
+            pods[node] += change
+        yield second, sum(decide_request(each, Scaler(), 1).request + 1 for each in pods.values())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)
-def test_the_page_shows_what_comes_of_it(load: Load) -> None:
-    rows = "\n".join(table(outcome_of(contestant, load) for contestant in CONTESTANTS))
-    assert f"<!-- {load.name} -->\n{rows}\n<!-- end -->" in PAGE
+@pytest.mark.parametrize("contestant", CONTESTANTS, ids=lambda contestant: contestant.name)
+def test_the_page_shows_what_comes_of_it(contestant: Contestant, load: Load) -> None:
+    _, _, row = table([outcome_of(contestant, load)])
+    assert row in shown(load)
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)
+def test_the_page_shows_every_contestant_once_and_in_order(load: Load) -> None:
+    heading, rule, *rows = shown(load)
+    assert [heading, rule] == list(table([]))
+    assert [row.split(" | ")[0] for row in rows] == [f"| {contestant.name}" for contestant in CONTESTANTS]
+
+
+def shown(load: Load) -> list[str]:
+    """The lines of the load's table on the page."""
+    _, after = PAGE.split(f"<!-- {load.name} -->\n")
+    return after.split("<!-- end -->")[0].splitlines()
 
 
 @pytest.mark.parametrize("contestant", CONTESTANTS, ids=lambda contestant: contestant.name)

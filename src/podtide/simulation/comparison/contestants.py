@@ -6,8 +6,8 @@
     adaptive batch   the same, with the batch that the controller puts in force for the subnet
     podtide          the same, and an ADD waits for an address that is on its way
 
-Only agents differ, by their policy and by whether they let an ADD wait. The controller always decides on a batch;
-whoever has a fixed one does not listen.
+Only agents differ: by their policy, by whether they follow the batch that the controller puts in force, and by whether
+they let an ADD wait. The controller always decides on a batch; whoever has a fixed one does not listen.
 """
 
 from msgspec import Struct
@@ -41,13 +41,20 @@ class Contestant(Struct, frozen=True):
 
     name: str
     policy: RequestPolicy
+    follows: bool = False
+    """Whether its nodes go by the batch and buffer in force for the subnet, instead of by the configured ones."""
     waits: bool = False
     """Whether an ADD waits for an address that is on its way, instead of failing."""
 
+    @property
+    def sizing(self) -> RequestPolicy:
+        """What its agents run: the policy, by the batch that it goes by."""
+        return self.policy if self.follows else FixedBatch(self.policy)
 
-REACTIVE = Contestant("reactive", FixedBatch(ReactivePolicy()))
-IDEMPOTENT = Contestant("idempotent", FixedBatch(AssignedOnly()))
-POD_WATCHING = Contestant("pod-watching", FixedBatch(ExactPolicy()))
-ADAPTIVE_BATCH = Contestant("adaptive batch", ExactPolicy())
-PODTIDE = Contestant("podtide", ExactPolicy(), waits=True)
+
+REACTIVE = Contestant("reactive", ReactivePolicy())
+IDEMPOTENT = Contestant("idempotent", AssignedOnly())
+POD_WATCHING = Contestant("pod-watching", ExactPolicy())
+ADAPTIVE_BATCH = Contestant("adaptive batch", ExactPolicy(), follows=True)
+PODTIDE = Contestant("podtide", ExactPolicy(), follows=True, waits=True)
 CONTESTANTS = (REACTIVE, IDEMPOTENT, POD_WATCHING, ADAPTIVE_BATCH, PODTIDE)

@@ -10,8 +10,10 @@ _COLUMNS = (
     "pods whose first ADD found no address",
     "ADDs failed",
     "idle addresses held, on average",
+    "average pod",
     "slowest pod",
     "pods left without an address",
+    "time at the configured batch",
 )
 
 
@@ -28,8 +30,10 @@ def table(outcomes: Iterable[Outcome]) -> Iterator[str]:
                 str(outcome.delayed),
                 str(outcome.failed_adds),
                 f"{outcome.idle:.0f}",
+                f"{outcome.wait_seconds:.1f} s",
                 slowest,
                 str(outcome.pods - outcome.served),
+                f"{float(100 * outcome.batch_share):.0f} %",
             )
         )
 

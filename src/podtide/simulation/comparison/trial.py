@@ -4,10 +4,14 @@ Grants take their time and kubelets make one sandbox after the other, as in the 
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from io import StringIO
 
 from msgspec import Struct, structs
 
+from podtide.core.scaler import DEFAULT_BATCH
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
@@ -30,7 +34,7 @@ _CALM_SECONDS = 60.0
 
 
 class Sample(Struct, frozen=True):
-    """One second of it."""
+    """How it is at one second."""
 
     second: int
     pods: int
@@ -39,6 +43,8 @@ class Sample(Struct, frozen=True):
     """Of those, with an address."""
     idle: int
     """Addresses taken from the subnet that no pod has, nodes' own not among them."""
+    batch: int
+    """That nodes size their pools by."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -55,6 +61,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Addresses held for nothing, on average over the time of the load."""
     ready_seconds: float | None
     """The longest that a pod took from being scheduled to having its address; None when one that stayed never had."""
+    wait_seconds: float
+    """From being scheduled to having an address, or to going without one, or to the end: on average over all pods."""
+    batch_share: Fraction
+    """For which part of the time the configured batch was the one that nodes went by."""
     pods: int
     """That are there in the end."""
     served: int
@@ -73,7 +83,7 @@ async def _compare(contestant: Contestant, load: Load) -> Outcome:
     settings = Settings() if contestant.waits else structs.replace(Settings(), add_wait_seconds=0.0)
     customs = Customs(
         settings=settings,
-        policy=contestant.policy,
+        policy=contestant.sizing,
         habits=Habits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
     )
     async with open_embedded_world(load.subnet, customs=customs, clock=clock, seed=1, log=log) as world:
@@ -97,16 +107,20 @@ class _Trial:
         self._contestant = contestant
         self._load = load
         self._scheduled: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
 
     async def run(self) -> Outcome:
         world, point = self._stage.world, self._stage.now
         began = world.clock.monotonic()
         samples = []
-        for second in range(self._load.seconds):
+        looks = range(0, self._load.seconds, self._load.sample_seconds)
+        for second in sorted({*looks, *self._load.changes}):
+            await world.pass_time(began + second - world.clock.monotonic())
             for node, change in self._load.changes.get(second, {}).items():
                 await self._change(_name(node), change)
-            samples.append(await self._sample(second))
-            await world.pass_time(began + second + 1 - world.clock.monotonic())
+            if second in looks:
+                samples.append(await self._sample(second))
+        await world.pass_time(began + self._load.seconds - world.clock.monotonic())
         adds = self._stage.adds_since(point)
         return Outcome(
             contestant=self._contestant.name,
@@ -116,23 +130,34 @@ class _Trial:
             failed_adds=sum(not add.ok for add in adds),
             idle=sum(sample.idle for sample in samples) / len(samples),
             ready_seconds=self._slowest(adds),
+            wait_seconds=self._average_wait(adds),
+            batch_share=Fraction(sum(sample.batch == DEFAULT_BATCH for sample in samples), len(samples)),
             pods=self._stage.pod_count,
-            served=samples[-1].served,
+            served=world.running_pods(),
             samples=tuple(samples),
         )
 
     async def _change(self, node: str, change: int) -> None:
+        now = self._stage.world.clock.monotonic()
         if change < 0:
+            for name in self._stage.pods[node][change:]:
+                self._gone[f"{NAMESPACE}/{name}"] = now
             await self._stage.remove_pods(node, -change)
             return
-        now = self._stage.world.clock.monotonic()
         for name in await self._stage.add_pods(node, change):
             self._scheduled[f"{NAMESPACE}/{name}"] = now
 
     async def _sample(self, second: int) -> Sample:
         served = self._stage.world.running_pods()
         idle = await self._stage.reserved() - served - self._load.nodes
-        return Sample(second, self._stage.pod_count, served, idle)
+        return Sample(second, self._stage.pod_count, served, idle, await self._batch())
+
+    async def _batch(self) -> int:
+        if not self._contestant.follows:
+            return DEFAULT_BATCH
+        world = self._stage.world
+        subnet = await world.cluster.get(ClusterSubnet, world.options.subnet, SYSTEM_NAMESPACE)
+        return subnet.status.scaler.batch if subnet.status.scaler else DEFAULT_BATCH
 
     def _slowest(self, adds: Sequence[PluginCall]) -> float | None:
         ready = {add.pod: add.at for add in reversed(adds) if add.ok}
@@ -140,6 +165,14 @@ class _Trial:
         if staying - ready.keys():
             return None
         return max(at - self._scheduled[pod] for pod, at in ready.items())
+
+    def _average_wait(self, adds: Sequence[PluginCall]) -> float:
+        ready = {add.pod: add.at for add in reversed(adds) if add.ok}
+        end = self._stage.world.clock.monotonic()
+        waited = sum(
+            ready.get(pod, self._gone.get(pod, end)) - since for pod, since in self._scheduled.items()
+        )
+        return waited / len(self._scheduled)
 
 
 def _delayed(adds: Sequence[PluginCall]) -> int:
