@@ -13,7 +13,7 @@ from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.codec import to_document
-from podtide.resources.crds import crd, crds
+from podtide.resources.crds import crd, crds, rules_of_parts
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.kinds import ALL_KINDS, BUILT_IN_KINDS, PODTIDE_KINDS
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
@@ -37,6 +37,7 @@ STRUCTURAL = {
     "additionalProperties",
     "x-kubernetes-list-type",
     "x-kubernetes-list-map-keys",
+    "x-kubernetes-validations",
 }
 every_crd = pytest.mark.parametrize(
     "kind", [*PODTIDE_KINDS, NetworkAttachmentDefinition], ids=lambda kind: kind.api.kind
@@ -229,6 +230,33 @@ def test_cluster_subnets_show_how_full_they_are_and_what_is_in_force() -> None:
         ("Exhausted", ".status.exhausted", 0),
         ("Age", ".metadata.creationTimestamp", 0),
     ]
+
+
+def test_the_rules_between_fields_of_an_override_are_in_the_crd_with_words_for_people() -> None:
+    scaler = schema(ClusterSubnet, "spec", "scaler")
+    assert scaler["x-kubernetes-validations"] == [
+        {
+            "rule": "!has(self.fixed) || (!has(self.batch) && !has(self.minBatch))",
+            "message": "fixed excludes batch and minBatch: give fixed alone, or leave it out",
+        },
+        {
+            "rule": "!has(self.minBatch) || !has(self.batch) || self.minBatch <= self.batch",
+            "message": "minBatch must not be more than batch: give a smaller minBatch or a larger batch",
+        },
+    ]
+    (rule,) = scaler["properties"]["thresholds"]["x-kubernetes-validations"]
+    assert rule == {
+        "rule": "0.0 < self.lower && self.lower < self.upper && self.upper < 1.0",
+        "message": "thresholds must be 0 < lower < upper < 1, such as 0.8 and 0.9",
+    }
+
+
+@every_crd
+def test_every_rule_in_a_crd_is_there_for_clusters_without_cel_too(kind: type[Resource]) -> None:
+    stated = {
+        each["rule"] for _, of in nodes(schema(kind)) for each in of.get("x-kubernetes-validations", [])
+    }
+    assert stated == set(rules_of_parts(kind))
 
 
 def test_node_slice_pools_show_their_counts_and_the_counts_are_optional() -> None:

@@ -16,6 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from msgspec import Meta, Struct, field, json
 
+from podtide.resources.rules import Rule
+
 T = TypeVar("T")
 
 # Formats are for the CRD alone: in Python an int has no size, and what an API server let pass is read as it is.
@@ -49,6 +51,8 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     """A part of an object. In a list or map of such parts, `merge_key` is the wire name of the field that says which."""
 
     merge_key: ClassVar[str | None] = None
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    """What an API server holds the fields to, taken together. Reading does not: what is stored is read as it is."""
 
 
 class OwnerReference(Part, frozen=True, kw_only=True):

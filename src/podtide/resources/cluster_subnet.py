@@ -10,14 +10,27 @@ from msgspec import Meta, field
 
 from podtide.resources.base import AGE, Api, Cidr, Column, Count, Part, Resource, always
 from podtide.resources.conditions import Conditions
+from podtide.resources.rules import Fields, Rule
 
 Batch = Annotated[int, Meta(ge=1, extra_json_schema={"format": "int64"})]
 Buffer = Annotated[float, Meta(ge=0)]
 PartOfCapacity = Annotated[float, Meta(ge=0)]
 
 
+def _has(given: Fields, name: str) -> bool:
+    return given.get(name) is not None
+
+
 class ThresholdsOverride(Part, frozen=True, kw_only=True):
     """Between which parts of the subnet's capacity the batch is left as it is."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="0.0 < self.lower && self.lower < self.upper && self.upper < 1.0",
+            message="thresholds must be 0 < lower < upper < 1, such as 0.8 and 0.9",
+            is_met=lambda given: 0 < given["lower"] < given["upper"] < 1,
+        ),
+    )
 
     lower: Annotated[
         PartOfCapacity, Meta(description="A larger batch must stay below this part of the capacity.")
@@ -29,6 +42,23 @@ class ThresholdsOverride(Part, frozen=True, kw_only=True):
 
 class ScalerOverride(Part, frozen=True, kw_only=True):
     """What to use instead of the configured defaults; what is left out stays at its default."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            cel="!has(self.fixed) || (!has(self.batch) && !has(self.minBatch))",
+            message="fixed excludes batch and minBatch: give fixed alone, or leave it out",
+            is_met=lambda given: (
+                not _has(given, "fixed") or not (_has(given, "batch") or _has(given, "minBatch"))
+            ),
+        ),
+        Rule(
+            cel="!has(self.minBatch) || !has(self.batch) || self.minBatch <= self.batch",
+            message="minBatch must not be more than batch: give a smaller minBatch or a larger batch",
+            is_met=lambda given: (
+                not _has(given, "minBatch") or not _has(given, "batch") or given["minBatch"] <= given["batch"]
+            ),
+        ),
+    )
 
     batch: Annotated[
         Batch | None, Meta(description="The largest batch: in force while the subnet is at ease.")

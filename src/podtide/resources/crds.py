@@ -1,11 +1,11 @@
 """CustomResourceDefinitions, generated from the structs, so that what the API server checks is what podtide reads.
 
 The structs say everything: fields and their wire names, which are required, constraints, words of enums, defaults
-(those that are `always` sent, see `base`) and descriptions; `Api` says the rest. The schemas are structural: plain
-nesting without references, as an API server wants them.
+(those that are `always` sent, see `base`), rules between fields and descriptions; `Api` says the rest. The schemas are
+structural: plain nesting without references, as an API server wants them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from inspect import getdoc
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from podtide.resources.base import Part, Resource
 from podtide.resources.kinds import PODTIDE_KINDS
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
+from podtide.resources.rules import Rule
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -86,6 +87,24 @@ def _object_schema(kind: type[Resource]) -> Schema:
     return schema
 
 
+def rules_of_parts(kind: type[Resource]) -> dict[str, Rule]:
+    """The rules in the CRD of a kind, by their CEL."""
+    return {rule.cel: rule for part in _parts_in(inspect.type_info(kind)) for rule in part.rules}
+
+
+def _parts_in(of: inspect.Type) -> Iterator[type[Part]]:
+    match of:
+        case inspect.StructType(cls=part, fields=fields):
+            if issubclass(part, Part):
+                yield part
+            for field in fields:
+                yield from _parts_in(field.type)
+        case inspect.Metadata(type=inner) | inspect.UnionType(types=(inner, inspect.NoneType())):
+            yield from _parts_in(inner)
+        case inspect.ListType(item_type=inner) | inspect.DictType(value_type=inner):
+            yield from _parts_in(inner)
+
+
 def _part_schema(part: type, fields: Sequence[inspect.Field]) -> Schema:
     schema: Schema = {
         "type": "object",
@@ -94,6 +113,10 @@ def _part_schema(part: type, fields: Sequence[inspect.Field]) -> Schema:
     }
     if required := [field.encode_name for field in fields if field.required]:
         schema["required"] = required
+    if issubclass(part, Part) and part.rules:
+        schema["x-kubernetes-validations"] = [
+            {"rule": rule.cel, "message": rule.message} for rule in part.rules
+        ]
     return schema
 
 

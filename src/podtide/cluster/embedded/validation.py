@@ -1,4 +1,4 @@
-"""What an API server refuses by a kind's CRD: a word that is none of an enum, text of the wrong form, a key used twice.
+"""What an API server refuses by a kind's CRD: what is no word of an enum, text of the wrong form, fields that contradict.
 
 Types, limits and what is required are the struct's to check, from which the CRD is made (`podtide.resources.crds`).
 What is here a struct lets pass, so that podtide can read what a newer peer wrote; a server that knows the CRD does not.
@@ -8,7 +8,7 @@ Read off the CRD once per kind. Branches with nothing to check are left out: a t
 
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from podtide.resources.crds import Schema
+from podtide.resources.rules import Rule
 
 _CIDR = re.compile(r"([0-9a-fA-F:.]+)/([0-9]{1,3})")
 _DATE_TIME = re.compile(
@@ -36,6 +37,8 @@ class Demands(Struct, frozen=True):
     """What one value must be, and those within it."""
 
     own: tuple[Demand, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    """Between its fields."""
     fields: "dict[str, Demands]" = {}
     each: "Demands | None" = None
     """For the items of a list and the values of a map."""
@@ -44,10 +47,19 @@ class Demands(Struct, frozen=True):
         """The first field that is not as demanded, and why: `.spec.range cannot be ...`; "" when all are."""
         if value is None or self is NO_DEMANDS:
             return ""
+        return self._own_complaint(value) or self._inner_complaint(value)
+
+    def _own_complaint(self, value: Any) -> str:
         for demand in self.own:
             if not demand.is_met(value):
                 shown = repr(value) if isinstance(value, str) else "as it is"
                 return f" cannot be {shown}: it must be {demand.words}"
+        for rule in self.rules:
+            if not rule.is_met(value):
+                return f": {rule.message}"
+        return ""
+
+    def _inner_complaint(self, value: Any) -> str:
         if isinstance(value, dict):
             for name, inner in self.fields.items():
                 if name in value and (complaint := inner.complaint(value[name])):
@@ -62,19 +74,20 @@ class Demands(Struct, frozen=True):
 NO_DEMANDS = Demands()
 
 
-def demands_in(schema: Schema) -> Demands:
-    """What a schema demands beyond what the struct does."""
-    below = {name: demands_in(inner) for name, inner in schema.get("properties", {}).items()}
+def demands_in(schema: Schema, rules: Mapping[str, Rule]) -> Demands:
+    """What a schema demands beyond what the struct does. `rules` has every rule that is in it, by its CEL."""
+    below = {name: demands_in(inner, rules) for name, inner in schema.get("properties", {}).items()}
     return Demands(
         own=tuple(_own_demands(schema)),
+        rules=tuple(rules[each["rule"]] for each in schema.get("x-kubernetes-validations", [])),
         fields={name: inner for name, inner in below.items() if inner != NO_DEMANDS},
-        each=_demands_of_each(schema),
+        each=_demands_of_each(schema, rules),
     )
 
 
-def _demands_of_each(schema: Schema) -> Demands | None:
+def _demands_of_each(schema: Schema, rules: Mapping[str, Rule]) -> Demands | None:
     each = schema.get("items") or schema.get("additionalProperties")
-    demands = demands_in(each) if each else NO_DEMANDS
+    demands = demands_in(each, rules) if each else NO_DEMANDS
     return demands if demands != NO_DEMANDS else None
 
 

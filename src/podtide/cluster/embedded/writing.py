@@ -27,7 +27,7 @@ from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.validation import NO_DEMANDS, Demands, demands_in
 from podtide.cluster.port import Conflict, Invalid
 from podtide.resources.base import Api, Resource
-from podtide.resources.crds import crd
+from podtide.resources.crds import crd, rules_of_parts
 from podtide.resources.timestamps import to_time
 
 _SERVERS_OWN = frozenset(
@@ -86,7 +86,7 @@ def rules_of(kind: type[Resource]) -> Rules:
         return rules
     (version,) = crd(kind)["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
-    return replace(rules, defaults=defaults_in(schema), demands=demands_in(schema))
+    return replace(rules, defaults=defaults_in(schema), demands=demands_in(schema, rules_of_parts(kind)))
 
 
 def describe(api: Api, namespace: str, name: str) -> str:
