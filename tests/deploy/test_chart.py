@@ -50,6 +50,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "beside another primary network": {"agent__nodePool": False, "cni__forWhereabouts": True},
     "about to leave": {"cni__remove": True},
     "without secondary networks": {"secondaryNetworks__enabled": False},
+    "without ClusterSubnets": {"controller__clusterSubnets": False},
 }
 
 
@@ -269,6 +270,21 @@ def test_without_secondary_networks_the_controller_may_delete_no_lease_and_needs
     role = one(objects, "Role", "podtide-controller")
     (leases,) = [rule for rule in role["rules"] if rule["resources"] == ["leases"]]
     assert (leases["resourceNames"], leases["verbs"]) == (["podtide-controller"], ["get", "update"])
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_controller_makes_cluster_subnets_if_wanted_and_else_has_no_right_to_them(
+    chart: Chart, wanted: bool
+) -> None:
+    objects = chart.objects(controller__clusterSubnets=wanted)
+    (container,) = [each for each in containers(objects) if each["name"] == "controller"]
+    flags = {"--cluster-subnets", "--no-cluster-subnets"} & set(container["args"])
+    assert flags == {"--cluster-subnets" if wanted else "--no-cluster-subnets"}
+    role = one(objects, "Role", "podtide-controller")
+    resources = {name for rule in role["rules"] for name in rule["resources"]}
+    assert ({"clustersubnets", "clustersubnets/status"} <= resources) is wanted
+    assert ("clustersubnets" in resources) is wanted
+    assert {"clustersubnetstates", "clustersubnetstates/status"} <= resources
 
 
 def test_every_policy_is_bound_and_refuses(chart: Chart) -> None:
