@@ -18,6 +18,7 @@ from podtide.controller.metrics import ControllerMetrics
 from podtide.resources.marks import (
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,
+    STATEMENT_ANNOTATION,
     SYSTEM_NAMESPACE,
     WAITING_PODS_ANNOTATION,
 )
@@ -248,7 +249,7 @@ def test_the_chart_is_of_this_release() -> None:
 @pytest.mark.parametrize(
     ("policy", "marks"),
     [
-        ("nodenetworkconfigs", {WAITING_PODS_ANNOTATION}),
+        ("nodenetworkconfigs", {WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION}),
         ("ippools", {NODE_ANNOTATION}),
         ("slices", {NODE_ANNOTATION, NETWORK_ANNOTATION}),
         ("leases", set()),

@@ -27,7 +27,12 @@ from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.event import Event
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, WAITING_PODS_ANNOTATION
+from podtide.resources.marks import (
+    NETWORK_ANNOTATION,
+    NODE_ANNOTATION,
+    STATEMENT_ANNOTATION,
+    WAITING_PODS_ANNOTATION,
+)
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -128,6 +133,7 @@ AGENT_MAY: dict[str, Attempt] = {
     ),
     "state its own request": lambda it: request_for(it, HERE),
     "say how many pods wait": lambda it: request_for(it, HERE, **{WAITING_PODS_ANNOTATION: "3"}),
+    "say what its request is from": lambda it: request_for(it, HERE, **{STATEMENT_ANNOTATION: "{}"}),
     "see what is in force in a subnet": lambda it: it.cluster.list(ClusterSubnet, NAMESPACE),
     "look for its slice": lambda it: missing(it, NodeSlicePool),
     "allocate from its own pool": lambda it: allocate_in(it, f"blue-{HERE}"),

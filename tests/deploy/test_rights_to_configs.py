@@ -7,6 +7,7 @@ import pytest
 
 from deploy.installed import NAMESPACE, Installed
 from deploy.two_nodes import HERE, THERE
+from podtide.resources.marks import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION
 
 METADATA: dict[str, dict[str, Any]] = {
     "a label is added": {"labels": {"example.org/mine": "yes"}},
@@ -15,6 +16,10 @@ METADATA: dict[str, dict[str, Any]] = {
     "an annotation is added": {"annotations": {"example.org/mine": "yes"}},
     "an annotation is changed": {"annotations": {"example.org/note": "another"}},
     "annotations are taken off": {"annotations": None},
+    "an annotation is added beside its own": {
+        "annotations": {STATEMENT_ANNOTATION: "{}", "example.org/mine": "yes"}
+    },
+    "an annotation like its own is added": {"annotations": {f"{STATEMENT_ANNOTATION}-2": "{}"}},
     "a finalizer is added": {"finalizers": ["podtide.io/network-container", "example.org/mine"]},
     "finalizers are taken off": {"finalizers": None},
     "its owner is another": {
@@ -58,6 +63,15 @@ def test_on_another_nodes_it_is_refused_that(two_nodes: Installed, sentence: str
     words = refusal(two_nodes, THERE, {"metadata": METADATA[sentence]})
     assert "changed by the agent of its own node, and this agent is on node-a" in words
     assert written(two_nodes, THERE) == before
+
+
+@pytest.mark.parametrize("annotation", [WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION])
+def test_its_own_annotations_are_added_changed_and_taken_off(two_nodes: Installed, annotation: str) -> None:
+    for value in ("1", "2", None):
+        change = {"metadata": {"annotations": {annotation: value}}}
+        assert "of its own node" in refusal(two_nodes, THERE, change)
+        assert refusal(two_nodes, HERE, change) == ""
+        assert written(two_nodes, HERE)["annotations"].get(annotation) == value
 
 
 def test_the_same_patch_of_its_own_spec_is_taken(two_nodes: Installed) -> None:
