@@ -51,7 +51,7 @@ def in_order(picture: Picture) -> Picture:
 async def test_after_any_story_the_book_says_what_a_whole_reading_shows(seed: int) -> None:
     chance = Random(seed)
     async with a_cluster(seed=seed) as world:
-        churn = asyncio.create_task(Churn(world, most_pods=60, chance=chance).run())
+        churn = asyncio.create_task(Churn([world], most_pods=60, chance=chance).run())
         for _ in range(12):
             await world.pass_time(chance.uniform(0.0, 60.0))
             node = chance.choice(NODES)
@@ -69,7 +69,9 @@ async def test_after_any_story_the_book_says_what_a_whole_reading_shows(seed: in
                     await world.add_node(node)
         churn.cancel()
         await world.pass_time(900)
-        assert in_order(world.book.picture()) == structs.replace(in_order(await world.picture()), ledgers=())
+        assert in_order(world.book.picture()) == structs.replace(
+            in_order(await world.site.picture()), ledgers=()
+        )
         assert not world.book.findings
 
 
@@ -104,7 +106,7 @@ async def test_what_the_allocator_does_for_a_caller_that_died_meanwhile_is_in_th
         calling.cancel()
         await asyncio.sleep(0.001)
         assert calling.cancelled()
-        assert in_order(world.book.picture()).grants == in_order(await world.picture()).grants
+        assert in_order(world.book.picture()).grants == in_order(await world.site.picture()).grants
 
 
 async def test_what_pods_have_of_a_former_node_is_not_the_present_one_s_though_no_record_tells_it() -> None:

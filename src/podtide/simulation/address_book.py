@@ -10,6 +10,9 @@ there are. What is found is kept: programs must not hear of it, they could not h
 
 In the book as in a picture (see `observing`) a node is its name and its uid. Which pool is a node's is looked up when
 something happens to the node, so what was found is held against the present before it counts.
+
+There is one book for all clusters of a subnet: an address that two of them have is found like any other. Machines are
+known by their full names here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +27,7 @@ from podtide.core.running_audit import RunningAudit
 from podtide.resources.base import Resource
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.simulation.former_nodes import FormerNodes, gift_of
+from podtide.simulation.full_names import full_name
 from podtide.simulation.kubelet import Sandbox
 from podtide.simulation.machine import Machine
 from podtide.simulation.observing import grant_of, identity_of, own_addresses
@@ -43,7 +47,7 @@ class _View:
 
 
 class AddressBook:
-    """The book of a world with these machines."""
+    """The book of these machines, by their full names."""
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         self.findings: list[Violation] = []
@@ -54,7 +58,7 @@ class AddressBook:
         self._audit = RunningAudit()
         self._views: dict[str, _View] = {}
         self._nodes: dict[str, str] = {}
-        """The nodes of containers, by id."""
+        """The full names of containers' nodes, by id."""
         self._former = FormerNodes()
         self._givers: dict[tuple[str, str], str] = {}
         """Of which container each address was when a pod of that machine last got it."""
@@ -81,7 +85,7 @@ class AddressBook:
         if isinstance(entry, AllocatorCall):
             self._take_answer(entry)
         elif isinstance(entry, ClusterWrite) and entry.item is not None:
-            machine = self._machines.get(entry.name)
+            machine = self._machines.get(full_name(entry.cluster, entry.name))
             if machine is not None and entry.program == machine.agent_program:
                 self.hear_sent(machine, entry.item)
 
@@ -93,16 +97,16 @@ class AddressBook:
     def follow(self, machine: Machine, agent: NodeAgent) -> None:
         """An agent begins its work on a machine."""
         agent.pool.on_move.append(partial(self._take_move, machine, agent))
-        if former := self._former.before(machine.name, machine.uid):
-            agent.pool.on_move.append(partial(self._take_gift, machine.name, former))
+        if former := self._former.before(machine.full_name, machine.uid):
+            agent.pool.on_move.append(partial(self._take_gift, machine.full_name, former))
 
-    def sandbox_changed(self, node: str, old: Sandbox | None, new: Sandbox | None) -> None:
+    def sandbox_changed(self, machine: Machine, old: Sandbox | None, new: Sandbox | None) -> None:
         """A sandbox of a machine came, changed or went."""
         if old is not None and old.addresses:
             self._audit.pod_gone(old.id)
         if new is not None and new.addresses:
-            self._refresh(node)
-            pod = PodView(new.pod, self._holder(node, new), new.addresses)
+            self._refresh(machine.full_name)
+            pod = PodView(full_name(machine.cluster, new.pod), self._holder(machine, new), new.addresses)
             self._find(self._audit.pod_has(new.id, pod))
 
     def powered_off(self, machine: Machine) -> None:
@@ -112,27 +116,27 @@ class AddressBook:
 
     def _take_answer(self, entry: AllocatorCall) -> None:
         if isinstance(entry.answer, Container):
-            self._nodes[entry.answer.id] = entry.answer.node
-            self._former.granted(entry.answer.node, entry.answer.id)
-            self._refresh(entry.answer.node)
+            node = self._nodes[entry.answer.id] = full_name(entry.cluster, entry.answer.node)
+            self._former.granted(node, entry.answer.id)
+            self._refresh(node)
             self._find(self._audit.granted(grant_of(entry.answer)))
             self.grants_changed = True
-        elif (node := self._nodes.pop(entry.subject, None)) is not None:
-            self._refresh(node)
+        elif (owner := self._nodes.pop(entry.subject, None)) is not None:
+            self._refresh(owner)
             self._find(self._audit.ungranted(entry.subject))
             self.grants_changed = True
 
     def _take_names(self, machine: Machine, names: Iterable[str]) -> None:
         machine.named.update(names)
-        if (view := self._views.get(machine.name)) is not None:
+        if (view := self._views.get(machine.full_name)) is not None:
             self._audit.named(view.identity, names)
 
     def _take_move(self, machine: Machine, agent: NodeAgent, address: Address) -> None:
         if address.state is State.ASSIGNED:
-            self._givers[machine.name, address.ip] = address.container
-        view = self._views.get(machine.name)
+            self._givers[machine.full_name, address.ip] = address.container
+        view = self._views.get(machine.full_name)
         if view is None or view.agent is not agent or view.uid != machine.uid:
-            self._refresh(machine.name)
+            self._refresh(machine.full_name)
         elif address.container.startswith(view.uid):
             self._find(self._audit.moved(view.identity, address.ip, address.state))
 
@@ -163,9 +167,9 @@ class AddressBook:
             return None
         return _View(machine, machine.agent)
 
-    def _holder(self, node: str, sandbox: Sandbox) -> str:
+    def _holder(self, machine: Machine, sandbox: Sandbox) -> str:
         """The node by which a sandbox has its addresses: the machine may be another Node by now."""
-        return identity_of(node, self.giver(node, sandbox.addresses[0]))
+        return identity_of(machine.name, self.giver(machine.full_name, sandbox.addresses[0]))
 
     def _find(self, violations: tuple[Violation, ...]) -> None:
         """What was found counts if it is still so when the book is up to date with who is there."""

@@ -1,9 +1,11 @@
-"""Pods that come and go by chance, about as many as there is work for."""
+"""Pods that come and go by chance, in all clusters of a subnet about as many as there is work for."""
 
 import asyncio
+from collections.abc import Sequence
 from random import Random
 
 from podtide.cluster.port import NotFound
+from podtide.simulation.workload import Workload
 from podtide.simulation.world import World
 
 _MEAN_PAUSE_SECONDS = 1.5
@@ -14,12 +16,12 @@ _COMPLETING = 0.3
 class Churn:
     """Adds pods to machines in bursts, lets some complete, and has others deleted."""
 
-    def __init__(self, world: World, *, most_pods: int, chance: Random) -> None:
-        self._world = world
+    def __init__(self, worlds: Sequence[World], *, most_pods: int, chance: Random) -> None:
+        self._worlds = worlds
         self._most_pods = most_pods
         self._chance = chance
-        self._running: list[str] = []
-        self._completed: list[str] = []
+        self._running = list[tuple[Workload, str]]()
+        self._completed = list[tuple[Workload, str]]()
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -32,24 +34,30 @@ class Churn:
                 await self._end(self._chance.randint(1, _LARGEST_BURST))
 
     async def _add(self, count: int) -> None:
-        nodes = [machine.name for machine in self._world.machines.values() if machine.uid]
+        nodes = [
+            (world.workload, machine.name)
+            for world in self._worlds
+            for machine in world.machines.values()
+            if machine.uid
+        ]
         if nodes:
-            node = self._chance.choice(nodes)
-            self._running += await self._world.workload.add_pods(node, count)
+            workload, node = self._chance.choice(nodes)
+            self._running += [(workload, name) for name in await workload.add_pods(node, count)]
 
     async def _end(self, count: int) -> None:
         for _ in range(min(count, len(self._running))):
-            name = self._running.pop(self._chance.randrange(len(self._running)))
+            workload, name = self._running.pop(self._chance.randrange(len(self._running)))
             try:
                 if self._chance.random() < _COMPLETING:
-                    await self._world.workload.complete_pod(name)
-                    self._completed.append(name)
+                    await workload.complete_pod(name)
+                    self._completed.append((workload, name))
                 else:
-                    await self._world.workload.remove_pod(name)
+                    await workload.remove_pod(name)
             except NotFound:
                 continue  # it went some other way
         while len(self._completed) > _LARGEST_BURST:
+            workload, name = self._completed.pop(0)
             try:
-                await self._world.workload.remove_pod(self._completed.pop(0))
+                await workload.remove_pod(name)
             except NotFound:
                 continue

@@ -44,7 +44,7 @@ class _Failure(Struct, frozen=True):
 class ContainerRuntime:
     """The runtime of one node. Pods are attached to the node's pool, and to all of the secondary networks."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - whose runtime it is, what it calls, and what it runs in
         self,
         node: str,
         plugin: PluginCaller,
@@ -52,8 +52,10 @@ class ContainerRuntime:
         *,
         clock: Clock,
         trace: Trace,
+        of_cluster: str = "",
     ) -> None:
         self._node = node
+        self._of_cluster = of_cluster
         self._plugin = plugin
         self._networks = networks
         self._clock = clock
@@ -107,6 +109,7 @@ class ContainerRuntime:
                 ok=not failure,
                 words=failure or ", ".join(addresses),
                 network=network.name if network else "",
+                cluster=self._of_cluster,
             )
         )
         if failure:

@@ -56,10 +56,12 @@ async def opened_allocator(
         yield allocator
 
 
-def options_for(cidrs: tuple[str, ...], *, cluster_subnets: bool = True) -> ControllerOptions:
+def options_for(
+    cidrs: tuple[str, ...], *, cluster: str = CLUSTER, cluster_subnets: bool = True
+) -> ControllerOptions:
     """What a controller is told where these are the subnets."""
     return ControllerOptions(
-        cluster=CLUSTER,
+        cluster=cluster,
         network=NETWORK,
         subnet=SUBNET,
         subnet_v6=SUBNET_V6 if len(cidrs) > 1 else "",

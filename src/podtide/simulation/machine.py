@@ -5,6 +5,7 @@ from podtide.agent.program import NodeAgent
 from podtide.runtime.disk import Disk
 from podtide.runtime.settings import Settings
 from podtide.simulation.container_runtime import ContainerRuntime
+from podtide.simulation.full_names import full_name
 from podtide.simulation.kubelet import Kubelet
 
 
@@ -24,8 +25,12 @@ class Machine:
         *,
         settings: Settings,
         policy: RequestPolicy,
+        cluster: str = "",
     ) -> None:
         self.name = name
+        self.cluster = cluster
+        """Whose machine it is; "" where there is but one cluster."""
+        self.full_name = full_name(cluster, name)
         self.uid = uid
         """Of the Node that the machine is."""
         self.disk = disk
@@ -39,9 +44,9 @@ class Machine:
     @property
     def agent_program(self) -> str:
         """What its agent is called in the trace and in the log."""
-        return f"agent {self.name}"
+        return f"agent {self.full_name}"
 
     @property
     def kubelet_program(self) -> str:
         """What its kubelet is called in the trace and in the log."""
-        return f"kubelet {self.name}"
+        return f"kubelet {self.full_name}"

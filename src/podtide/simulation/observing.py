@@ -4,7 +4,8 @@ The agents and the machines are read first, in one go, and the allocator after t
 the reading begins is still granted when it ends, so a picture taken of a cluster at work shows no contradiction that
 is not one.
 
-In a picture a node is its name and its uid: a Node made again under its name is another node. What pods of a machine
+In a picture a node is its name and its uid: a Node made again under its name is another node, and so is one of that name
+in another cluster. What pods of a machine
 still have of a Node that it no longer is concerns nobody but these pods: it rests in quarantine, and they have to go.
 """
 
@@ -19,6 +20,7 @@ from podtide.controller.placing import node_uid
 from podtide.core.address import Address
 from podtide.core.address_states import State
 from podtide.core.audit import Grant, Ledger, NodeView, Picture, PodView
+from podtide.simulation.full_names import full_name
 from podtide.simulation.kubelet import Sandbox
 
 
@@ -35,6 +37,8 @@ class Sighting(Struct, frozen=True, kw_only=True):
     """Every name that the node's agents ever named for release."""
     giver: Callable[[str], str]
     """The container by which a pod there got an address, for those that the agent's pool does not know."""
+    cluster: str = ""
+    """Whose node it is; "" where there is but one cluster."""
 
     @property
     def identity(self) -> str:
@@ -51,7 +55,9 @@ class Sighting(Struct, frozen=True, kw_only=True):
             if sandbox.addresses:
                 address = sandbox.addresses[0]
                 holder = containers.get(address) or self.giver(address)
-                yield PodView(sandbox.pod, identity_of(self.node, holder), sandbox.addresses)
+                yield PodView(
+                    full_name(self.cluster, sandbox.pod), identity_of(self.node, holder), sandbox.addresses
+                )
 
 
 async def take_picture(sightings: Sequence[Sighting], allocator: Allocator, network: str) -> Picture:

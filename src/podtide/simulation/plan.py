@@ -14,6 +14,7 @@ _PRESSURES = (0.3, 0.6, 0.9, 1.0, 1.1)
 _BATCHES = (1, 4, 16, 16)
 _MIN_FREE = ("1/2", "1/2", "1/4", "0")
 _WITH_CLUSTER_SUBNETS = 0.75
+_WITH_TWO_CLUSTERS = 0.25
 _MOST_CONTROLLERS = 3
 
 
@@ -44,6 +45,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     mishaps: tuple[PlannedMishap, ...]
     networks: int = 0
     """How many secondary networks every pod is attached to."""
+    clusters: int = 1
+    """How many clusters share the subnet; the nodes are dealt out among them."""
 
 
 def plan_for(
@@ -64,7 +67,14 @@ def plan_for(
         line_faults=tuple(name for name in FAULTS if name in faults and not _is_mishap(name)),
         mishaps=_mishaps(seed, _concerning(faults, networks), trouble_seconds),
         networks=networks,
+        clusters=_clusters(seed, nodes),
     )
+
+
+def _clusters(seed: int, nodes: int) -> int:
+    """Two now and then. By a stream of its own, as all that was thought of later: the rest of a seed's plan stays."""
+    chance = seeded_randomness(f"{seed}/plan of clusters")
+    return 2 if nodes > 1 and chance.random() < _WITH_TWO_CLUSTERS else 1
 
 
 def _is_mishap(name: str) -> bool:

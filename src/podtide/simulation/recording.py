@@ -34,13 +34,14 @@ class RecordingCluster:
     act on it before its answer is back.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the port, whose line it is, and where that is put on record
         self,
         inner: Cluster,
         program: str,
         *,
         clock: Clock,
         trace: Trace,
+        of_cluster: str = "",
         sending: Callable[[Resource], None] = lambda _item: None,
     ) -> None:
         self._inner = inner
@@ -48,6 +49,7 @@ class RecordingCluster:
         self._program = program
         self._clock = clock
         self._trace = trace
+        self._of_cluster = of_cluster
         self._cut = False
 
     def cut(self) -> None:
@@ -143,6 +145,7 @@ class RecordingCluster:
                 kind=kind.api.kind,
                 name=name,
                 item=item,
+                cluster=self._of_cluster,
             )
         )
 
@@ -150,11 +153,14 @@ class RecordingCluster:
 class RecordingAllocator:
     """The Allocator port as one program uses it. Reads are not recorded: they change nothing."""
 
-    def __init__(self, inner: Allocator, program: str, *, clock: Clock, trace: Trace) -> None:
+    def __init__(
+        self, inner: Allocator, program: str, *, clock: Clock, trace: Trace, of_cluster: str = ""
+    ) -> None:
         self._inner = inner
         self._program = program
         self._clock = clock
         self._trace = trace
+        self._of_cluster = of_cluster
         self._cut = False
 
     def cut(self) -> None:
@@ -260,6 +266,7 @@ class RecordingAllocator:
                 call=call,
                 subject=subject,
                 answer=answer,
+                cluster=self._of_cluster,
             )
         )
 

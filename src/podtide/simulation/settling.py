@@ -1,10 +1,10 @@
 """What must be so once the faults have stopped: invariants 5 and 6 of DESIGN.md.
 
-Every pod that fits has an address, nothing is held for nobody, and then nothing is written any more but the leader's
+Every pod that fits has an address, in whichever cluster of the subnet it is, nothing is held for nobody, and then nothing is written any more but the leader's
 Lease. How long that may take is bounded by the longest waits there are: quarantine, the grace of leaks, a claim.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from podtide.controller.program import LEASE
 from podtide.core.address_states import State
@@ -15,9 +15,11 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.simulation.embedded_world import NETWORK, SUBNET
+from podtide.simulation.full_names import full_name
 from podtide.simulation.machine import Machine
 from podtide.simulation.pods import is_terminal
 from podtide.simulation.secondary.settled import unsettled_networks
+from podtide.simulation.site import Site
 from podtide.simulation.trace import ClusterWrite, Entry
 from podtide.simulation.world import World
 
@@ -32,32 +34,36 @@ class NotSettled(StopError):
     """Long after the last fault something is still not as it must be. The words say what."""
 
 
-async def settle(world: World) -> None:
-    """Let time pass until all is as it must be; NotSettled if that takes too long, or does not last."""
-    await world.pass_time(
+async def settle(worlds: Sequence[World]) -> None:
+    """Let time pass until all is as it must be; NotSettled if that takes too long, or does not last.
+
+    The worlds are all clusters of one site.
+    """
+    await worlds[0].pass_time(
         _LAST_ARRIVALS_SECONDS
     )  # a call that is late undoes what was settled, and nobody is to blame
-    if complaints := await _come_to_rest(world):
+    if complaints := await _come_to_rest(worlds):
         raise NotSettled(f"invariant 6: it was settled, and then {'; '.join(complaints)}")
 
 
-async def _come_to_rest(world: World) -> list[str]:
+async def _come_to_rest(worlds: Sequence[World]) -> list[str]:
     """Wait until all is settled, and then for a while in which nothing is written. Answers what is wrong after that."""
-    deadline = world.clock.monotonic() + _AT_MOST_SECONDS
-    while complaints := await unsettled(world):
-        if world.clock.monotonic() > deadline:
+    clock, pass_time = worlds[0].clock, worlds[0].pass_time
+    deadline = clock.monotonic() + _AT_MOST_SECONDS
+    while complaints := await unsettled(worlds):
+        if clock.monotonic() > deadline:
             raise NotSettled(
                 f"invariant 6: {_AT_MOST_SECONDS:.0f} s after the last fault {'; '.join(complaints)}"
             )
-        await world.pass_time(_LOOK_EVERY_SECONDS)
-    while noise := await _noise(world):
-        if world.clock.monotonic() > deadline:
+        await pass_time(_LOOK_EVERY_SECONDS)
+    while noise := await _noise(worlds[0]):
+        if clock.monotonic() > deadline:
             raise NotSettled(f"invariant 5: nothing is to be done, and still there is {'; '.join(noise[:5])}")
-    return await unsettled(world)
+    return await unsettled(worlds)
 
 
 async def _noise(world: World) -> list[str]:
-    """What is written in a while in which nobody does anything."""
+    """What is written, in all clusters, in a while in which nobody does anything."""
     world.trace.mark()
     await world.pass_time(_QUIET_SECONDS)
     return [
@@ -72,20 +78,22 @@ def is_leaders_lease(entry: Entry) -> bool:
     return isinstance(entry, ClusterWrite) and (entry.kind, entry.name) == (Lease.api.kind, LEASE.name)
 
 
-async def unsettled(world: World) -> list[str]:
+async def unsettled(worlds: Sequence[World]) -> list[str]:
     """What is not as it must be in the end."""
-    waiting = await _waiting_for_room(world)
+    site = worlds[0].site
+    waiting = await _waiting_for_room(site)
     complaints = [
         each
-        for machine in world.machines.values()
-        if machine.name not in waiting
+        for name, machine in site.machines.items()
+        if name not in waiting
         for each in _held_for_nobody(machine)
     ]
-    complaints += await _without_address(world)
-    complaints += await _left_behind(world, len(waiting))
-    if world.networks:
-        complaints += await unsettled_networks(world.cluster, world.network_book)
-    spare = sum(_has_spare(machine) for machine in world.machines.values())
+    complaints += await _without_address(worlds)
+    complaints += await _left_behind(worlds, len(waiting))
+    for world in worlds:
+        if world.networks:
+            complaints += await unsettled_networks(world.cluster, world.network_book)
+    spare = sum(map(_has_spare, site.machines.values()))
     if waiting and spare:
         complaints.append(
             f"{min(waiting)} cannot begin for want of an address, and {spare} nodes have one to spare"
@@ -93,13 +101,13 @@ async def unsettled(world: World) -> list[str]:
     return complaints
 
 
-async def _waiting_for_room(world: World) -> set[str]:
+async def _waiting_for_room(site: Site) -> set[str]:
     """Nodes that came into a subnet in which every last address is used: there is nothing they could begin with."""
-    subnet = await world.allocator.get_subnet(NETWORK, SUBNET)
+    subnet = await site.allocator.get_subnet(NETWORK, SUBNET)
     if subnet.reserved < subnet.capacity:
         return set()
-    begun = {container.id for container in (await world.allocator.list_containers(network=NETWORK)).items}
-    return {machine.name for machine in world.machines.values() if machine.uid not in begun}
+    begun = {container.id for container in (await site.allocator.list_containers(network=NETWORK)).items}
+    return {name for name, machine in site.machines.items() if machine.uid not in begun}
 
 
 def _has_spare(machine: Machine) -> bool:
@@ -111,37 +119,39 @@ def _held_for_nobody(machine: Machine) -> Iterator[str]:
     """What the machine's agent and its sandboxes disagree about."""
     agent = machine.agent
     if agent is None or not agent.synced.is_set():
-        yield f"the agent of {machine.name} is not at work"
+        yield f"the agent of {machine.full_name} is not at work"
         return
     addresses = tuple(agent.addresses.all_addresses())
     used = {ip for sandbox in machine.kubelet.sandboxes() for ip in sandbox.addresses}
     assigned = {address.ip for address in addresses if address.state is State.ASSIGNED}
     for ip in sorted(assigned - used):
-        yield f"{ip} is assigned on {machine.name}, and no sandbox has it"
+        yield f"{ip} is assigned on {machine.full_name}, and no sandbox has it"
     for address in addresses:
         if address.state not in (State.ASSIGNED, State.AVAILABLE):
-            yield f"{address.ip} of {machine.name} is still {address.state}"
+            yield f"{address.ip} of {machine.full_name} is still {address.state}"
     target, requested = agent.requester.target, agent.addresses.state().requested
     if target is not None and target.request != requested:
-        yield f"{machine.name} asks for {requested}, and needs {target.request}"
+        yield f"{machine.full_name} asks for {requested}, and needs {target.request}"
 
 
-async def _without_address(world: World) -> list[str]:
+async def _without_address(worlds: Sequence[World]) -> list[str]:
     """Pods that have no address, although they fit."""
+    site = worlds[0].site
     wanting = {
-        str(pod.key)
+        full_name(world.name, str(pod.key))
+        for world in worlds
         for pod in (await world.cluster.list(Pod)).items
         if not is_terminal(pod) and not pod.metadata.deletion_timestamp and not pod.spec.host_network
     }
     served = {
-        sandbox.pod
-        for machine in world.machines.values()
+        full_name(machine.cluster, sandbox.pod)
+        for machine in site.machines.values()
         for sandbox in machine.kubelet.sandboxes()
         if sandbox.addresses
     }
     complaints = [f"{pod} is no more, and has a sandbox" for pod in sorted(served - wanting)]
-    capacity = (await world.allocator.get_subnet(NETWORK, SUBNET)).capacity
-    fitting = min(len(wanting), capacity - len(world.machines))
+    capacity = (await site.allocator.get_subnet(NETWORK, SUBNET)).capacity
+    fitting = min(len(wanting), capacity - len(site.machines))
     if len(served & wanting) < fitting:
         missing = sorted(wanting - served)
         complaints.append(
@@ -150,17 +160,22 @@ async def _without_address(world: World) -> list[str]:
     return complaints
 
 
-async def _left_behind(world: World, waiting: int) -> list[str]:
+async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
     """What is there of nodes that are not, or not there of nodes that are."""
-    nodes = {node.metadata.uid for node in (await world.cluster.list(Node)).items}
-    containers = (await world.allocator.list_containers(network=NETWORK)).items
+    allocator = worlds[0].site.allocator
+    nodes = {node.metadata.uid for world in worlds for node in (await world.cluster.list(Node)).items}
+    containers = (await allocator.list_containers(network=NETWORK)).items
     complaints = [f"{each.node} is gone, and has a container" for each in containers if each.id not in nodes]
-    configs = (await world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
+    configs = [
+        config
+        for world in worlds
+        for config in (await world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
+    ]
     if len(configs) != len(nodes) or len(containers) + waiting != len(nodes):
         complaints.append(
             f"there are {len(nodes)} nodes, {len(configs)} NodeNetworkConfigs and {len(containers)} containers"
         )
-    subnet = await world.allocator.get_subnet(NETWORK, SUBNET)
+    subnet = await allocator.get_subnet(NETWORK, SUBNET)
     held = sum(1 + len(container.addresses) for container in containers)
     if subnet.reserved != held:
         complaints.append(f"{subnet.reserved - held} addresses are reserved for nobody")

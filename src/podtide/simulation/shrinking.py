@@ -72,9 +72,11 @@ class Shrinking:
     def _fewer(self, plan: Plan) -> Iterator[Plan]:
         if plan.controllers > 1:
             yield structs.replace(plan, controllers=1)
+        if plan.clusters > 1:
+            yield structs.replace(plan, clusters=1)
         for networks in range(plan.networks):
             yield structs.replace(plan, networks=networks)
-        for nodes in range(1, plan.nodes):
+        for nodes in range(plan.clusters, plan.nodes):
             yield structs.replace(plan, nodes=nodes)
 
     def _still_fails(self, plan: Plan) -> bool:

@@ -1,4 +1,4 @@
-"""One run of a plan: a whole cluster on virtual time, trouble for a while, then rest, and a verdict.
+"""One run of a plan: a cluster on virtual time, or several on one subnet, trouble for a while, then rest, and a verdict.
 
     trouble     pods come and go, faults strike; invariants 1 to 4 are looked at after every step
     mending     the faults stop, and everything that was broken is made whole
@@ -12,8 +12,8 @@ import asyncio
 import re
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -40,7 +40,8 @@ from podtide.simulation.address_history import last_entries, last_states, subjec
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.churn import Churn
-from podtide.simulation.embedded_world import NETWORK, SUBNET, options_for
+from podtide.simulation.embedded_world import CLUSTER, NETWORK, SUBNET, options_for
+from podtide.simulation.faults.agenda import Agenda
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_allocator import FaultyAllocator
 from podtide.simulation.faults.faulty_cluster import FaultyCluster
@@ -51,18 +52,21 @@ from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.fencing import keep_fencing
+from podtide.simulation.full_names import full_name
 from podtide.simulation.hearsay import Hearsay
 from podtide.simulation.kubelet import Habits
 from podtide.simulation.plan import Plan, PlannedMishap
-from podtide.simulation.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.report import Report, TraceHash
-from podtide.simulation.restartable_allocator import open_restartable_allocator
+from podtide.simulation.restartable_allocator import RestartableAllocator, open_restartable_allocator
 from podtide.simulation.secondary.definitions import definitions
 from podtide.simulation.settling import settle
+from podtide.simulation.site import Site
 from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
 from podtide.simulation.world import Between, Customs, World
 
 _IMPATIENCE = 0.3
+_CLUSTERS = (CLUSTER, "west")
+_OUT_OF_STEP_SECONDS = 5.0
 _IN_MEMORY = re.compile(r"\b0x[0-9a-f]+")
 _WITH_ADDRESSES = {
     kind.api.kind for kind in (NodeNetworkConfig, IPPool, OverlappingRangeIPReservation, NodeSlicePool)
@@ -89,13 +93,14 @@ class _Run:
             plan.seed, [fault for fault in faults if isinstance(fault, LineFault)], self._report_fault
         )
         self._plugin_faults = [fault for fault in faults if isinstance(fault, PluginFault)]
-        self._world: World
+        self._agenda = Agenda(self._clock)
+        self._site: Site
 
     async def report(self) -> Report:
         """Run, and tell what came of it."""
         failure = ""
-        async with self._open_scene() as scene:
-            story = asyncio.create_task(self._tell(scene))
+        async with self._open_scenes() as scenes:
+            story = asyncio.create_task(self._tell(scenes))
             audit = asyncio.create_task(self._audit_after_every_step())
             try:
                 await asyncio.wait({story, audit}, return_when=asyncio.FIRST_COMPLETED)
@@ -110,60 +115,70 @@ class _Run:
             finally:
                 story.cancel()
                 audit.cancel()
-            world = scene.world
+            trace = self._site.trace
             return Report(
                 plan=self._plan,
                 trace_hash=self._hash.hexdigest(),
-                entries=world.trace.noted,
+                entries=trace.noted,
                 simulated_seconds=round(self._clock.monotonic(), 3),
-                pods=world.workload.made,
+                pods=sum(scene.world.workload.made for scene in scenes),
                 steps=self._steps,
                 faults=dict(sorted(self._struck.items())),
                 failure=failure,
-                last_states=last_states(subject_of(failure), world.trace),
-                last_entries=last_entries(world.trace) if failure else (),
+                last_states=last_states(subject_of(failure), trace),
+                last_entries=last_entries(trace) if failure else (),
             )
 
     # The story
 
-    async def _tell(self, scene: Scene) -> None:
-        await self._begin(scene)
-        scene.world.programs.start("operator", keep_fencing(scene.world))
-        churn = asyncio.create_task(self._churn(scene.world).run())
+    async def _tell(self, scenes: Sequence[Scene]) -> None:
+        worlds = [scene.world for scene in scenes]
+        await self._begin(scenes)
+        for world in worlds:
+            world.programs.start(full_name(world.name, "operator"), keep_fencing(world))
+        churn = asyncio.create_task(self._churn(worlds).run())
         try:
             self._conditions.is_bad = True
             for mishap in self._plan.mishaps:
-                scene.plan(mishap.at_seconds, partial(self._let_happen, scene, mishap))
-            await scene.play_until(self._clock.monotonic() + self._plan.trouble_seconds)
+                self._agenda.plan(mishap.at_seconds, partial(self._let_happen, scenes, mishap))
+            await self._agenda.play_until(self._clock.monotonic() + self._plan.trouble_seconds)
         finally:
             churn.cancel()
             await asyncio.wait({churn})
         if not churn.cancelled():
             churn.result()
         self._conditions.is_bad = False
-        await scene.mend_everything()
-        await settle(scene.world)
-        await scene.world.auditor.check()
+        await self._agenda.mend_everything()
+        await settle(worlds)
+        await self._site.auditor.check()
 
-    async def _begin(self, scene: Scene) -> None:
-        await scene.world.define_networks()
-        for replica in range(self._plan.controllers):
-            scene.start_controller(replica)
+    async def _begin(self, scenes: Sequence[Scene]) -> None:
+        """Nodes are dealt out in turn, so that two clusters have nodes of one name."""
+        chance = seeded_randomness(f"{self._plan.seed}/beginning")
+        for number, scene in enumerate(scenes):
+            if number:  # controllers of two clusters do not look at one moment
+                await asyncio.sleep(chance.uniform(0.0, _OUT_OF_STEP_SECONDS))
+            await scene.world.define_networks()
+            for replica in range(self._plan.controllers):
+                scene.start_controller(replica)
         for number in range(self._plan.nodes):
-            await scene.world.add_node(f"node-{number}")
+            place, whose = divmod(number, len(scenes))
+            await scenes[whose].world.add_node(f"node-{place}")
 
-    def _churn(self, world: World) -> Churn:
+    def _churn(self, worlds: Sequence[World]) -> Churn:
         room = parse_network(self._plan.subnet).num_addresses - 3 - self._plan.nodes
         return Churn(
-            world,
+            worlds,
             most_pods=max(1, int(room * self._plan.pressure)),
             chance=seeded_randomness(f"{self._plan.seed}/churn"),
         )
 
-    async def _let_happen(self, scene: Scene, planned: PlannedMishap) -> None:
+    async def _let_happen(self, scenes: Sequence[Scene], planned: PlannedMishap) -> None:
         mishap = FAULTS[planned.fault]
         assert isinstance(mishap, Mishap)
-        chance = seeded_randomness(f"{self._plan.seed}/{planned.fault} {planned.number}")
+        drawn_from = f"{self._plan.seed}/{planned.fault} {planned.number}"
+        scene = seeded_randomness(f"{drawn_from} where").choice(scenes)
+        chance = seeded_randomness(drawn_from)
         if self._conditions.is_bad and (whom := await mishap.happen(scene, chance)):
             self._report_fault(mishap.name, whom)
 
@@ -175,60 +190,78 @@ class _Run:
     # What it is told in
 
     @asynccontextmanager
-    async def _open_scene(self) -> AsyncIterator[Scene]:
-        plan, clock = self._plan, self._clock
-        settings = structs.replace(Settings(), batch=plan.batch, min_free=exact(plan.min_free))
+    async def _open_scenes(self) -> AsyncIterator[Sequence[Scene]]:
+        """A scene for each cluster, all on one allocator."""
+        plan, clock, settings = self._plan, self._clock, self._settings()
         rules = Rules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         )
+        async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
+            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
+            self._site = Site(allocator, NETWORK)
+            self._site.trace.listeners.append(self._take_step)
+            async with AsyncExitStack() as stack:
+                names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
+                scenes = [
+                    await stack.enter_async_context(self._open_scene(name, allocator)) for name in names
+                ]
+                try:
+                    yield scenes
+                finally:
+                    await self._conditions.close()
+
+    @asynccontextmanager
+    async def _open_scene(self, name: str, allocator: RestartableAllocator) -> AsyncIterator[Scene]:
+        """One cluster; its name is "" where there is but one."""
+        plan, clock = self._plan, self._clock
+        seed = full_name(name, str(plan.seed))
         log = make_logger(self._errors, clock, level="error")
-        cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{plan.seed}/cluster"))
+        cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{seed}/cluster"))
         doors = FaultyDoors(
             AgentsInProcess(clock=clock, log=log),
             self._plugin_faults,
             self._conditions,
-            seed=plan.seed,
+            seed=seed,
             report=self._report_fault,
         )
-        async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
-            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
-            async with World(
-                cluster,
-                allocator,
-                options_for((plan.subnet,), cluster_subnets=plan.cluster_subnets),
-                customs=Customs(settings=settings, habits=Habits(impatience=_IMPATIENCE)),
-                networks=definitions(plan.networks, nodes=plan.nodes),
+        async with World(
+            cluster,
+            allocator,
+            options_for((plan.subnet,), cluster=name or CLUSTER, cluster_subnets=plan.cluster_subnets),
+            site=self._site,
+            name=name,
+            customs=Customs(settings=self._settings(), habits=Habits(impatience=_IMPATIENCE)),
+            networks=definitions(plan.networks, nodes=plan.nodes),
+            doors=doors,
+            clock=clock,
+            seed=seed,
+            log=log,
+        ) as world:
+            world.between = Between(
+                cluster=partial(self._faulty_cluster, world),
+                allocator=partial(self._faulty_allocator, world),
+            )
+            yield Scene(
+                world,
+                self._conditions,
+                cluster=cluster,
                 doors=doors,
+                allocator=allocator,
                 clock=clock,
-                seed=plan.seed,
-                log=log,
-            ) as world:
-                world.between = Between(
-                    cluster=partial(self._faulty_cluster, world),
-                    allocator=partial(self._faulty_allocator, world),
-                )
-                world.trace.listeners.append(self._take_step)
-                self._world = world
-                try:
-                    yield Scene(
-                        world,
-                        self._conditions,
-                        cluster=cluster,
-                        doors=doors,
-                        allocator=allocator,
-                        clock=clock,
-                    )
-                finally:
-                    await self._conditions.close()
+                agenda=self._agenda,
+            )
         cluster.close()
 
+    def _settings(self) -> Settings:
+        return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
+
     def _faulty_cluster(self, world: World, program: str, line: Cluster) -> Cluster:
-        wire = RecordingCluster(world.cluster, program, clock=self._clock, trace=world.trace)
+        wire = world.record_cluster(program)
         hearsay = Hearsay(program, SUBNET, world.book.findings.append)
         return FaultyCluster(line, wire, program, self._conditions, hearsay)
 
     def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:
-        wire = RecordingAllocator(world.allocator, program, clock=self._clock, trace=world.trace)
+        wire = world.record_allocator(program)
         return FaultyAllocator(line, wire, program, self._conditions)
 
     # What is looked at
@@ -242,13 +275,13 @@ class _Run:
         while True:
             await self._stepped.wait()
             self._stepped.clear()
-            self._world.programs.check()
-            await self._world.auditor.look()
+            self._site.programs.check()
+            await self._site.auditor.look()
             self._steps += 1
 
     def _report_fault(self, name: str, words: str) -> None:
         self._struck[name] += 1
-        self._world.trace.note(Trouble(at=self._clock.monotonic(), fault=name, words=words))
+        self._site.trace.note(Trouble(at=self._clock.monotonic(), fault=name, words=words))
 
 
 def _unforeseen(error: Exception) -> str:

@@ -1,7 +1,8 @@
 """What happened in a simulated cluster, in order: every call of the plugin, every write, every call of the allocator.
 
 Tests and reports count and compare here instead of asking the programs, which could be wrong about themselves. All
-entries stand in one list, because what was first matters most where everything happens at the same virtual instant.
+entries stand in one list, because what was first matters most where everything happens at the same virtual instant. So
+those of all clusters do, where several share a subnet; each says of which it is, and "" where there is but one.
 
 Beside them stand the moves of addresses in the agents' pools. They happen within a program and follow from what crosses
 its ports, so they are no entries, and no part of a trace's hash: they are there to tell what became of an address.
@@ -15,6 +16,7 @@ from msgspec import Struct
 from podtide.allocator.port import Container
 from podtide.core.address_states import State
 from podtide.resources.base import Resource
+from podtide.simulation.full_names import full_name
 
 
 class PluginCall(Struct, frozen=True, kw_only=True):
@@ -33,11 +35,13 @@ class PluginCall(Struct, frozen=True, kw_only=True):
     """The addresses of an ADD, or what the error says."""
     network: str = ""
     """Which secondary network it was about; "" for the node's pool."""
+    cluster: str = ""
 
     def __str__(self) -> str:
         outcome = self.words or "done"
         whom = f"{self.pod} in {self.network}" if self.network else self.pod
-        return f"{self.verb} for {whom} on {self.node}: {outcome if self.ok else f'failed: {self.words}'}"
+        node = full_name(self.cluster, self.node)
+        return f"{self.verb} for {whom} on {node}: {outcome if self.ok else f'failed: {self.words}'}"
 
 
 class ClusterWrite(Struct, frozen=True, kw_only=True):
@@ -50,6 +54,7 @@ class ClusterWrite(Struct, frozen=True, kw_only=True):
     name: str
     item: Resource | None
     """As the cluster answered; None for a delete."""
+    cluster: str = ""
 
     def __str__(self) -> str:
         return f"{self.program}: {self.verb} {self.kind} {self.name}"
@@ -77,6 +82,7 @@ class AllocatorCall(Struct, frozen=True, kw_only=True):
     subject: str
     answer: Container | None = None
     """What the node has now, where that was asked for."""
+    cluster: str = ""
 
     def __str__(self) -> str:
         return f"{self.program}: {self.call} {self.subject}"
@@ -98,6 +104,7 @@ class PoolMove(Struct, frozen=True, kw_only=True):
 
     at: float
     node: str
+    """By its full name."""
     ip: str
     name: str
     state: State | None

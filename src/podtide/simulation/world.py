@@ -5,6 +5,9 @@
     machines                one per node: agent, kubelet, disk
     the rest of a cluster   nodes come and go by the methods here, pods by those of `workload`
 
+Several clusters that share an allocator are several worlds on one `Site`, which has what is looked at over all of them:
+the trace, the book of addresses, the auditor. Each then has a name, and its programs and nodes bear it.
+
 Everything runs in the caller's event loop: on virtual time, if that loop's time is virtual. Chance comes from one
 seed, a stream of its own for each program, so a run can be repeated. No story is told here: scenarios, the
 demonstration and fault runs tell theirs by these methods.
@@ -27,9 +30,8 @@ from podtide.cluster.port import Cluster
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
 from podtide.core.address import Address
-from podtide.core.audit import Picture, Violation
 from podtide.core.errors import PodtideError
-from podtide.resources.base import ObjectMeta
+from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.node import Node
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
@@ -37,20 +39,18 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
-from podtide.simulation.address_book import AddressBook
 from podtide.simulation.agents_in_process import AgentsInProcess
-from podtide.simulation.auditing import Auditor
 from podtide.simulation.container_runtime import ContainerRuntime
+from podtide.simulation.full_names import full_name
 from podtide.simulation.kubelet import Habits, Kubelet, Sandbox
 from podtide.simulation.machine import Machine
-from podtide.simulation.observing import Sighting, take_picture
 from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.pods import MANAGER
-from podtide.simulation.programs import Programs
 from podtide.simulation.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.secondary.definitions import Definition
 from podtide.simulation.secondary.network_book import NetworkBook
-from podtide.simulation.trace import ClusterWrite, Entry, PoolMove, Trace
+from podtide.simulation.site import Site
+from podtide.simulation.trace import ClusterWrite, Entry, PoolMove
 from podtide.simulation.workload import Workload
 
 _LOOK_EVERY_SECONDS = 0.05
@@ -84,6 +84,8 @@ class World:
         allocator: DatabaseAllocator,
         options: ControllerOptions,
         *,
+        site: Site | None = None,
+        name: str = "",
         customs: Customs | None = None,
         networks: Sequence[Definition] = (),
         doors: AgentDoors | None = None,
@@ -92,18 +94,24 @@ class World:
         seed: int | str,
         log: Logger,
     ) -> None:
-        self.trace = Trace()
+        self.name = name
+        """The cluster's, where there are several; else ""."""
+        self.site = site or Site(allocator, options.network)
+        self.trace = self.site.trace
+        self.programs = self.site.programs
+        self.book = self.site.book
+        self.auditor = self.site.auditor
         self.machines: dict[str, Machine] = {}
-        self.programs = Programs()
+        """By the names of their Nodes."""
         self.workload = Workload(cluster)
         self.between = Between()
         """Counts for programs that are started from then on."""
-        self.book = AddressBook(self.machines)
         self.networks = networks
         """The secondary networks that every pod is attached to."""
         self.network_book = NetworkBook(networks)
-        self.trace.listeners.append(self._hear)
-        self.auditor = Auditor(self, self.trace)
+        if networks:
+            self.site.network_books.append(self.network_book)
+            self.trace.listeners.append(self._hear)
         self.cluster = cluster
         self.allocator = allocator
         self.options = options
@@ -114,7 +122,6 @@ class World:
         self._seed = seed
         self._log = log
         self._boots: Counter[str] = Counter()
-        self._cluster_writes = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -136,15 +143,15 @@ class World:
         name: str = "controller",
         *,
         elected: bool = False,
+        options: ControllerOptions | None = None,
         settings: Settings | None = None,
     ) -> Controller:
         """Start a controller; an `elected` one acts only while it leads."""
-        cluster_line = RecordingCluster(self.cluster, name, clock=self.clock, trace=self.trace)
-        allocator_line = RecordingAllocator(self.allocator, name, clock=self.clock, trace=self.trace)
+        cluster_line, allocator_line = self.record_cluster(name), self.record_allocator(name)
         controller = Controller(
             self.between.cluster(name, cluster_line),
             self.between.allocator(name, allocator_line),
-            self.options,
+            options or self.options,
             settings=settings or self.customs.settings,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/{name}"),
@@ -153,6 +160,25 @@ class World:
         run = controller.run_elected(name) if elected else controller.run()
         self.programs.start(name, run, cluster_line, allocator_line)
         return controller
+
+    def record_cluster(
+        self, program: str, sending: Callable[[Resource], None] = lambda _item: None
+    ) -> RecordingCluster:
+        """A line of a program to this cluster."""
+        return RecordingCluster(
+            self.cluster,
+            program,
+            clock=self.clock,
+            trace=self.trace,
+            of_cluster=self.name,
+            sending=sending,
+        )
+
+    def record_allocator(self, program: str) -> RecordingAllocator:
+        """A line of a program of this cluster to the allocator."""
+        return RecordingAllocator(
+            self.allocator, program, clock=self.clock, trace=self.trace, of_cluster=self.name
+        )
 
     # Networks
 
@@ -173,8 +199,10 @@ class World:
     ) -> Machine:
         """A new machine joins, with an empty disk and both of its programs at work."""
         node = await self.create_node(name, labels)
-        runtime = ContainerRuntime(name, self._doors, self.networks, clock=self.clock, trace=self.trace)
-        machine = self.machines[name] = Machine(
+        runtime = ContainerRuntime(
+            name, self._doors, self.networks, clock=self.clock, trace=self.trace, of_cluster=self.name
+        )
+        machine = Machine(
             name,
             node.metadata.uid,
             self._new_disk(name),
@@ -182,8 +210,10 @@ class World:
             self._new_kubelet(name, runtime),
             settings=settings or self.customs.settings,
             policy=policy or self.customs.policy,
+            cluster=self.name,
         )
-        self.programs.start(machine.kubelet_program, machine.kubelet.run())
+        self.machines[name] = self.site.machines[machine.full_name] = machine
+        self._start_kubelet(machine)
         await self.start_agent(name)
         return machine
 
@@ -197,20 +227,14 @@ class World:
         machine = self.machines[name]
         await self.kill_agent(name)
         await self._switch_off(machine)
-        del self.machines[name]
+        del self.machines[name], self.site.machines[machine.full_name]
         await self.cluster.delete(Node, name, uid=machine.uid)
         await self.workload.clear_node(name)
 
     async def start_agent(self, name: str) -> NodeAgent:
         """Start the node's agent on what is on its disk."""
         machine = self.machines[name]
-        line = RecordingCluster(
-            self.cluster,
-            machine.agent_program,
-            clock=self.clock,
-            trace=self.trace,
-            sending=partial(self.book.hear_sent, machine),
-        )
+        line = self.record_cluster(machine.agent_program, sending=partial(self.book.hear_sent, machine))
         agent = NodeAgent(
             self.between.cluster(machine.agent_program, line),
             name,
@@ -222,7 +246,7 @@ class World:
             policy=machine.policy,
         )
         machine.agent = agent
-        agent.pool.on_move.append(partial(self._note_move, name))
+        agent.pool.on_move.append(partial(self._note_move, machine.full_name))
         self.book.follow(machine, agent)
         self.programs.start(machine.agent_program, agent.run(), line)
         await self._doors.open(name, agent)
@@ -252,7 +276,7 @@ class World:
         if isinstance(machine.disk, MemoryDisk):
             machine.disk.crash(seeded_randomness(f"{self._seed}/crash {machine.disk.life} of {name}"))
         machine.kubelet = self._new_kubelet(name, machine.runtime)
-        self.programs.start(machine.kubelet_program, machine.kubelet.run())
+        self._start_kubelet(machine)
         await self.start_agent(name)
 
     def lose_disk(self, name: str) -> None:
@@ -267,19 +291,21 @@ class World:
 
     def _new_kubelet(self, name: str, runtime: ContainerRuntime) -> Kubelet:
         self._boots[name] += 1
-        kubelet = Kubelet(
+        return Kubelet(
             self.cluster,
             name,
             runtime,
             habits=self.customs.habits,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/kubelet {name} {self._boots[name]}"),
-            log=self._log.bind(program=f"kubelet {name}"),
+            log=self._log.bind(program=f"kubelet {full_name(self.name, name)}"),
         )
-        kubelet.on_sandbox.append(partial(self.book.sandbox_changed, name))
+
+    def _start_kubelet(self, machine: Machine) -> None:
+        machine.kubelet.on_sandbox.append(partial(self.book.sandbox_changed, machine))
         if self.networks:
-            kubelet.on_sandbox.append(partial(self._attachments_changed, runtime))
-        return kubelet
+            machine.kubelet.on_sandbox.append(partial(self._attachments_changed, machine.runtime))
+        self.programs.start(machine.kubelet_program, machine.kubelet.run())
 
     # Waiting and looking
 
@@ -291,7 +317,9 @@ class World:
         while not await _is_true(holds):
             self.programs.check()
             if self.clock.monotonic() >= deadline:
-                raise TooLate(f"not within {within} s: {getattr(holds, '__name__', holds)}; {self.summary()}")
+                raise TooLate(
+                    f"not within {within} s: {getattr(holds, '__name__', holds)}; {self.site.summary()}"
+                )
             await asyncio.sleep(_LOOK_EVERY_SECONDS)
         self.programs.check()
 
@@ -305,53 +333,8 @@ class World:
         machines = [self.machines[node]] if node else self.machines.values()
         return sum(bool(sandbox.addresses) for machine in machines for sandbox in machine.kubelet.sandboxes())
 
-    async def picture(self) -> Picture:
-        """What everybody says of the addresses now.
-
-        An agent that gives something up while the allocator is read makes the two readings those of two instants:
-        then both are read again.
-        """
-        while True:
-            writes = self._cluster_writes
-            sightings = tuple(map(self._sighting, self.machines.values()))
-            picture = await take_picture(sightings, self.allocator, self.options.network)
-            if self._cluster_writes == writes:
-                return picture
-
-    @property
-    def findings(self) -> Sequence[Violation]:
-        """What the book found to be broken."""
-        return (*self.book.findings, *self.network_book.findings)
-
-    async def counts_add_up(self) -> bool:
-        """Whether the allocator counts as many addresses as it answered to have granted, if it granted any lately.
-
-        Of what it does at this moment it has counted already, and answers only afterwards: no proof that it errs.
-        """
-        if not self.book.grants_changed:
-            return True
-        self.book.grants_changed = False
-        subnets = await self.allocator.list_subnets(self.options.network)
-        return all(self.book.held(each.name) <= each.reserved <= each.capacity for each in subnets)
-
-    async def audit_database(self) -> tuple[Violation, ...]:
-        """What is wrong with the allocator's database."""
-        return await self.allocator.audit()
-
-    def _sighting(self, machine: Machine) -> Sighting:
-        return Sighting(
-            node=machine.name,
-            uid=machine.uid,
-            addresses=machine.agent.addresses if machine.agent and machine.agent.synced.is_set() else None,
-            sandboxes=machine.kubelet.sandboxes(),
-            named=frozenset(machine.named),
-            giver=partial(self.book.giver, machine.name),
-        )
-
     def _hear(self, entry: Entry) -> None:
-        self._cluster_writes += isinstance(entry, ClusterWrite)
-        self.book.hear(entry)
-        if self.networks:
+        if isinstance(entry, ClusterWrite) and entry.cluster == self.name:
             self.network_book.hear(entry)
 
     def _note_move(self, node: str, address: Address) -> None:
@@ -373,15 +356,6 @@ class World:
         self, runtime: ContainerRuntime, old: Sandbox | None, new: Sandbox | None
     ) -> None:
         self.network_book.sandbox_changed(runtime.attached.get(new.id, {}) if new else {}, old, new)
-
-    def summary(self) -> str:
-        """The nodes in one line, for whoever has to find out why something did not happen."""
-        return "; ".join(
-            f"{machine.name}: {machine.agent.addresses.state()}"
-            if machine.agent
-            else f"{machine.name}: no agent"
-            for machine in self.machines.values()
-        )
 
 
 async def _is_true(holds: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> bool:

@@ -1,5 +1,7 @@
 """A failing plan is made smaller as long as it fails in the same way."""
 
+from msgspec import structs
+
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.plan import Plan, plan_for
 from podtide.simulation.report import Report
@@ -20,7 +22,8 @@ def report(plan: Plan, failure: str) -> Report:
 
 
 def big_plan() -> Plan:
-    return plan_for(1, nodes=8, faults=frozenset(FAULTS), trouble_seconds=600)
+    plan = plan_for(1, nodes=8, faults=frozenset(FAULTS), trouble_seconds=600)
+    return structs.replace(plan, clusters=2)
 
 
 def fails_with_delay_and_two_crashes(plan: Plan) -> Report:
@@ -37,6 +40,7 @@ def test_what_is_left_is_what_the_failure_needs() -> None:
     assert smallest.plan.line_faults == ("delay",)
     assert [each.fault for each in smallest.plan.mishaps] == ["agent-crash", "agent-crash"]
     assert smallest.plan.nodes == 2
+    assert smallest.plan.clusters == 1
     assert smallest.plan.trouble_seconds < 600
 
 

@@ -38,6 +38,20 @@ def test_every_invariant_holds_whatever_goes_wrong(seed: int) -> None:
     assert report.steps > 100
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_every_invariant_holds_where_two_clusters_share_the_subnet(seed: int) -> None:
+    report = simulate(structs.replace(small_plan(seed, nodes=4), clusters=2))
+    assert report.failure == ""
+    assert report.steps > 100
+
+
+def test_some_plans_have_two_clusters_and_none_has_one_without_a_node() -> None:
+    drawn = [small_plan(seed, nodes=2).clusters for seed in range(100)]
+    assert 10 < drawn.count(2) < 40
+    assert drawn.count(1) == 100 - drawn.count(2)
+    assert {small_plan(seed, nodes=1).clusters for seed in range(100)} == {1}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_invariant_holds_with_secondary_networks(seed: int) -> None:

@@ -12,7 +12,6 @@ from podtide.cluster.port import NotFound
 from podtide.core.errors import InvalidInput
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.embedded_world import CLUSTER
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.fencing import left_by_another_node
@@ -70,7 +69,7 @@ async def _pick(scene: Scene, chance: Random) -> Machine | None:
 async def _shows_what_is_granted(scene: Scene, machine: Machine) -> bool:
     try:
         config = await scene.cluster.get(NodeNetworkConfig, machine.name, SYSTEM_NAMESPACE)
-        granted = await scene.allocator.get_container(machine.uid, cluster=CLUSTER)
+        granted = await scene.allocator.get_container(machine.uid, cluster=scene.world.options.cluster)
     except (NotFound, NoSuchContainer, InvalidInput):
         return True  # there is nothing to be wrong about
     shown = [container.version for container in config.status.network_containers]

@@ -1,28 +1,22 @@
-"""Where mishaps happen: the world, with all that is needed to break it and to mend what was broken.
+"""Where a mishap happens: one cluster's world, with all that is needed to break it and to mend what was broken."""
 
-One hand does it all, one thing after the other: a machine that is being restarted is not replaced at the same moment.
-What is broken for a while is mended later, or when the trouble is over, whichever comes first.
-"""
-
-import asyncio
-import heapq
-from collections.abc import Awaitable, Callable
 from random import Random
 
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.simulation.adjustable_clock import AdjustableClock
+from podtide.simulation.faults.agenda import Act, Agenda
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_doors import FaultyDoors
+from podtide.simulation.full_names import full_name
 from podtide.simulation.machine import Machine
 from podtide.simulation.restartable_allocator import RestartableAllocator
 from podtide.simulation.world import World
 
-Act = Callable[[], Awaitable[None]]
 _CONTROLLER = "controller-"
 
 
 class Scene:
-    """The world and its agenda."""
+    """One cluster, and the agenda of all."""
 
     def __init__(  # noqa: PLR0913 - the world, and the parts of it that can be reached by no other way
         self,
@@ -33,6 +27,7 @@ class Scene:
         doors: FaultyDoors,
         allocator: RestartableAllocator,
         clock: AdjustableClock,
+        agenda: Agenda,
     ) -> None:
         self.world = world
         self.conditions = conditions
@@ -40,32 +35,14 @@ class Scene:
         self.doors = doors
         self.allocator = allocator
         self.clock = clock
-        self._agenda: list[tuple[float, int, Act]] = []
-        self._noted = 0
+        self._agenda = agenda
         self._controllers: dict[int, str] = {}
         """The programs that run now, by replica."""
         self._starts = 0
 
-    # Time
-
     def plan(self, seconds: float, act: Act) -> None:
         """Do this so many seconds from now, or when the trouble is over."""
-        self._noted += 1
-        heapq.heappush(self._agenda, (self.clock.monotonic() + seconds, self._noted, act))
-
-    async def play_until(self, end: float) -> None:
-        """Do what is planned, each at its time, until then."""
-        while self._agenda and self._agenda[0][0] < end:
-            due, _number, act = heapq.heappop(self._agenda)
-            await asyncio.sleep(max(0.0, due - self.clock.monotonic()))
-            await act()
-        await asyncio.sleep(max(0.0, end - self.clock.monotonic()))
-
-    async def mend_everything(self) -> None:
-        """Do at once what is still planned: nothing stays broken."""
-        while self._agenda:
-            _due, _number, act = heapq.heappop(self._agenda)
-            await act()
+        self._agenda.plan(seconds, act)
 
     # Machines and agents
 
@@ -85,7 +62,8 @@ class Scene:
         """Start a replica that does not run. Every start is a process of its own, with an identity of its own."""
         if replica not in self._controllers:
             self._starts += 1
-            name = self._controllers[replica] = f"{_CONTROLLER}{replica}.{self._starts}"
+            name = full_name(self.world.name, f"{_CONTROLLER}{replica}.{self._starts}")
+            self._controllers[replica] = name
             self.world.start_controller(name, elected=True)
 
     async def kill_controller(self, replica: int) -> None:

@@ -24,7 +24,9 @@ class StatusRestored(Mishap):
         written = [
             entry.item
             for entry in scene.world.trace.entries[-_LATELY:]
-            if isinstance(entry, ClusterWrite) and isinstance(entry.item, NodeNetworkConfig)
+            if isinstance(entry, ClusterWrite)
+            and entry.cluster == scene.world.name
+            and isinstance(entry.item, NodeNetworkConfig)
         ]
         if not written:
             return ""
