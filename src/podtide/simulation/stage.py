@@ -75,7 +75,9 @@ class Stage:
     def writes_since(self, point: int) -> Iterator[ClusterWrite]:
         """What programs wrote, in order."""
         entries = self.world.trace.entries[point:]
-        return (entry for entry in entries if isinstance(entry, ClusterWrite))
+        return (
+            entry for entry in entries if isinstance(entry, ClusterWrite) and entry.cluster == self.world.name
+        )
 
     def requests_since(self, point: int, node: str = "") -> list[int]:
         """What agents asked for, in order."""
@@ -101,4 +103,8 @@ class Stage:
     def adds_since(self, point: int) -> list[PluginCall]:
         """Calls of the plugin for an address, in order."""
         entries = self.world.trace.entries[point:]
-        return [entry for entry in entries if isinstance(entry, PluginCall) and entry.verb == "ADD"]
+        return [
+            entry
+            for entry in entries
+            if isinstance(entry, PluginCall) and entry.verb == "ADD" and entry.cluster == self.world.name
+        ]

@@ -115,6 +115,7 @@ class World:
         self.cluster = cluster
         self.allocator = allocator
         self.options = options
+        """Counts for controllers that are started from then on."""
         self.customs = customs or Customs()
         self._doors = doors or AgentsInProcess(clock=clock, log=log)
         self._new_disk = new_disk
@@ -143,7 +144,6 @@ class World:
         name: str = "controller",
         *,
         elected: bool = False,
-        options: ControllerOptions | None = None,
         settings: Settings | None = None,
     ) -> Controller:
         """Start a controller; an `elected` one acts only while it leads."""
@@ -151,7 +151,7 @@ class World:
         controller = Controller(
             self.between.cluster(name, cluster_line),
             self.between.allocator(name, allocator_line),
-            options or self.options,
+            self.options,
             settings=settings or self.customs.settings,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/{name}"),

@@ -9,6 +9,7 @@ from podtide.simulation.scenario.positions import InvalidScenario
 from podtide.simulation.scenario.reading import parse_scenario, read_scenario
 
 HEAD = "title: A title\nwhy: because\nsubnet: 10.0.0.0/24\nnodes: 2\n"
+NO_NODES = HEAD.removesuffix("nodes: 2\n")
 STEPS = f"{HEAD}story:\n"
 
 
@@ -29,6 +30,16 @@ def refusal(text: str) -> str:
         (f"{STEPS}  []\ncolour: red\n", "some.yaml:7: 'colour' is not known: give some of title, why, trap"),
         (f"{STEPS}  []\nwhy: again\n", "some.yaml:7: 'why' is given twice"),
         (f"{STEPS}  []\nsubnets: {{red: 10.0.1.0/24}}\n", "some.yaml:1: give either a subnet"),
+        (f"{STEPS}  []\nclusters: {{east: {{nodes: 1}}}}\n", "some.yaml:1: give either nodes, or clusters"),
+        (f"{NO_NODES}story: []\n", "some.yaml:1: give either nodes, or clusters"),
+        (
+            f"{NO_NODES}story: []\nclusters: {{a/b: {{nodes: 1}}}}\n",
+            "some.yaml:5: 'a/b' is no name for a cluster",
+        ),
+        (
+            f"{NO_NODES}story: []\nclusters: {{a: {{node: 1}}}}\n",
+            "some.yaml:5: 'node' is not known: give some of nodes",
+        ),
         (f"{STEPS}  []\nkubelets: {{at twice: 1}}\n", "'at twice' is not known: give some of at once"),
         (f"{STEPS}  []\nsettings: {{batch: 0}}\n", "some.yaml:7: --batch=0 is refused: give a whole number"),
         (f"{STEPS}  []\nsettings: {{colour: 0}}\n", "some.yaml:7: setting 'colour' does not exist"),
@@ -50,6 +61,13 @@ def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
         ("add pods: {node-1: 0}", "some.yaml:7: add pods: expected `int` >= 1"),
         ("wait: a while", "some.yaml:7: wait: 'a while' is no duration"),
         ("stop controller: node-1", "some.yaml:7: 'stop controller' takes nothing"),
+        ("set scaler: {pods: {min batch: 4}}", "set scaler: object contains unknown field `min batch`"),
+        ("set scaler: {pods: {fixed: 0}}", "some.yaml:7: set scaler: expected `int` >= 1"),
+        ("repeat: 3", "some.yaml:7: repeat: give how often, and beside it a story of its own"),
+        ("{repeat: often, story: []}", "some.yaml:7: repeat: give how often"),
+        ("{repeat: 3, story: [], wait: 1s}", "some.yaml:7: repeat: give how often"),
+        ("{repeat: 3, story: [ad pods]}", "'ad pods' is no step"),
+        ("{repeat: 3, story: [wait: 1s, 5]}", "step 2.2 is 5: give expect, say, or a step"),
         ("5", "some.yaml:7: step 2 is 5: give expect, say, or a step"),
         ("{wait: 1s, count from here: }", "step 2 is 'wait', 'count from here': give one step at a time"),
         ("{}", "step 2 is nothing"),
@@ -89,5 +107,25 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_what_is_left_out_is_as_always() -> None:
     scenario = parse_scenario("some.yaml", f"{STEPS}  - say: Nothing happens.\n")
     assert scenario.settings == Settings()
-    assert scenario.nodes == {"node-1": "", "node-2": ""}
+    assert scenario.clusters == {"": {"node-1": "", "node-2": ""}}
     assert scenario.subnets == {"pods": "10.0.0.0/24"}
+
+
+def test_what_is_repeated_happens_so_often_one_round_after_the_other() -> None:
+    inner = "{repeat: 2, story: [{say: tick}, {say: tock}]}"
+    text = (
+        f"{STEPS}  - say: begin\n  - say: rounds\n    repeat: 2\n    story:\n      - {inner}\n  - say: end\n"
+    )
+    scenario = parse_scenario("some.yaml", text)
+    rounds = ["tick", "tock"] * 4
+    assert [scene.say for scene in scenario.story] == ["begin", "rounds", *rounds, "end"]
+    assert scenario.place(scenario.story[4]) == "some.yaml:10: step 2.1.1, round 1 of 2, round 2 of 2"
+    assert scenario.place(scenario.story[-1]) == "some.yaml:11: step 3"
+
+
+def test_each_of_several_clusters_has_nodes_of_its_own() -> None:
+    text = f"{NO_NODES}story: []\nclusters: {{east: {{nodes: 2}}, west: {{nodes: [node-1]}}}}\n"
+    assert parse_scenario("some.yaml", text).clusters == {
+        "east": {"node-1": "", "node-2": ""},
+        "west": {"node-1": ""},
+    }

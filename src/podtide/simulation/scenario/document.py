@@ -1,8 +1,8 @@
-"""A scenario as it was read: a cluster, and scenes that are played in order."""
+"""A scenario as it was read: a cluster or several, and scenes that are played in order."""
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from podtide.runtime.settings import Settings
 from podtide.simulation.kubelet import Habits
@@ -46,7 +46,10 @@ class Scene(Struct, frozen=True, kw_only=True):
 
     line: int
     """Where in the file it begins."""
-    number: int
+    number: str
+    """Its place in the story; `3.1` is the first of those that step 3 repeats."""
+    during: str = ""
+    """Which round it is, where it is repeated."""
     say: str = ""
     happening: Happening | None = None
     expectations: tuple[Expectation, ...] = ()
@@ -66,8 +69,11 @@ class Scenario(Struct, frozen=True, kw_only=True):
     """What another program does wrong here; "" when that is not the story."""
     subnets: dict[str, str]
     """CIDRs by name; the first is where nodes are unless told otherwise."""
-    nodes: dict[str, str]
-    """The subnets of the nodes that are there from the start; "" is the first."""
+    clusters: dict[str, dict[str, str]]
+    """By their names, with the subnets of the nodes that are there from the start; "" is the first subnet.
+
+    A cluster that has no other beside it has no name: "".
+    """
     settings: Settings
     habits: Habits
     grants_take_seconds: float
@@ -76,7 +82,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     def place(self, scene: Scene) -> str:
         """Where in which file a scene is."""
-        return f"{self.file}:{scene.line}: step {scene.number}"
+        return f"{self.file}:{scene.line}: step {scene.number}{scene.during}"
 
 
 def shown(value: Any) -> str:
@@ -85,6 +91,8 @@ def shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return ", ".join(f"{key} {shown(each)}" for key, each in value.items())
+    if isinstance(value, Struct):
+        return shown(to_builtins(value)) or "nothing"
     if isinstance(value, list):
         return ", ".join(map(shown, value)) or "none"
     return str(value)

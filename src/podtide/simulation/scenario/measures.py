@@ -5,15 +5,17 @@ of (a node, a subnet or the whole cluster) is the name of its second parameter, 
 for an int a number, exact or `at least 5`; else yes or no, a word, or a list of numbers.
 """
 
+from podtide.allocator.port import Subnet
 from podtide.cluster.port import NotFound
 from podtide.controller.node_status import GRANTED
 from podtide.core.address_states import State
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.lease import Lease
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.scenario.stage import ScenarioStage
+from podtide.simulation.scenario.stage import EACH_NODE, ClusterStage, ScenarioStage
 from podtide.simulation.trace import AllocatorCall
 
 # Of nodes: one by its name, or all of them together
@@ -21,7 +23,7 @@ from podtide.simulation.trace import AllocatorCall
 
 async def pods_ready(stage: ScenarioStage, node: str) -> int:
     """Pods that have their addresses."""
-    return stage.world.running_pods(node)
+    return sum([there.world.running_pods(name) for there, name in _asked(stage, node)])
 
 
 async def requested(stage: ScenarioStage, node: str) -> int:
@@ -51,17 +53,22 @@ async def named_for_release(stage: ScenarioStage, node: str) -> int:
 
 async def requests_written(stage: ScenarioStage, node: str) -> int:
     """How often agents wrote what they ask for, counted."""
-    return len(stage.requests_since(stage.counting_from, node))
+    return len(await requests(stage, node))
 
 
 async def requests(stage: ScenarioStage, node: str) -> list[int]:
     """What agents asked for, one after the other, counted."""
-    return stage.requests_since(stage.counting_from, node)
+    since = stage.counting_from
+    return [each for there, name in _asked(stage, node) for each in there.requests_since(since, name)]
 
 
 async def failed_adds(stage: ScenarioStage, node: str) -> int:
     """ADDs that got no address, counted."""
-    return sum(not add.ok and node in {"", add.node} for add in stage.adds_since(stage.counting_from))
+    return sum(
+        not add.ok and name in {"", add.node}
+        for there, name in _asked(stage, node)
+        for add in there.adds_since(stage.counting_from)
+    )
 
 
 async def reason(stage: ScenarioStage, node: str) -> str:
@@ -70,25 +77,31 @@ async def reason(stage: ScenarioStage, node: str) -> str:
     return next((each.reason for each in conditions if each.type == GRANTED), "")
 
 
-# Of subnets: one by its name, or the default one
+# Of subnets: one by its name, or the default one. What clusters say of it is read from the first, or the one that is named
 
 
 async def reserved(stage: ScenarioStage, subnet: str) -> int:
     """R: addresses of the subnet that are not to be had, nodes' own and quarantined ones among them."""
-    options = stage.world.options
-    return (await stage.world.allocator.get_subnet(options.network, subnet or options.subnet)).reserved
+    return (await _subnet(stage, subnet)).reserved
 
 
 async def left(stage: ScenarioStage, subnet: str) -> int:
     """Addresses of the subnet that are to be had."""
-    options = stage.world.options
-    found = await stage.world.allocator.get_subnet(options.network, subnet or options.subnet)
+    found = await _subnet(stage, subnet)
     return found.capacity - found.reserved
 
 
 async def exhausted(stage: ScenarioStage, subnet: str) -> bool:
-    """Whether the subnet is said to run low."""
-    return (await _cluster_subnet(stage, subnet)).status.exhausted
+    """Whether the subnet is said to run low: by its ClusterSubnet, or where that says nothing by the ClusterSubnetState."""
+    there, name = stage.subnet(subnet)
+    said = (await _cluster_subnet(stage, subnet)).status
+    if there.world.options.cluster_subnets and said.scaler is not None:
+        return said.exhausted
+    try:
+        state = await there.world.cluster.get(ClusterSubnetState, name, SYSTEM_NAMESPACE)
+    except NotFound:  # the controller has not looked at it yet
+        return False
+    return state.status is not None and state.status.exhausted
 
 
 async def starved(stage: ScenarioStage, subnet: str) -> bool:
@@ -104,30 +117,34 @@ async def batch(stage: ScenarioStage, subnet: str) -> int:
 
 async def batches(stage: ScenarioStage, subnet: str) -> list[int]:
     """The batches that came into force, one after the other, counted."""
-    name, seen = subnet or stage.world.options.subnet, list[int]()
-    for write in stage.writes_since(stage.counting_from):
+    (there, name), seen = stage.subnet(subnet), list[int]()
+    for write in there.writes_since(stage.counting_from):
         item = write.item
         if isinstance(item, ClusterSubnet) and write.name == name and item.status.scaler is not None:
             seen += [item.status.scaler.batch] if seen[-1:] != [item.status.scaler.batch] else []
     return seen
 
 
-# Of the whole cluster
+# Of everything
 
 
 async def writes(stage: ScenarioStage) -> int:
     """What programs wrote to the cluster beside the leader's Lease, counted."""
-    return sum(write.kind != Lease.api.kind for write in stage.writes_since(stage.counting_from))
+    return sum(
+        write.kind != Lease.api.kind
+        for there in stage.clusters.values()
+        for write in there.writes_since(stage.counting_from)
+    )
 
 
 async def given_back(stage: ScenarioStage) -> int:
     """Addresses that nodes named for release, counted."""
-    return stage.given_back_since(stage.counting_from)
+    return sum(there.given_back_since(stage.counting_from) for there in stage.clusters.values())
 
 
 async def allocator_calls(stage: ScenarioStage) -> int:
     """Changes that were asked of the allocator, counted."""
-    entries = stage.world.trace.entries[stage.counting_from :]
+    entries = stage.site.trace.entries[stage.counting_from :]
     return sum(isinstance(entry, AllocatorCall) for entry in entries)
 
 
@@ -157,21 +174,36 @@ MEASURES = {
 }
 
 
+def _asked(stage: ScenarioStage, node: str) -> list[tuple[ClusterStage, str]]:
+    """Where to ask, and about which node: "" for all of the cluster's."""
+    return stage.nodes(node) if node else [(there, "") for there in stage.clusters.values()]
+
+
 async def _configs(stage: ScenarioStage, node: str) -> list[NodeNetworkConfig]:
-    cluster = stage.world.cluster
-    fields = f"metadata.name={node}" if node else ""
-    return list((await cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE, fields=fields)).items)
+    return [
+        config
+        for there, name in _asked(stage, node)
+        for config in (
+            await there.world.cluster.list(
+                NodeNetworkConfig, SYSTEM_NAMESPACE, fields=f"metadata.name={name}" if name else ""
+            )
+        ).items
+    ]
+
+
+async def _subnet(stage: ScenarioStage, subnet: str) -> Subnet:
+    _there, name = stage.subnet(subnet)
+    return await stage.site.allocator.get_subnet(stage.site.network, name)
 
 
 async def _cluster_subnet(stage: ScenarioStage, subnet: str) -> ClusterSubnet:
-    name = subnet or stage.world.options.subnet
+    there, name = stage.subnet(subnet)
     try:
-        return await stage.world.cluster.get(ClusterSubnet, name, SYSTEM_NAMESPACE)
+        return await there.world.cluster.get(ClusterSubnet, name, SYSTEM_NAMESPACE)
     except NotFound:  # the controller has not looked at it yet
         return ClusterSubnet(metadata=ObjectMeta(name=name))
 
 
 def _count(stage: ScenarioStage, node: str, *states: State) -> int:
-    machines = [stage.machine(node)] if node else stage.world.machines.values()
-    agents = [machine.agent for machine in machines if machine.agent is not None]
+    agents = [machine.agent for machine in stage.machines(node or EACH_NODE) if machine.agent is not None]
     return sum(address.state in states for agent in agents for address in agent.addresses.all_addresses())

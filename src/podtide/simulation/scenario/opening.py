@@ -1,7 +1,7 @@
-"""Makes the cluster of a scenario: the production programs on virtual time, with the auditor at work."""
+"""Makes the clusters of a scenario: the production programs on virtual time, with the auditor at work."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from io import StringIO
 
@@ -13,8 +13,10 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.embedded_world import CLUSTER, NETWORK, opened_allocator
+from podtide.simulation.full_names import full_name
 from podtide.simulation.scenario.document import Scenario
-from podtide.simulation.scenario.stage import CONTROLLER, HeldBackDeletes, ScenarioStage
+from podtide.simulation.scenario.stage import ClusterStage, HeldBackDeletes, ScenarioStage
+from podtide.simulation.site import Site
 from podtide.simulation.slow_grants import SlowGrants
 from podtide.simulation.trace import Trace
 from podtide.simulation.world import Between, Customs, World
@@ -24,40 +26,56 @@ _AUDIT_EVERY_SECONDS = 0.25
 
 @asynccontextmanager
 async def open_stage(scenario: Scenario) -> AsyncIterator[ScenarioStage]:
-    """The scenario's cluster before its story begins: a controller, and the nodes that are there from the start."""
+    """The scenario's clusters before its story begins: a controller, and the nodes that are there from the start."""
     clock = LoopClock()
+    async with opened_allocator((), scenario.settings, clock) as allocator, AsyncExitStack() as stack:
+        for name, cidr in scenario.subnets.items():
+            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=name, cidrs=(cidr,)))
+        site = Site(allocator, NETWORK)
+        clusters = {
+            name: await stack.enter_async_context(_open_cluster(scenario, name, site, clock))
+            for name in scenario.clusters
+        }
+        site.programs.start("auditor", site.auditor.run(_AUDIT_EVERY_SECONDS))
+        for name, nodes in scenario.clusters.items():
+            for node, subnet in nodes.items():
+                await clusters[name].add_node(node, subnet)
+        yield ScenarioStage(site, clusters, scenario.subnets)
+
+
+@asynccontextmanager
+async def _open_cluster(
+    scenario: Scenario, name: str, site: Site, clock: LoopClock
+) -> AsyncIterator[ClusterStage]:
+    seed = full_name(name, scenario.title)
     log = make_logger(StringIO(), clock, level="error")
-    cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{scenario.title}/cluster"))
+    cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{seed}/cluster"))
     deletes = HeldBackDeletes(AgentsInProcess(clock=clock, log=log))
     try:
-        async with opened_allocator((), scenario.settings, clock) as allocator:
-            for name, cidr in scenario.subnets.items():
-                await allocator.add_subnet(SubnetSpec(network=NETWORK, name=name, cidrs=(cidr,)))
-            async with World(
-                cluster,
-                allocator,
-                _options(scenario),
-                customs=Customs(settings=scenario.settings, habits=scenario.habits),
-                doors=deletes,
-                clock=clock,
-                seed=scenario.title,
-                log=log,
-            ) as world:
-                slow = partial(_slowed, seconds=scenario.grants_take_seconds, clock=clock)
-                world.between = Between(allocator=slow)
-                stage = ScenarioStage(world, cluster, deletes)
-                world.start_controller(CONTROLLER)
-                world.programs.start("auditor", world.auditor.run(_AUDIT_EVERY_SECONDS))
-                for name, subnet in scenario.nodes.items():
-                    await stage.add_node(name, subnet)
-                yield stage
+        async with World(
+            cluster,
+            site.allocator,
+            _options(scenario, name or CLUSTER),
+            site=site,
+            name=name,
+            customs=Customs(settings=scenario.settings, habits=scenario.habits),
+            doors=deletes,
+            clock=clock,
+            seed=seed,
+            log=log,
+        ) as world:
+            slow = partial(_slowed, seconds=scenario.grants_take_seconds, clock=clock)
+            world.between = Between(allocator=slow)
+            stage = ClusterStage(world, cluster, deletes)
+            stage.start_controller()
+            yield stage
     finally:
         cluster.close()
 
 
-def _options(scenario: Scenario) -> ControllerOptions:
+def _options(scenario: Scenario, cluster: str) -> ControllerOptions:
     return ControllerOptions(
-        cluster=CLUSTER,
+        cluster=cluster,
         network=NETWORK,
         subnet=next(iter(scenario.subnets)),
         cluster_subnets=scenario.cluster_subnets,

@@ -67,7 +67,7 @@ class _Player:
         self._scenario = scenario
         self._stage = stage
         self._tell = tell
-        self._decisions = Decisions(stage.world)
+        self._decisions = [Decisions(there.world) for there in stage.clusters.values()]
         stage.world.trace.listeners.append(self._tell_decisions)
 
     async def play(self) -> None:
@@ -123,22 +123,25 @@ class _Player:
         return "; ".join(complaints)
 
     def _subjects(self, expectation: Expectation) -> list[str]:
-        return self._stage.nodes(EACH_NODE) if expectation.subject == EACH_NODE else [expectation.subject]
+        subject = expectation.subject
+        if not subject.startswith(EACH_NODE):
+            return [subject]
+        return [machine.full_name for machine in self._stage.machines(subject)]
 
     async def _measure(self, expectation: Expectation, subject: str) -> Any:
         word = expectation.word
         if word.subject == "node" and subject:
             self._stage.machine(subject)
-        if word.subject == "subnet" and subject and subject not in self._scenario.subnets:
-            there = ", ".join(self._scenario.subnets)
-            raise InvalidInput(f"there is no subnet {subject!r}: the subnets are {there}")
+        if word.subject == "subnet":
+            self._stage.subnet(subject)
         return await (word.function(self._stage, subject) if word.subject else word.function(self._stage))
 
     # What is told
 
     def _tell_decisions(self, _entry: Entry) -> None:
-        for words in self._decisions.news():
-            self._line(f"    {words}")
+        for decisions in self._decisions:
+            for words in decisions.news():
+                self._line(f"    {words}")
 
     def _line(self, words: str) -> None:
         self._tell(f"{self._stage.world.clock.monotonic():8.1f} s  {words}")

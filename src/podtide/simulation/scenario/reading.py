@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from podtide.core.errors import InvalidInput
+from podtide.resources.names import is_object_name
 from podtide.runtime.settings import Settings, load_settings
 from podtide.simulation.embedded_world import SUBNET
 from podtide.simulation.kubelet import Habits
@@ -17,6 +18,7 @@ from podtide.simulation.scenario.values import Seconds, read_value
 from podtide.simulation.scenario.vocabulary import MEASURE_WORDS, STEP_WORDS, Word
 
 _SAY, _EXPECT, _WITHIN, _FOR = "say", "expect", "within", "for"
+_REPEAT, _STORY = "repeat", "story"
 _UNKNOWN = re.compile(r"object contains unknown field `(.*)`")
 _AT = re.compile(r"(?P<words>.*?)(?: - at `(?:key in )?(?P<path>\$.*)`)?", re.DOTALL)
 
@@ -35,6 +37,15 @@ class _Kubelets(_Words, frozen=True, kw_only=True):
     retry_after: Seconds = Seconds(Habits().retry_seconds)
 
 
+_Nodes = int | list[str] | dict[str, str]
+
+
+class _Cluster(_Words, frozen=True, kw_only=True):
+    """One of several clusters."""
+
+    nodes: _Nodes
+
+
 class _File(_Words, frozen=True, kw_only=True):
     """A scenario file, as it is written."""
 
@@ -42,7 +53,8 @@ class _File(_Words, frozen=True, kw_only=True):
     why: str
     trap: str = ""
     story: list[Any]
-    nodes: int | list[str] | dict[str, str]
+    nodes: _Nodes | None = None
+    clusters: dict[str, _Cluster] = {}
     subnet: str = ""
     subnets: dict[str, str] = {}
     settings: dict[str, Any] = {}
@@ -70,7 +82,7 @@ def parse_scenario(file: str, text: str) -> Scenario:
         why=" ".join(written.why.split()),
         trap=" ".join(written.trap.split()),
         subnets=_subnets(document, written),
-        nodes=_nodes(written.nodes),
+        clusters=_clusters(document, written),
         settings=_settings(document, written.settings),
         habits=Habits(
             at_once=written.kubelets.at_once,
@@ -79,7 +91,7 @@ def parse_scenario(file: str, text: str) -> Scenario:
         ),
         grants_take_seconds=written.grants_take,
         cluster_subnets=written.cluster_subnets,
-        story=tuple(_scene(document, index, each) for index, each in enumerate(written.story)),
+        story=_scenes(document, "$", "", written.story),
     )
 
 
@@ -89,7 +101,20 @@ def _subnets(document: Document, written: _File) -> dict[str, str]:
     return written.subnets or {SUBNET: written.subnet}
 
 
-def _nodes(written: int | list[str] | dict[str, str]) -> dict[str, str]:
+def _clusters(document: Document, written: _File) -> dict[str, dict[str, str]]:
+    if (written.nodes is None) != bool(written.clusters):
+        raise document.refuse("$", "give either nodes, or clusters by their names, each with its nodes")
+    for name in written.clusters:
+        if not is_object_name(name):
+            raise document.refuse(
+                f"$.clusters.{name}", f"{name!r} is no name for a cluster: give one such as west"
+            )
+    if written.nodes is not None:
+        return {"": _nodes(written.nodes)}
+    return {name: _nodes(cluster.nodes) for name, cluster in written.clusters.items()}
+
+
+def _nodes(written: _Nodes) -> dict[str, str]:
     if isinstance(written, int):
         return {f"node-{number}": "" for number in range(1, written + 1)}
     return written if isinstance(written, dict) else dict.fromkeys(written, "")
@@ -105,22 +130,59 @@ def _settings(document: Document, written: dict[str, Any]) -> Settings:
 # Scenes
 
 
-def _scene(document: Document, index: int, written: Any) -> Scene:
-    path = f"$.story[{index}]"
-    number = index + 1
+def _scenes(document: Document, path: str, before: str, written: list[Any]) -> tuple[Scene, ...]:
+    """The scenes of a story, or of one that is repeated within it; `before` is what their numbers begin with."""
+    return tuple(
+        scene
+        for index, each in enumerate(written)
+        for scene in _scenes_of(document, f"{path}.{_STORY}[{index}]", f"{before}{index + 1}", each)
+    )
+
+
+def _scenes_of(document: Document, path: str, number: str, written: Any) -> tuple[Scene, ...]:
+    """What a step comes to: a scene, or those that it repeats."""
     if isinstance(written, str):
         written = {written: None}
     if not isinstance(written, dict):
         raise document.refuse(path, f"step {number} is {written!r}: give {_EXPECT}, {_SAY}, or a step")
     rest = dict(written)
     scene = Scene(line=document.line(path), number=number, say=str(rest.pop(_SAY, "")))
+    if _REPEAT in rest:
+        return _repeated(document, path, scene, rest)
+    return (_scene(document, path, scene, rest),)
+
+
+def _repeated(document: Document, path: str, scene: Scene, rest: dict[str, Any]) -> tuple[Scene, ...]:
+    times, story = rest.pop(_REPEAT), rest.pop(_STORY, None)
+    if (
+        not isinstance(times, int)
+        or isinstance(times, bool)
+        or times < 1
+        or not isinstance(story, list)
+        or rest
+    ):
+        raise document.refuse(path, f"{_REPEAT}: give how often, and beside it a {_STORY} of its own")
+    scenes = _scenes(document, path, f"{scene.number}.", story)
+    return (
+        *([scene] if scene.say else []),
+        *(
+            structs.replace(each, during=f", round {place} of {times}{each.during}")
+            for place in range(1, times + 1)
+            for each in scenes
+        ),
+    )
+
+
+def _scene(document: Document, path: str, scene: Scene, rest: dict[str, Any]) -> Scene:
     if _EXPECT in rest:
         return _expecting(document, path, scene, rest)
     if not rest and scene.say:
         return scene
     if len(rest) != 1:
         words = ", ".join(map(repr, rest)) or "nothing"
-        raise document.refuse(path, f"step {number} is {words}: give one step at a time, each after a dash")
+        raise document.refuse(
+            path, f"step {scene.number} is {words}: give one step at a time, each after a dash"
+        )
     ((words, value),) = rest.items()
     return structs.replace(scene, happening=_happening(document, path, words, value))
 
@@ -128,7 +190,9 @@ def _scene(document: Document, index: int, written: Any) -> Scene:
 def _happening(document: Document, path: str, words: str, value: Any) -> Happening:
     word = STEP_WORDS.get(words)
     if word is None:
-        raise document.refuse(path, f"{words!r} is no step: give one of {', '.join(STEP_WORDS)}, {_EXPECT}")
+        raise document.refuse(
+            path, f"{words!r} is no step: give one of {', '.join(STEP_WORDS)}, {_REPEAT}, {_EXPECT}"
+        )
     if not word.subject:
         if value is not None:
             raise document.refuse(f"{path}.{words}", f"{words!r} takes nothing: write the words alone")
@@ -196,10 +260,16 @@ def _read_frame(document: Document) -> _File:
     except msgspec.ValidationError as error:
         words, path = _parted(error)
         if unknown := _UNKNOWN.fullmatch(words):
-            known = structs.fields(_File if path == "$" else _Kubelets)
+            known = structs.fields(_struct_at(path))
             allowed = ", ".join(field.encode_name for field in known)
             path, words = f"{path}.{unknown[1]}", f"{unknown[1]!r} is not known: give some of {allowed}"
         raise document.refuse(path, words) from None
+
+
+def _struct_at(path: str) -> type[_Words]:
+    if path == "$":
+        return _File
+    return _Kubelets if path == "$.kubelets" else _Cluster
 
 
 def _parted(error: msgspec.ValidationError) -> tuple[str, str]:

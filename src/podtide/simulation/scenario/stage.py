@@ -1,4 +1,7 @@
-"""What a scenario file is played on: the stage of every story, and what only a scenario's steps need.
+"""What a scenario file is played on: a stage for each of its clusters, and what only a scenario's steps need.
+
+Where there is one cluster, its nodes are called what they are called: `node-1`. Where several share a subnet, they are
+called `west/node-1`, and `west/pods` is what the cluster west says of the subnet pods.
 
 Some steps hold something back for a while: a kubelet's DELs, an agent's first look at its pods. What is held back is
 held here, so that the programs and the rest of the simulation know nothing of it.
@@ -6,7 +9,7 @@ held here, so that the programs and the rest of the simulation know nothing of i
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from podtide.agent.program import NodeAgent
 from podtide.cluster.embedded import EmbeddedCluster
@@ -18,15 +21,18 @@ from podtide.resources.node_network_config import NodeNetworkConfigStatus
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.simulation import stage
+from podtide.simulation.full_names import full_name, parted
 from podtide.simulation.machine import Machine
 from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.recording import RecordingCluster
+from podtide.simulation.site import Site
 from podtide.simulation.trace import Trace
 from podtide.simulation.world import Between, World
 
 EACH_NODE = "each node"
-"""In the place of a node's name: all there are."""
-CONTROLLER = "controller"
+"""In the place of a node's name: all there are; `each node of west` are those of one cluster."""
+_OF = f"{EACH_NODE} of "
+_CONTROLLER = "controller"
 
 
 class HeldBackDeletes:
@@ -85,15 +91,14 @@ class _PodsWithheld(RecordingCluster):
         return await super().list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more)
 
 
-class ScenarioStage(stage.Stage):
-    """The stage of one scenario."""
+class ClusterStage(stage.Stage):
+    """The stage of one cluster."""
 
     def __init__(self, world: World, cluster: EmbeddedCluster, deletes: HeldBackDeletes) -> None:
         super().__init__(world)
         self.cluster = cluster
         self.deletes = deletes
-        self.counting_from = 0
-        """The point of the story that counts begin at."""
+        self.controller = full_name(world.name, _CONTROLLER)
         self.kept = dict[str, NodeNetworkConfigStatus]()
         """NodeNetworkConfigs' status that was put aside, by node."""
         self.pods_shown: defaultdict[str, asyncio.Event] = defaultdict(_set_event)
@@ -101,28 +106,87 @@ class ScenarioStage(stage.Stage):
         world.between = Between(cluster=self._line, allocator=world.between.allocator)
 
     def _line(self, program: str, line: Cluster) -> Cluster:
-        if program == CONTROLLER:
+        if program == self.controller:
             return line
         shown = self.pods_shown[program]
         return _PodsWithheld(line, program, shown, clock=self.world.clock, trace=Trace())
 
-    def machine(self, node: str) -> Machine:
-        """The node's machine; InvalidInput if there is none."""
-        machine = self.world.machines.get(node)
-        if machine is None:
-            there = ", ".join(self.world.machines) or "none"
-            raise InvalidInput(f"there is no node {node!r} at this point: the nodes are {there}")
-        return machine
-
-    def nodes(self, name: str) -> list[str]:
-        """The nodes that a name stands for."""
-        return list(self.world.machines) if name == EACH_NODE else [self.machine(name).name]
+    def start_controller(self) -> None:
+        """The cluster's controller starts."""
+        self.world.start_controller(self.controller)
 
     async def add_node(self, name: str, subnet: str = "") -> None:
         """A machine joins, in the default subnet or in this one."""
         if name in self.world.machines:
-            raise InvalidInput(f"{name} is there already: give a new node another name, or remove it first")
+            there = self.world.machines[name].full_name
+            raise InvalidInput(f"{there} is there already: give a new node another name, or remove it first")
         await self.world.add_node(name, labels={SUBNET_LABEL: subnet} if subnet else None)
+
+
+class ScenarioStage:
+    """The stage of one scenario: those of its clusters, and what names in the file stand for."""
+
+    def __init__(self, site: Site, clusters: Mapping[str, ClusterStage], subnets: Collection[str]) -> None:
+        self.site = site
+        self.clusters = clusters
+        """By their names; a cluster that has no other beside it has none: ""."""
+        self.counting_from = 0
+        """The point of the story that counts begin at."""
+        self._subnets = subnets
+
+    @property
+    def first(self) -> ClusterStage:
+        """The first cluster of the file: where there is one subnet for all, what it says of it counts."""
+        return next(iter(self.clusters.values()))
+
+    @property
+    def world(self) -> World:
+        """That of the first cluster; time passes, and programs are looked after, in all of them."""
+        return self.first.world
+
+    def cluster(self, name: str) -> ClusterStage:
+        """The cluster of that name; InvalidInput if there is none."""
+        if name not in self.clusters:
+            there = ", ".join(filter(None, self.clusters)) or "but one, without a name"
+            raise InvalidInput(f"there is no cluster {name!r}: the clusters are {there}")
+        return self.clusters[name]
+
+    def machine(self, node: str) -> Machine:
+        """The node's machine; InvalidInput if there is none."""
+        machine = self.site.machines.get(node)
+        if machine is None:
+            there = ", ".join(self.site.machines) or "none"
+            raise InvalidInput(f"there is no node {node!r} at this point: the nodes are {there}")
+        return machine
+
+    def machines(self, name: str) -> list[Machine]:
+        """The machines that a node's name stands for, or `each node`."""
+        if name == EACH_NODE:
+            return list(self.site.machines.values())
+        if name.startswith(_OF):
+            return list(self.cluster(name.removeprefix(_OF)).world.machines.values())
+        return [self.machine(name)]
+
+    def nodes(self, name: str) -> list[tuple[ClusterStage, str]]:
+        """The nodes that a name stands for, each with its cluster."""
+        return [(self.clusters[machine.cluster], machine.name) for machine in self.machines(name)]
+
+    def new_node(self, name: str) -> tuple[ClusterStage, str]:
+        """Where a node of that name is to be, and what it is called there."""
+        cluster, node = parted(name)
+        return self.cluster(cluster), node
+
+    def subnet(self, name: str) -> tuple[ClusterStage, str]:
+        """The subnet of that name, "" for the default one, and the cluster in which to ask about it."""
+        cluster, subnet = parted(name or self.world.options.subnet)
+        if subnet not in self._subnets:
+            raise InvalidInput(f"there is no subnet {subnet!r}: the subnets are {', '.join(self._subnets)}")
+        return self.cluster(cluster) if cluster else self.first, subnet
+
+    def subnets(self, name: str) -> list[tuple[ClusterStage, str]]:
+        """The subnet in all clusters, or in the one that is named with it."""
+        there, subnet = self.subnet(name)
+        return [(there, subnet)] if parted(name)[0] else [(each, subnet) for each in self.clusters.values()]
 
 
 def _set_event() -> asyncio.Event:
