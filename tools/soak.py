@@ -39,6 +39,7 @@ class Tally(Struct):
     simulated_seconds: float = 0.0
     pods: int = 0
     steps: int = 0
+    batch_moves: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Report] = field(default_factory=list)
 
@@ -48,14 +49,17 @@ class Tally(Struct):
         self.simulated_seconds += report.simulated_seconds
         self.pods += report.pods
         self.steps += report.steps
+        self.batch_moves += report.batch_moves
         self.faults.update(report.faults)
         if not report.is_good:
             self.failures.append(report)
 
     def __str__(self) -> str:
+        hours = self.simulated_seconds / _SECONDS_PER_HOUR
         return (
-            f"{self.seeds} seeds, {self.simulated_seconds / _SECONDS_PER_HOUR:.1f} simulated hours, "
-            f"{self.pods} pods, {sum(self.faults.values())} faults, {len(self.failures)} violations"
+            f"{self.seeds} seeds, {hours:.1f} simulated hours, "
+            f"{self.pods} pods, {sum(self.faults.values())} faults, {len(self.failures)} violations, "
+            f"{self.batch_moves} batch moves, {self.batch_moves / hours if hours else 0:.1f} per simulated hour"
         )
 
 

@@ -1,6 +1,7 @@
 """The soak keeps the seeds that fail, and its exit status says that there were any."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,7 @@ def test_a_seed_that_fails_is_kept_in_the_file_with_what_broke(tmp_path: Path) -
     first, *_ = (tmp_path / ".cache" / "soak-failures.txt").read_text().splitlines()
     assert first.startswith("podtide simulate --seed 0 --nodes 2 --minutes 0.5  # invariant 2: ")
     assert "seed 0: invariant 2: " in answer.stdout
+    assert re.search(r"\d+ batch moves, \d+\.\d per simulated hour", answer.stdout)
     assert "failing seeds are kept in .cache/soak-failures.txt" in answer.stdout
 
 

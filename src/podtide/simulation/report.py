@@ -22,6 +22,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """After how many steps the invariants were looked at."""
     faults: dict[str, int]
     """How often each fault struck."""
+    batch_moves: int = 0
+    """How often the batch in force changed."""
     failure: str = ""
     """What was broken, in words; "" when nothing was."""
     last_states: tuple[str, ...] = ()

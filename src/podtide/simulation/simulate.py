@@ -39,6 +39,7 @@ from podtide.runtime.settings import Settings
 from podtide.simulation.address_history import last_entries, last_states, subject_of
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.agents_in_process import AgentsInProcess
+from podtide.simulation.batch_moves import BatchMoves
 from podtide.simulation.churn import Churn
 from podtide.simulation.embedded_world import CLUSTER, NETWORK, SUBNET, options_for
 from podtide.simulation.faults.agenda import Agenda
@@ -83,6 +84,9 @@ class _Run:
         self._plan = plan
         self._struck: Counter[str] = Counter()
         self._hash = TraceHash()
+        self._names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
+        """Those of the clusters; one that is alone has none."""
+        self._batch_moves = BatchMoves(self._names[0])
         self._stepped = asyncio.Event()
         self._steps = 0
         self._clock = AdjustableClock()
@@ -124,6 +128,7 @@ class _Run:
                 pods=sum(scene.world.workload.made for scene in scenes),
                 steps=self._steps,
                 faults=dict(sorted(self._struck.items())),
+                batch_moves=self._batch_moves.count,
                 failure=failure,
                 last_states=last_states(subject_of(failure), trace),
                 last_entries=last_entries(trace) if failure else (),
@@ -199,11 +204,10 @@ class _Run:
         async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
             await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
             self._site = Site(allocator, NETWORK)
-            self._site.trace.listeners.append(self._take_step)
+            self._site.trace.listeners += (self._take_step, self._batch_moves.hear)
             async with AsyncExitStack() as stack:
-                names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
                 scenes = [
-                    await stack.enter_async_context(self._open_scene(name, allocator)) for name in names
+                    await stack.enter_async_context(self._open_scene(name, allocator)) for name in self._names
                 ]
                 try:
                     yield scenes

@@ -4,7 +4,8 @@ from random import Random
 
 from msgspec import structs
 
-from podtide.cluster.port import Conflict, NotFound
+from podtide.cluster.port import AlreadyExists, Conflict, NotFound
+from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
@@ -77,6 +78,25 @@ class ClusterSubnetDeleted(Mishap):
         try:
             await scene.world.cluster.delete(ClusterSubnet, SUBNET, SYSTEM_NAMESPACE)
         except NotFound:
+            return ""
+        return SUBNET
+
+
+class ClusterSubnetMade(Mishap):
+    """Somebody makes a ClusterSubnet where the controller knows none: it never gets a status, and says nothing."""
+
+    name = "cluster-subnet-made"
+    every_seconds = 150.0
+
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        """Make it."""
+        del chance
+        if scene.world.options.cluster_subnets:
+            return ""
+        place = ObjectMeta(name=SUBNET, namespace=SYSTEM_NAMESPACE)
+        try:
+            await scene.world.cluster.create(ClusterSubnet(metadata=place), manager=_EDITOR)
+        except AlreadyExists:
             return ""
         return SUBNET
 

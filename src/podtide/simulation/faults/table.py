@@ -8,7 +8,13 @@ from podtide.simulation.faults.crashes import AgentCrash, ControllerCrash
 from podtide.simulation.faults.definitions import DefinitionRecreated
 from podtide.simulation.faults.delay import Delay
 from podtide.simulation.faults.duplicate import Duplicate
-from podtide.simulation.faults.edits import ClusterSubnetDeleted, ConfigDeleted, ForeignNames, RequestEdited
+from podtide.simulation.faults.edits import (
+    ClusterSubnetDeleted,
+    ClusterSubnetMade,
+    ConfigDeleted,
+    ForeignNames,
+    RequestEdited,
+)
 from podtide.simulation.faults.journals import JournalDamaged, JournalLost
 from podtide.simulation.faults.kubelet_calls import ForgottenDelete, LateAdd, LateDelete, RepeatedCall
 from podtide.simulation.faults.line_fault import LineFault
@@ -16,6 +22,7 @@ from podtide.simulation.faults.lost_answer import LostAnswer
 from podtide.simulation.faults.lost_request import LostRequest
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.nodes import MachineReplaced, NodeRecreated, NodeRenamed
+from podtide.simulation.faults.overrides import Override
 from podtide.simulation.faults.partition import Partition
 from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.pods import PodEvicted, PodForceDeleted, PodReplaced, SandboxDied
@@ -71,6 +78,8 @@ FAULTS: dict[str, Fault] = {
         StatusRestored(),
         ConfigDeleted(),
         ClusterSubnetDeleted(),
+        ClusterSubnetMade(),
+        Override(),
         DefinitionRecreated(),
     )
 }

@@ -15,6 +15,7 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.lease import Lease
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.simulation.batch_moves import batch_told
 from podtide.simulation.scenario.stage import EACH_NODE, ClusterStage, ScenarioStage
 from podtide.simulation.trace import AllocatorCall
 
@@ -118,10 +119,10 @@ async def batch(stage: ScenarioStage, subnet: str) -> int:
 async def batches(stage: ScenarioStage, subnet: str) -> list[int]:
     """The batches that came into force, one after the other, counted."""
     (there, name), seen = stage.subnet(subnet), list[int]()
-    for write in there.writes_since(stage.counting_from):
-        item = write.item
-        if isinstance(item, ClusterSubnet) and write.name == name and item.status.scaler is not None:
-            seen += [item.status.scaler.batch] if seen[-1:] != [item.status.scaler.batch] else []
+    for entry in stage.site.trace.entries[stage.counting_from :]:
+        told = batch_told(entry, there.world.name)
+        if told and told[0] == name and seen[-1:] != [told[1]]:
+            seen.append(told[1])
     return seen
 
 
