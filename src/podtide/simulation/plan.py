@@ -8,6 +8,7 @@ from msgspec import Struct
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.mishap import Mishap, is_of_networks
 from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.other_agents import POLICIES
 
 _SUBNETS = ("10.0.0.0/28", "10.0.0.0/27", "10.0.0.0/26", "10.0.0.0/25")
 _PRESSURES = (0.3, 0.6, 0.9, 1.0, 1.1)
@@ -15,6 +16,7 @@ _BATCHES = (1, 4, 16, 16)
 _MIN_FREE = ("1/2", "1/2", "1/4", "0")
 _WITH_CLUSTER_SUBNETS = 0.75
 _WITH_TWO_CLUSTERS = 0.25
+_WITH_OTHER_AGENTS = 0.2
 _MOST_CONTROLLERS = 3
 
 
@@ -47,6 +49,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """How many secondary networks every pod is attached to."""
     clusters: int = 1
     """How many clusters share the subnet; the nodes are dealt out among them."""
+    agents: tuple[str, ...] = ()
+    """Whose agent each node has, by the names of `other_agents`; podtide's, where there are more nodes than names."""
 
 
 def plan_for(
@@ -68,6 +72,7 @@ def plan_for(
         mishaps=_mishaps(seed, _concerning(faults, networks), trouble_seconds),
         networks=networks,
         clusters=_clusters(seed, nodes),
+        agents=_agents(seed, nodes),
     )
 
 
@@ -75,6 +80,14 @@ def _clusters(seed: int, nodes: int) -> int:
     """Two now and then. By a stream of its own, as all that was thought of later: the rest of a seed's plan stays."""
     chance = seeded_randomness(f"{seed}/plan of clusters")
     return 2 if nodes > 1 and chance.random() < _WITH_TWO_CLUSTERS else 1
+
+
+def _agents(seed: int, nodes: int) -> tuple[str, ...]:
+    """Podtide's alone for the most part, else some of each."""
+    chance = seeded_randomness(f"{seed}/plan of agents")
+    if chance.random() >= _WITH_OTHER_AGENTS:
+        return ()
+    return tuple(chance.choice(tuple(POLICIES)) for _ in range(nodes))
 
 
 def _is_mishap(name: str) -> bool:

@@ -1,7 +1,8 @@
 """What must be so once the faults have stopped: invariants 5 and 6 of DESIGN.md.
 
 Every pod that fits has an address, in whichever cluster of the subnet it is, nothing is held for nobody, and then nothing is written any more but the leader's
-Lease. How long that may take is bounded by the longest waits there are: quarantine, the grace of leaks, a claim.
+Lease. Agents that do not see waiting pods (see `other_agents`) promise neither to serve theirs nor to spare nothing: what
+they keep is not to be had for the others, and what they do not ask for nobody owes them. How long that may take is bounded by the longest waits there are: quarantine, the grace of leaks, a claim.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from podtide.resources.pod import Pod
 from podtide.simulation.embedded_world import NETWORK, SUBNET
 from podtide.simulation.full_names import full_name
 from podtide.simulation.machine import Machine
+from podtide.simulation.other_agents import sees_pods
 from podtide.simulation.pods import is_terminal
 from podtide.simulation.secondary.settled import unsettled_networks
 from podtide.simulation.site import Site
@@ -93,7 +95,7 @@ async def unsettled(worlds: Sequence[World]) -> list[str]:
     for world in worlds:
         if world.networks:
             complaints += await unsettled_networks(world.cluster, world.network_book)
-    spare = sum(map(_has_spare, site.machines.values()))
+    spare = sum(_spare(machine) > 0 for machine in site.machines.values() if sees_pods(machine.policy))
     if waiting and spare:
         complaints.append(
             f"{min(waiting)} cannot begin for want of an address, and {spare} nodes have one to spare"
@@ -110,9 +112,10 @@ async def _waiting_for_room(site: Site) -> set[str]:
     return {name for name, machine in site.machines.items() if machine.uid not in begun}
 
 
-def _has_spare(machine: Machine) -> bool:
+def _spare(machine: Machine) -> int:
+    """How many addresses it holds for no pod."""
     addresses = machine.agent.addresses.all_addresses() if machine.agent else ()
-    return any(address.state is State.AVAILABLE for address in addresses)
+    return sum(address.state is State.AVAILABLE for address in addresses)
 
 
 def _held_for_nobody(machine: Machine) -> Iterator[str]:
@@ -138,7 +141,7 @@ async def _without_address(worlds: Sequence[World]) -> list[str]:
     """Pods that have no address, although they fit."""
     site = worlds[0].site
     wanting = {
-        full_name(world.name, str(pod.key))
+        full_name(world.name, str(pod.key)): world.machines.get(pod.spec.node_name)
         for world in worlds
         for pod in (await world.cluster.list(Pod)).items
         if not is_terminal(pod) and not pod.metadata.deletion_timestamp and not pod.spec.host_network
@@ -149,13 +152,16 @@ async def _without_address(worlds: Sequence[World]) -> list[str]:
         for sandbox in machine.kubelet.sandboxes()
         if sandbox.addresses
     }
-    complaints = [f"{pod} is no more, and has a sandbox" for pod in sorted(served - wanting)]
+    complaints = [f"{pod} is no more, and has a sandbox" for pod in sorted(served - wanting.keys())]
     capacity = (await site.allocator.get_subnet(NETWORK, SUBNET)).capacity
-    fitting = min(len(wanting), capacity - len(site.machines))
-    if len(served & wanting) < fitting:
-        missing = sorted(wanting - served)
+    unseen = {pod for pod, machine in wanting.items() if machine and not sees_pods(machine.policy)} - served
+    kept = sum(_spare(machine) for machine in site.machines.values() if not sees_pods(machine.policy))
+    fitting = min(len(wanting) - len(unseen), capacity - len(site.machines) - kept)
+    rightly_served = served & wanting.keys()
+    if len(rightly_served) < fitting:
+        missing = sorted(wanting.keys() - served - unseen)
         complaints.append(
-            f"{len(served & wanting)} of {fitting} pods that fit have an address, {missing[0]} has none"
+            f"{len(rightly_served)} of {fitting} pods that fit have an address, {missing[0]} has none"
         )
     return complaints
 

@@ -74,6 +74,8 @@ class Shrinking:
             yield structs.replace(plan, controllers=1)
         if plan.clusters > 1:
             yield structs.replace(plan, clusters=1)
+        if plan.agents:
+            yield structs.replace(plan, agents=())
         for networks in range(plan.networks):
             yield structs.replace(plan, networks=networks)
         for nodes in range(plan.clusters, plan.nodes):

@@ -56,6 +56,7 @@ from podtide.simulation.fencing import keep_fencing
 from podtide.simulation.full_names import full_name
 from podtide.simulation.hearsay import Hearsay
 from podtide.simulation.kubelet import Habits
+from podtide.simulation.other_agents import POLICIES
 from podtide.simulation.plan import Plan, PlannedMishap
 from podtide.simulation.report import Report, TraceHash
 from podtide.simulation.restartable_allocator import RestartableAllocator, open_restartable_allocator
@@ -168,7 +169,8 @@ class _Run:
                 scene.start_controller(replica)
         for number in range(self._plan.nodes):
             place, whose = divmod(number, len(scenes))
-            await scenes[whose].world.add_node(f"node-{place}")
+            policy = POLICIES[self._plan.agents[number]] if number < len(self._plan.agents) else None
+            await scenes[whose].world.add_node(f"node-{place}", policy=policy)
 
     def _churn(self, worlds: Sequence[World]) -> Churn:
         room = parse_network(self._plan.subnet).num_addresses - 3 - self._plan.nodes

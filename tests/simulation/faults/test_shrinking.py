@@ -23,7 +23,7 @@ def report(plan: Plan, failure: str) -> Report:
 
 def big_plan() -> Plan:
     plan = plan_for(1, nodes=8, faults=frozenset(FAULTS), trouble_seconds=600)
-    return structs.replace(plan, clusters=2)
+    return structs.replace(plan, clusters=2, agents=("cns-v2",))
 
 
 def fails_with_delay_and_two_crashes(plan: Plan) -> Report:
@@ -41,6 +41,7 @@ def test_what_is_left_is_what_the_failure_needs() -> None:
     assert [each.fault for each in smallest.plan.mishaps] == ["agent-crash", "agent-crash"]
     assert smallest.plan.nodes == 2
     assert smallest.plan.clusters == 1
+    assert smallest.plan.agents == ()
     assert smallest.plan.trouble_seconds < 600
 
 

@@ -62,7 +62,7 @@ class MachineReplaced(Mishap):
         await world.remove_node(machine.name)
 
         async def join() -> None:
-            await world.add_node(machine.name)
+            await world.add_node(machine.name, policy=machine.policy)
 
         scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), join)
         return machine.name
@@ -86,7 +86,7 @@ class NodeRenamed(Mishap):
         stem, _, number = machine.name.partition(".")
 
         async def join() -> None:
-            await world.add_node(f"{stem}.{int(number or 0) + 1}")
+            await world.add_node(f"{stem}.{int(number or 0) + 1}", policy=machine.policy)
 
         scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), join)
         return machine.name
