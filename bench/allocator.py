@@ -15,6 +15,7 @@ from time import perf_counter
 
 from podtide.allocator.port import Container, SubnetSpec, Wish
 from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.core.statement import StatedDemand
 from podtide.runtime.clock import SystemClock
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
@@ -26,6 +27,8 @@ NODES = 5_000
 SECONDS = 2.5
 MOST_GRANTS = 1_500
 UTILIZATION_CALLS = 2_000
+DEMAND_CALLS = 100
+STATEMENTS = 200
 SIZES = (24, 16, 8)
 PUTS = 150
 OPENINGS = 25
@@ -78,6 +81,15 @@ async def _grants(url: str) -> AsyncIterator[tuple[str, str]]:
                 rate = await _grants_per_second(nodes[:MOST_GRANTS], batch, clients)
                 label = f"grants of {batch}, {clients} client{'s' if clients > 1 else ''}"
                 yield label, f"{rate:,.0f}/s ({rate * batch:,.0f} IPs/s)"
+        await asyncio.gather(*(node.state(_stated(number % STATEMENTS)) for number, node in enumerate(nodes)))
+        demand = await allocator.demand("bench", "pods")
+        assert (len(demand.alike), sum(alike.containers for alike in demand.alike)) == (STATEMENTS, NODES)
+        times: list[float] = []
+        for _ in range(DEMAND_CALLS):
+            begin = perf_counter()
+            await allocator.demand("bench", "pods")
+            times.append(perf_counter() - begin)
+        yield f"demand of {NODES:,} containers, {STATEMENTS} distinct", f"{median(times) * 1e3:.2f} ms"
         begin = perf_counter()
         for _ in range(UTILIZATION_CALLS):
             await allocator.utilization("bench", "pods")
@@ -127,6 +139,10 @@ async def _sizes(url: str) -> AsyncIterator[tuple[str, str]]:
         yield "one PUT in a /8 : in a /24", f"{median(taken[8]) / median(taken[24]):.2f}"
 
 
+def _stated(demand: int) -> StatedDemand:
+    return StatedDemand(low=demand, high=demand + 15, demand=demand, batch=16, buffer="0.5")
+
+
 def _subnet(size: int) -> SubnetSpec:
     return SubnetSpec(network="bench", name=f"size-{size}", cidrs=(f"{size}.0.0.0/{size}",))
 
@@ -157,11 +173,17 @@ class _Node:
         self._subnet = subnet
         self._generation = 0
         self._container: Container | None = None
+        self._stated: StatedDemand | None = None
 
     async def hold(self, secondaries: int) -> None:
         """Ask for so many in all; what is too much is released."""
         held = self._container.addresses if self._container else ()
         await self._wish(secondaries, tuple(address.name for address in held[secondaries:]))
+
+    async def state(self, stated: StatedDemand) -> None:
+        """Say what the demand is, and change nothing else."""
+        self._stated = stated
+        await self._wish(len(self._container.addresses) if self._container else 0, ())
 
     async def give_back(self, secondaries: int) -> None:
         """Release every n-th address, so many of them."""
@@ -184,5 +206,6 @@ class _Node:
                 generation=self._generation,
                 count=secondaries,
                 release=release,
+                stated=self._stated,
             )
         )

@@ -17,7 +17,7 @@ _DOCS = Path(__file__).parent.parent / "docs"
 _PAGE = _DOCS / "comparison.md"
 _PICTURE = _DOCS / "images" / "comparison.png"
 
-_COLOURS = ("#c23b22", "#e39a3b", "#8a8f98", "#4f9bd9", "#123f6d")
+_COLOURS = ("#c23b22", "#e39a3b", "#8a8f98", "#4f9bd9", "#5a9e6f", "#123f6d")
 """From what is left behind to what is there now."""
 _BURST_AT_SECONDS = 60
 

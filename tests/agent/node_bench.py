@@ -263,21 +263,46 @@ class Bench:
         spec = structs.replace(config.spec, requested_ip_count=count)
         await self.server.replace(structs.replace(config, spec=spec), manager="kubectl")
 
+    async def annotate(self, name: str, text: str | None) -> None:
+        """Somebody sets an annotation of the NodeNetworkConfig by hand, or takes it away."""
+        config = await self.config()
+        annotations = {key: value for key, value in config.metadata.annotations.items() if key != name}
+        if text is not None:
+            annotations[name] = text
+        metadata = structs.replace(config.metadata, annotations=annotations)
+        await self.server.replace(structs.replace(config, metadata=metadata), manager="kubectl")
+
     # The subnet
 
     async def make_subnet(self, name: str = SUBNET, **status: Any) -> None:
         """There is a ClusterSubnet."""
-        subnet = ClusterSubnet(metadata=ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE))
-        await self.server.create(subnet, manager=MANAGER)
+        await self.make_subnet_by_hand(name)
         await self.set_subnet(name, **status)
 
     async def set_subnet(
-        self, name: str = SUBNET, *, batch: int = 16, buffer: float = 0.5, **status: Any
+        self,
+        name: str = SUBNET,
+        *,
+        batch: int = 16,
+        buffer: float = 0.5,
+        top: int | None = None,
+        **status: Any,
     ) -> None:
         """These parameters are in force now."""
         subnet = await self.server.get(ClusterSubnet, name, SYSTEM_NAMESPACE)
-        scaler = ScalerInForce(batch=batch, buffer=buffer)
+        scaler = ScalerInForce(batch=batch, buffer=buffer, top=top)
         new = structs.replace(subnet, status=ClusterSubnetStatus(scaler=scaler, **status))
+        await self.server.replace_status(new, manager=MANAGER)
+
+    async def make_subnet_by_hand(self, name: str = SUBNET) -> None:
+        """There is a ClusterSubnet, and nobody has written its status."""
+        subnet = ClusterSubnet(metadata=ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE))
+        await self.server.create(subnet, manager="kubectl")
+
+    async def clear_subnet(self, name: str = SUBNET) -> None:
+        """Somebody empties the ClusterSubnet's status."""
+        subnet = await self.server.get(ClusterSubnet, name, SYSTEM_NAMESPACE)
+        new = structs.replace(subnet, status=ClusterSubnetStatus())
         await self.server.replace_status(new, manager=MANAGER)
 
     async def drop_subnet(self, name: str = SUBNET) -> None:

@@ -29,6 +29,7 @@ STATE = NodeState(
     exhausted=False,
     starved=False,
     writes=4,
+    restatements=3,
     collected_leaks=5,
     alarms=6,
     last_decision="request 15",

@@ -36,7 +36,7 @@ from podtide.simulation.observing import Sighting, take_picture
 NODE = "node-1"
 NETWORK, SUBNET = "blue", "pods"
 OURS, OTHER = "east", "west"
-QUICK = Settings(poll_seconds=0.2, dwell_seconds=0.2, cooldown_seconds=0.0)
+QUICK = Settings(poll_seconds=0.2, answer_wait_seconds=0.2, starved_dwell_seconds=0.2, cooldown_seconds=0.0)
 """An address that was given back is given out again as soon as can be: mistakes show at once."""
 
 

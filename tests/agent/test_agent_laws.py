@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from agent.node_bench import Bench
 from cluster.faulty_cluster import Script
@@ -14,8 +15,11 @@ from podtide.cluster.port import Unavailable
 from podtide.core.address_states import State
 from podtide.core.errors import PodtideError
 from podtide.core.pool import Address
+from podtide.core.restating import makes_a_difference
 from podtide.core.scaling import decide_request
+from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.pod import Pod
+from podtide.resources.statements import number_in, statement_in
 from podtide.runtime import virtual_time
 from podtide.runtime.randomness import seeded_randomness
 
@@ -26,7 +30,10 @@ STEPS = st.one_of(
     st.tuples(st.just("delete"), st.integers(1, 12)),
     st.tuples(st.just("remove"), st.integers(1, 12)),
     st.tuples(st.just("wait"), st.sampled_from([0.0, 0.05, 0.3, 5.0, 40.0, 400.0])),
-    st.tuples(st.just("subnet"), st.sampled_from([(16, 0.5), (1, 1.0), (1, 0.0), (4, 0.25), None])),
+    st.tuples(
+        st.just("subnet"),
+        st.sampled_from([(16, 0.5), (8, 0.5), (1, 1.0), (1, 0.0), (4, 0.25), None, "clear"]),
+    ),
     st.tuples(st.just("state"), st.booleans()),
     st.tuples(st.just("capacity"), st.integers(0, 40)),
     st.tuples(st.just("edit"), st.integers(0, 60)),
@@ -98,16 +105,14 @@ class Story:
         except PodtideError:
             return  # no address in time
 
-    async def subnet(self, how: tuple[int, float] | None) -> None:
-        try:
-            if how is None:
-                await self.bench.drop_subnet()
-                return
+    async def subnet(self, how: tuple[int, float] | str | None) -> None:
+        is_there = bool((await self.bench.server.list(ClusterSubnet)).items)
+        if isinstance(how, tuple):
             batch, buffer = how
-            await self.bench.set_subnet(batch=batch, buffer=buffer, exhausted=batch == 1)
-        except PodtideError:
-            if how is not None:
-                await self.bench.make_subnet(batch=how[0], buffer=how[1], exhausted=how[0] == 1)
+            write = self.bench.set_subnet if is_there else self.bench.make_subnet
+            await write(batch=batch, buffer=buffer, top=16, exhausted=batch == 1)
+        elif is_there:
+            await (self.bench.clear_subnet() if how == "clear" else self.bench.drop_subnet())
 
     async def fail(self, how: str) -> None:
         if how == "apply":
@@ -162,7 +167,17 @@ async def live_through(steps: list[tuple[str, Any]]) -> None:
         request = decide_request(state.demand, state.scaler, state.primaries).request
         assert state.requested == request
         assert len(list(story.bench.agent.addresses.all_addresses())) == request
-        assert (await story.bench.config()).spec.ips_not_in_use == []
+        config = await story.bench.config()
+        assert config.spec.ips_not_in_use == []
+        statement = statement_in(config.metadata.annotations, request)
+        assert statement is not None
+        assert statement.scaler == state.scaler
+        now = structs.replace(statement, demand=state.demand)
+        assert not makes_a_difference(statement, now), "a larger batch would be decided from another demand"
+        numbers = [
+            number for each in story.bench.cluster.applied if (number := number_in(each.metadata.annotations))
+        ]
+        assert numbers == sorted(numbers)
         writes = len(story.bench.cluster.applied)
         await asyncio.sleep(600)
         assert len(story.bench.cluster.applied) == writes, "constant demand, and something was written"

@@ -80,6 +80,7 @@ def test_the_node_is_told_in_the_names_of_cns_and_in_our_own() -> None:
         "podtide_agent_waiting_pods": 2,
         "podtide_agent_starved": 1,
         "podtide_agent_request_writes_total": 4,
+        "podtide_agent_restatements_total": 3,
         "podtide_agent_collected_leaks_total": 5,
         "podtide_agent_alarms_total": 6,
         "podtide_agent_pool_writes_total": 7,

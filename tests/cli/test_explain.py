@@ -76,30 +76,47 @@ def test_exhaustion_in_words(podtide: Run) -> None:
 @pytest.mark.parametrize(
     ("flags", "batch", "buffer", "step"),
     [
-        ("--reserved 100", 16, 0.5, "Unchanged"),
-        ("--reserved 820", 8, 0.5, "BatchReduced"),
-        ("--reserved 820 --recent", 16, 0.5, "Unchanged"),
-        ("--reserved 820 --in-force 2", 1, 0.5, "BatchReduced"),
-        ("--reserved 100 --in-force 2 --containers 10", 4, 0.5, "BatchRaised"),
-        ("--reserved 901", 1, 1, "Exhausted"),
-        ("--reserved 700 --exhausted", 1, 0.5, "Recovered"),
-        ("--reserved 1000 --owed 3 --exhausted", 1, 0, "Starved"),
-        ("--reserved 950 --exhausted --starved", 1, 1, "Fed"),
+        ("--nodes 8x1", 16, 0.5, "Unchanged"),
+        ("--nodes 8×15", 8, 0.5, "BatchReduced"),
+        ("--nodes 8x15@16 --in-force 8 --recent", 8, 0.5, "Unchanged"),
+        ("--nodes 8x1 --in-force 2", 16, 0.5, "BatchRaised"),
+        ("--nodes 4x1 --nodes 4x12 --in-force 4", 16, 0.5, "BatchRaised"),
+        ("--nodes 8x1 --quarantined 80 --in-force 8", 8, 0.5, "Unchanged"),
+        ("--nodes 8x22 --in-force 8 --fixed 8", 8, 0.5, "Unchanged"),
+        ("--nodes 8x22 --in-force 8 --min-batch 8", 8, 0.5, "Unchanged"),
+        ("--nodes 8x1 --batch 8", 8, 0.5, "Unchanged"),
+        ("--nodes 8x1 --in-force 16 --batch 8", 8, 0.5, "BatchConfigured"),
+        ("--nodes 9x29 --in-force 1 --reserved 253 --owed 26", 1, 0, "Starved"),
+        ("--nodes 8x20 --starved --reserved 240", 8, 0.5, "Fed"),
     ],
 )
 def test_the_batch_in_force(podtide: Run, flags: str, batch: int, buffer: float, step: str) -> None:
-    found = answer(podtide, f"batch --capacity 1000 --containers 40 {flags}")
+    found = answer(podtide, f"batch --capacity 253 {flags}")
     assert (found["batch"], found["buffer"], found["step"]) == (batch, buffer, step)
     assert found["changed"] == (step != "Unchanged")
-    assert found["ladder"] == [16, 8, 4, 2, 1]
+    assert found["rungs"][0]["batch"] == 1
 
 
 def test_the_batch_in_words(podtide: Run) -> None:
-    outcome = podtide("explain", "batch", "--capacity", "1000", "--reserved", "820", "--containers", "40")
+    outcome = podtide("explain", "batch", "--capacity", "253", "--nodes", "8x1", "--in-force", "8")
     assert outcome.out.splitlines() == [
-        "batch 8, buffer 0.5 (BatchReduced): R = 820 > t·Q = 0.8·1000 = 800",
-        "  ladder: 16 · 8 · 4 · 2 · 1; thresholds: t·Q = 0.8·1000 = 800 ≤ R = 820 ≤ T·Q = 0.9·1000 = 900",
+        "batch 16, buffer 0.5 (BatchRaised): at batch 16 R stays at 128 or less, under t·Q = 0.8·253 = 202.4",
+        "  thresholds: R = 64 < t·Q = 0.8·253 = 202.4",
+        "  BATCH  R⁻   R⁺   OF Q    FITS",
+        "  16     128  128  50.6 %  yes   in force",
+        "  8      64   64   25.3 %  yes",
+        "  4      32   32   12.6 %  yes",
+        "  2      24   24   9.5 %   yes",
+        "  1      24   24   9.5 %   yes",
     ]
+
+
+@pytest.mark.parametrize("nodes", ["8", "8y15", "x15", "8x15@", "-8x15", "8x15@16@8"])
+def test_nodes_that_are_written_otherwise_are_refused_with_an_example(podtide: Run, nodes: str) -> None:
+    outcome = podtide("explain", "batch", "--capacity", "253", f"--nodes={nodes}")
+    assert outcome.status == 2
+    assert f"--nodes '{nodes}' is refused: give COUNT×DEMAND" in outcome.err
+    assert "Traceback" not in outcome.err
 
 
 def test_slices_are_listed_in_the_pools_order(podtide: Run) -> None:

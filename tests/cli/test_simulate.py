@@ -88,7 +88,8 @@ def test_a_broken_program_is_told_with_its_seed_a_smaller_plan_the_states_of_the
     states = [
         line.rpartition(" is ")[2].split()[0] for line in part(answer.output, STATES) if "pool of" in line
     ]
-    assert states[:4] == ["PendingProgramming", "Available", "Assigned", "Available"]
+    assert states[:2] == ["PendingProgramming", "Available"]
+    assert len(states) > 2, "and what became of it"
     assert "the allocator has granted it" in answer.output
     assert 0 < len(part(answer.output, END)) <= 30
     assert not [line for line in part(answer.output, END) if " Lease " in line]

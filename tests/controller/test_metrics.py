@@ -35,6 +35,8 @@ COUNTS = ControllerCounts(
             starved=False,
             batch=16,
             buffer=Fraction(1, 2),
+            top=32,
+            unanswered=14,
         )
     },
 )
@@ -78,6 +80,8 @@ def test_everything_that_is_counted_is_told() -> None:
         "subnet_starved": {"pods": 0},
         "subnet_batch": {"pods": 16},
         "subnet_buffer": {"pods": 0.5},
+        "subnet_top": {"pods": 32},
+        "subnet_unanswered": {"pods": 14},
     }
 
 

@@ -5,32 +5,45 @@ import io
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from fractions import Fraction
 from typing import Any
 
 from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
-from podtide.allocator.port import Container, NoSuchContainer, Subnet, SubnetSpec, Wish
+from podtide.allocator.port import (
+    Container,
+    InForce,
+    NoSuchContainer,
+    Subnet,
+    SubnetDemand,
+    SubnetSpec,
+    Wish,
+)
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
 from podtide.cluster.port import Cluster, NotFound, Page, R, WatchEvent
 from podtide.controller.program import LEASE, Controller, ControllerOptions
+from podtide.core.scaler import DEFAULT_MAX_IPS, Scaler
+from podtide.core.statement import Statement, request_at
 from podtide.resources.base import ObjectMeta, Resource
-from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetSpec, ScalerOverride
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition
 from podtide.resources.event import Event
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.marks import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
 from podtide.resources.node import Node, NodeAddress, NodeStatus
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
+from podtide.resources.statements import number_in, render
 from podtide.runtime.clock import Clock, LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
 
 OPTIONS = ControllerOptions(cluster="east", network="blue", subnet="pods")
+HALF = Fraction(1, 2)
 _A_MOMENT = 1.0
 """Virtual seconds in which a controller has done all that needs no waiting."""
 
@@ -60,8 +73,19 @@ class WatchedAllocator(DatabaseAllocator):
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
         self.calls["get_subnet"] += 1
-        await self.faults.before("get_subnet")
         return await super().get_subnet(network, name)
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        self.calls["demand"] += 1
+        await self.faults.before("demand")
+        return await super().demand(network, name)
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        self.calls["put_in_force"] += 1
+        await self.faults.before("put_in_force")
+        answer = await super().put_in_force(network, name, decided)
+        await self.faults.after("put_in_force")
+        return answer
 
 
 Writes = list[str]
@@ -171,8 +195,9 @@ class Replica:
 class World:
     """Where controllers run."""
 
-    def __init__(self, allocator: DatabaseAllocator) -> None:
-        self.cluster = EmbeddedCluster(clock=LoopClock(), randomness=seeded_randomness(1))
+    def __init__(self, allocator: DatabaseAllocator, seed: int = 1) -> None:
+        """Worlds of one seed would have Nodes of the same uids."""
+        self.cluster = EmbeddedCluster(clock=LoopClock(), randomness=seeded_randomness(seed))
         self.allocator = WatchedAllocator(allocator)
         self.lines = io.StringIO()
         self._replicas: list[Replica] = []
@@ -233,6 +258,32 @@ class World:
         place = ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE, uid=uid, annotations=notes)
         spec = NodeNetworkConfigSpec(requested_ip_count=count, ips_not_in_use=release or [])
         return await self.cluster.apply(NodeNetworkConfig(metadata=place, spec=spec), manager="agent")
+
+    async def state(
+        self, name: str, demand: int, *, batch: int = 16, buffer: Fraction = HALF, top: int = 16
+    ) -> None:
+        """State a node's demand and what it asks for by that, and give back what is held beyond, as its agent does."""
+        config = await self.config(name)
+        request = request_at(demand, Scaler(batch, buffer), 1)
+        statement = Statement(
+            demand=demand,
+            batch=batch,
+            buffer=buffer,
+            max_ips=DEFAULT_MAX_IPS,
+            primaries=1,
+            request=request,
+            number=number_in(config.metadata.annotations) + 1,
+            top=top,
+        )
+        place = ObjectMeta(
+            name=name,
+            namespace=SYSTEM_NAMESPACE,
+            uid=config.metadata.uid,
+            annotations={STATEMENT_ANNOTATION: render(statement)},
+        )
+        held = [each.name for each in config.status.network_containers[0].ip_assignments]
+        spec = NodeNetworkConfigSpec(requested_ip_count=request, ips_not_in_use=held[request:])
+        await self.cluster.apply(NodeNetworkConfig(metadata=place, spec=spec), manager="agent")
 
     async def config(self, name: str) -> NodeNetworkConfig:
         return await self.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
@@ -347,3 +398,17 @@ async def a_world(cidr: str = "10.1.0.0/24", rules: Rules | None = None) -> Asyn
             await world.stop()
             world.cluster.close()
         assert await allocator.audit() == ()
+
+
+async def override(world: World, **scaler: Any) -> None:
+    """Somebody edits the spec of the ClusterSubnet."""
+    shown = await world.cluster_subnet()
+    spec = ClusterSubnetSpec(scaler=ScalerOverride(**scaler))
+    await world.cluster.replace(structs.replace(shown, spec=spec), manager="kubectl")
+
+
+async def in_force(world: World, name: str = "pods") -> tuple[int, float]:
+    """The batch and buffer that nodes are told."""
+    scaler = (await world.cluster_subnet(name)).status.scaler
+    assert scaler is not None
+    return scaler.batch, scaler.buffer

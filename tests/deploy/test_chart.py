@@ -274,7 +274,7 @@ def test_without_secondary_networks_the_controller_may_delete_no_lease_and_needs
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_the_controller_makes_cluster_subnets_if_wanted_and_else_has_no_right_to_them(
+def test_the_controller_makes_cluster_subnets_if_wanted_and_else_may_only_silence_those_left_over(
     chart: Chart, wanted: bool
 ) -> None:
     objects = chart.objects(controller__clusterSubnets=wanted)
@@ -282,10 +282,10 @@ def test_the_controller_makes_cluster_subnets_if_wanted_and_else_has_no_right_to
     flags = {"--cluster-subnets", "--no-cluster-subnets"} & set(container["args"])
     assert flags == {"--cluster-subnets" if wanted else "--no-cluster-subnets"}
     role = one(objects, "Role", "podtide-controller")
-    resources = {name for rule in role["rules"] for name in rule["resources"]}
-    assert ({"clustersubnets", "clustersubnets/status"} <= resources) is wanted
-    assert ("clustersubnets" in resources) is wanted
-    assert {"clustersubnetstates", "clustersubnetstates/status"} <= resources
+    verbs = {name: set(rule["verbs"]) for rule in role["rules"] for name in rule["resources"]}
+    assert verbs["clustersubnets"] == {"get", "list", "watch"} | ({"create"} if wanted else set())
+    assert verbs["clustersubnets/status"] == {"update"}
+    assert {"clustersubnetstates", "clustersubnetstates/status"} <= verbs.keys()
 
 
 def test_every_policy_is_bound_and_refuses(chart: Chart) -> None:

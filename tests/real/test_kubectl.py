@@ -157,7 +157,7 @@ def test_node_slice_pools_show_how_many_slices_are_left(control_plane: ControlPl
     [
         ("nnc.spec", ["requestedIPCount\t<integer>", "ipsNotInUse\t<[]string>", "What the node asks for."]),
         ("nnc.status.networkContainers", ["subcriptionID\t<string>", "ipAssignments\t<[]Object>"]),
-        ("clustersubnets.spec.scaler.batch", ["<integer>", "Addresses are held in multiples of this."]),
+        ("clustersubnets.spec.scaler.batch", ["<integer>", "The largest batch"]),
         ("nodeslicepools.spec", ["sliceSize\t<string> -required-"]),
         ("ippools.spec.allocations", ["Taken addresses, by decimal offset"]),
     ],

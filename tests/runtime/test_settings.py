@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.batching import Batching
+from podtide.core.batching import Patience
 from podtide.core.exhaustion import Thresholds
 from podtide.core.pacing import Pace
 from podtide.core.scaler import Scaler
@@ -20,7 +20,8 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "max_ips": "250",
         "lower_threshold": "0.8",
         "upper_threshold": "0.9",
-        "dwell": "30s",
+        "answer_wait": "1m",
+        "starved_dwell": "30s",
         "gather": "100ms",
         "gather_at_most": "500ms",
         "shrink_delay": "30s",
@@ -43,7 +44,7 @@ def test_the_core_decides_by_the_same_defaults() -> None:
     assert Thresholds(settings.lower_threshold, settings.upper_threshold) == Thresholds()
     patience = (settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds)
     assert Pace(*patience) == Pace()
-    assert settings.dwell_seconds == Batching().dwell_seconds
+    assert Patience(settings.answer_wait_seconds, settings.starved_dwell_seconds) == Patience()
 
 
 def test_nothing_stated_gives_the_defaults() -> None:
@@ -95,7 +96,10 @@ def test_a_flag_that_is_no_setting_is_refused_with_those_that_are() -> None:
             "--upper-threshold=1 is refused: give a decimal or fraction such as 0.5 or 1/2, more than 0 and less than 1",
         ),
         ({"poll": "0s"}, "--poll=0s is refused: give a duration such as 30s or 100ms, more than 0s"),
-        ({"dwell": "soon"}, "--dwell=soon is refused: give a duration such as 30s or 100ms, at least 0s"),
+        (
+            {"answer_wait": "soon"},
+            "--answer-wait=soon is refused: give a duration such as 30s or 100ms, at least 0s",
+        ),
         (
             {"lower_threshold": "0.9"},
             "lower_threshold 0.9 is refused: give less than upper_threshold, which is 0.9",

@@ -24,7 +24,7 @@ from podtide.simulation.kubelet import Habits
 from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.world import Customs, World
 
-_HURRIED = ("dwell", "shrink_delay", "cooldown", "poll")
+_HURRIED = ("answer_wait", "starved_dwell", "shrink_delay", "cooldown", "poll")
 """Not what a busy machine would fail by: a leader that renews its Lease late has lost it."""
 
 

@@ -37,6 +37,8 @@ LULL_SECONDS = 60.0
 class WithoutPrimaries:
     """The papers' first formula, which does not deduct primaries."""
 
+    states_demand = False
+
     def decide(self, situation: Situation, scaler: Scaler) -> Decided:
         return decide_request(situation.demand, scaler)
 

@@ -122,6 +122,11 @@ def _node_metrics(state: NodeState) -> Iterator[Metric]:
     )
     yield _counter("request_writes", "How often the NodeNetworkConfig's request was written.", state.writes)
     yield _counter(
+        "restatements",
+        "How often the node stated its demand anew beside a request that stayed as it was.",
+        state.restatements,
+    )
+    yield _counter(
         "collected_leaks",
         "Addresses freed because their pod was gone and no DEL came.",
         state.collected_leaks,

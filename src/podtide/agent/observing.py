@@ -54,6 +54,7 @@ class Observer:
             exhausted=self._subnets.are_exhausted,
             starved=self._subnets.are_starved,
             writes=self._requester.writes,
+            restatements=self._requester.restatements,
             collected_leaks=self._leaks.collected,
             alarms=self._holdings.alarms,
             last_decision=str(target.decided) if target is not None else "",

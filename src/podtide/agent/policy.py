@@ -37,6 +37,11 @@ class Decided(Protocol):
 class RequestPolicy(Protocol):
     """Decides; does nothing."""
 
+    @property
+    def states_demand(self) -> bool:
+        """Whether a request follows from demand and the parameters in force alone, so that they are stated beside it."""
+        ...
+
     def decide(self, situation: Situation, scaler: Scaler) -> Decided:
         """What to ask for in this situation."""
         ...
@@ -44,6 +49,8 @@ class RequestPolicy(Protocol):
 
 class ExactPolicy:
     """From demand to request in one step (see `core.scaling`)."""
+
+    states_demand = True
 
     def decide(self, situation: Situation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`. What is requested and held now plays no part."""
@@ -68,6 +75,8 @@ class ReactiveDecision(Struct, frozen=True):
 
 class ReactivePolicy:
     """One batch more or less at a time, by what is assigned (see `core.reactive`). For comparison only."""
+
+    states_demand = False
 
     def decide(self, situation: Situation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`. Pods that hold no address are not seen."""

@@ -70,6 +70,8 @@ class NodeState(Struct, frozen=True, kw_only=True):
     starved: bool
     writes: int
     """How often this process wrote the NodeNetworkConfig."""
+    restatements: int
+    """How many of those stated anew what a request follows from that stayed as it was."""
     collected_leaks: int
     alarms: int
     """How often a network container lacked what it must not lack, or granted what is another's."""

@@ -9,13 +9,16 @@ next look compares and mends it in one write. What makes a write due:
     `ipsNotInUse` is not what is given up     as sets: names that are gone are taken out
     a node that is owed has another number    nodes with more of them are served first
     of waiting pods than it said
+    it is not stated what the request         at once for other parameters, in its own time for another demand
+    follows from                              (see `stating`)
 
-The last three are gathered for a moment, too. Addresses are named in the journal before the cluster is told.
+All but the first are gathered for a moment, too. Addresses are named in the journal before the cluster is told.
 
 Pods come in bursts, and each is several changes: a target is worked out once for all that comes within a fraction of
 the gathering, which still counts from when it came.
 """
 
+from collections.abc import Mapping
 from random import Random
 from typing import NoReturn
 
@@ -24,15 +27,18 @@ from podtide.agent.config_follower import ConfigFollower
 from podtide.agent.holdings import Holdings
 from podtide.agent.knowledge import Knowledge
 from podtide.agent.node_config import is_owed
+from podtide.agent.stating import Stating
 from podtide.agent.target import Target, TargetMaker
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.core.errors import RetryError
 from podtide.core.pacing import Pace, Waiting, pace
 from podtide.core.scaling import to_release
+from podtide.core.statement import Statement
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import WAITING_PODS_ANNOTATION, waiting_pods_in
+from podtide.resources.marks import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION, waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
+from podtide.resources.statements import render, statement_in
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
@@ -48,7 +54,7 @@ _LOOKS_PER_GATHERING = 10
 
 
 class Requester:
-    """The one writer of the node's request. As long as anything is unknown, it writes nothing."""
+    """The one writer of the node's request and statement. As long as anything is unknown, it writes nothing."""
 
     def __init__(  # noqa: PLR0913 - from what, by which rules, and what it runs in
         self,
@@ -64,6 +70,8 @@ class Requester:
         log: Logger,
     ) -> None:
         self.writes = 0
+        self.restatements = 0
+        """How often a statement was written beside a request that stayed as it was."""
         self.decisions = 0
         """How often a target was worked out: what changes nothing must not cause that."""
         self.target: Target | None = None
@@ -75,11 +83,12 @@ class Requester:
         self._knowledge = knowledge
         self._patience = patience
         self._clock = clock
+        self._stating = Stating(clock=clock, randomness=randomness)
         self._failures = FailureStreak(_RETRIES, clock, randomness)
         self._log = log
         self._bell = Bell(clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
-        """The object as our last write left it."""
+        """The object as our last write left it, until the informer shows that or something later."""
         self._changing: Waiting | None = None
         self._untidy_since: float | None = None
         self._retry_at = 0.0
@@ -102,6 +111,7 @@ class Requester:
         """Write whenever it is due, until cancelled."""
         now = self._clock.monotonic()
         while True:
+            self._forget_an_old_answer()
             config, look_at = self.config, None
             if config is not None and self._knowledge.is_complete:
                 look_at = await self._step(config, now)
@@ -111,32 +121,43 @@ class Requester:
         """Decide, and write if it is due. Answers when to look again at the latest."""
         if now < self._retry_at:
             return self._retry_at
-        requested = config.spec.requested_ip_count
-        target = self.target = self._targets.target(config)
+        requested, demand = config.spec.requested_ip_count, self._holdings.demand.total
+        told = self._told(config)
+        target = self.target = self._targets.target(config, statement_in(told, requested))
         self.decisions += 1
+        self._stating.see(demand, now)
         verdict = pace(
             self._changing,
             target.request,
             requested,
             now,
             self._patience,
-            demand=self._holdings.demand.total,
+            demand=demand,
             changed_at=min(self._bell.rung_at, now),
             exhausted=target.is_urgent,
         )
         if verdict.write:
-            return await self._try_to_write(config, target.request, keep=target.request)
+            return await self._try_to_write(config, target, target.request, keep=target.request)
         self._changing = verdict.waiting
         # What a larger target will need is no surplus, and what a smaller one will not need is none yet.
         keep = max(target.request, requested)
-        tidy_at = self._tidy_at(config, keep, now)
+        anew_at = self._stating.anew_at(target, requested)
+        is_anew = anew_at is not None and now >= anew_at
+        is_tidy = (
+            not self._has_surplus(keep)
+            and self._says_what_is_so(config, told)
+            and not self._stating.is_missing(target, requested)
+            and not is_anew
+        )
+        tidy_at = self._tidy_at(now, is_tidy=is_tidy)
         if tidy_at is not None and now >= tidy_at:
-            return await self._try_to_write(config, requested, keep=keep)
-        return min((at for at in (verdict.look_at, tidy_at) if at is not None), default=None)
+            return await self._try_to_write(config, target, requested, keep=keep, is_anew=is_anew)
+        look_at = (verdict.look_at, tidy_at, None if is_anew else anew_at)
+        return min((at for at in look_at if at is not None), default=None)
 
-    def _tidy_at(self, config: NodeNetworkConfig, keep: int, now: float) -> float | None:
+    def _tidy_at(self, now: float, *, is_tidy: bool) -> float | None:
         """When the rest of the object is to be put in order; None when it is."""
-        if not self._has_surplus(keep) and self._says_what_is_so(config):
+        if is_tidy:
             self._untidy_since = None
             return None
         if self._untidy_since is None:
@@ -150,29 +171,42 @@ class Requester:
             for counts in map(self._holdings.pool.counts, self._follower.networks)
         )
 
-    def _says_what_is_so(self, config: NodeNetworkConfig) -> bool:
+    def _says_what_is_so(self, config: NodeNetworkConfig, told: Mapping[str, str]) -> bool:
         if set(config.spec.ips_not_in_use) != set(self._named()):
             return False
-        return self._said_waiting(config) == self._holdings.demand.waiting or not is_owed(config)
+        return waiting_pods_in(told) == self._holdings.demand.waiting or not is_owed(config)
 
-    def _said_waiting(self, config: NodeNetworkConfig) -> int:
-        """How many waiting pods we told of. A write of that alone makes no new generation, so it is remembered."""
+    def _told(self, config: NodeNetworkConfig) -> Mapping[str, str]:
+        """The annotations as last heard of. A write of them alone makes no new generation, so our answer goes first."""
         answer = self._answer
         is_the_same = answer is not None and answer.metadata.uid == config.metadata.uid
-        return waiting_pods_in((answer if answer and is_the_same else config).metadata.annotations)
+        return (answer if answer and is_the_same else config).metadata.annotations
+
+    def _forget_an_old_answer(self) -> None:
+        """Once the informer has shown what our last write left, it alone counts: others may change that again."""
+        seen, answer = self._follower.config, self._answer
+        if seen is None or answer is None or answer.metadata.uid != seen.metadata.uid:
+            return
+        ahead = seen.metadata.generation - answer.metadata.generation
+        if ahead > 0 or (ahead == 0 and _ours_in(seen) == _ours_in(answer)):
+            self._answer = None
 
     def _named(self) -> list[str]:
         pool = self._holdings.pool
         return sorted(name for container_id in pool.containers() for name in pool.named(container_id))
 
-    async def _try_to_write(self, config: NodeNetworkConfig, request: int, *, keep: int) -> float | None:
+    async def _try_to_write(
+        self, config: NodeNetworkConfig, target: Target, request: int, *, keep: int, is_anew: bool = False
+    ) -> float | None:
         """Write; after a failure, answer when to try again. Whether a failed write took effect, the informer tells."""
         try:
-            await self._write(config, request, keep)
+            await self._write(config, target, request, keep)
         except (ClusterError, RetryError) as error:
             self._retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
             self._complain(str(error))
             return self._retry_at
+        if is_anew:
+            self._stating.stated_anew(self._clock.monotonic())
         self._complaint = ""
         self._changing = self._untidy_since = None
         self._bell.ring()  # things may have changed while it was written
@@ -184,38 +218,67 @@ class Requester:
             self._complaint = why
             self._log.warning("cannot write the request; will go on trying", error=why)
 
-    async def _write(self, config: NodeNetworkConfig, request: int, keep: int) -> None:
+    async def _write(self, config: NodeNetworkConfig, target: Target, request: int, keep: int) -> None:
         for container_id in self._follower.networks:
             counts = self._holdings.pool.counts(container_id)
             if surplus := to_release(counts.held, counts.pending_release, keep):
                 self._holdings.name_for_release(container_id, surplus)
         names, waiting = self._named(), self._holdings.demand.waiting
-        await self._apply(_wish(config, request, names, waiting))
-        if not names and self._answer is not None and self._answer.spec.ips_not_in_use:
-            await self._apply(_wish(config, request, [_NOBODYS_NAME], waiting))
+        statement = self._stating.statement(target, request, self._told(config))
+        annotations = _annotations(waiting, statement)
+        answer = await self._apply(_wish(config, request, names, annotations))
+        if not names and answer.spec.ips_not_in_use:
+            answer = await self._apply(_wish(config, request, [_NOBODYS_NAME], annotations))
+        if statement is not None:
+            self._hear(annotations, answer)
+            self.restatements += statement != target.said and request == config.spec.requested_ip_count
         self._log.info(
             "request written",
-            decision=str(self.target.decided) if self.target else "",
+            decision=str(target.decided),
             before=config.spec.requested_ip_count,
             request=request,
             giving_back=len(names),
             waiting_pods=waiting,
         )
 
-    async def _apply(self, wish: NodeNetworkConfig) -> None:
+    async def _apply(self, wish: NodeNetworkConfig) -> NodeNetworkConfig:
         self.writes += 1
-        self._answer = await self._cluster.apply(wish, manager=MANAGER, force=True)
+        self._answer = answer = await self._cluster.apply(wish, manager=MANAGER, force=True)
+        return answer
+
+    def _hear(self, annotations: Mapping[str, str], answer: NodeNetworkConfig) -> None:
+        """Say once that the cluster drops what is stated, however often it does."""
+        kept = answer.metadata.annotations.get(STATEMENT_ANNOTATION)
+        is_heard = kept == annotations[STATEMENT_ANNOTATION]
+        if self._stating.is_heard and not is_heard:
+            self._log.warning(
+                "the cluster dropped an annotation of the NodeNetworkConfig: the batch is decided without this "
+                "node's demand; see what changes annotations there",
+                annotation=STATEMENT_ANNOTATION,
+            )
+        self._stating.is_heard = is_heard
 
 
-def _wish(config: NodeNetworkConfig, request: int, names: list[str], waiting: int) -> NodeNetworkConfig:
+def _annotations(waiting: int, statement: Statement | None) -> dict[str, str]:
+    annotations = {WAITING_PODS_ANNOTATION: str(waiting)} if waiting else {}
+    if statement is not None:
+        annotations[STATEMENT_ANNOTATION] = render(statement)
+    return annotations
+
+
+def _ours_in(config: NodeNetworkConfig) -> tuple[str | None, ...]:
+    annotations = config.metadata.annotations
+    return tuple(annotations.get(mark) for mark in (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION))
+
+
+def _wish(
+    config: NodeNetworkConfig, request: int, names: list[str], annotations: dict[str, str]
+) -> NodeNetworkConfig:
     """All that the agent states in the object. With its uid: one that was deleted is not made again."""
     metadata = config.metadata
     return NodeNetworkConfig(
         metadata=ObjectMeta(
-            name=metadata.name,
-            namespace=metadata.namespace,
-            uid=metadata.uid,
-            annotations={WAITING_PODS_ANNOTATION: str(waiting)} if waiting else {},
+            name=metadata.name, namespace=metadata.namespace, uid=metadata.uid, annotations=annotations
         ),
         spec=NodeNetworkConfigSpec(requested_ip_count=request, ips_not_in_use=names),
     )

@@ -126,6 +126,7 @@ class NoPool:
             exhausted=False,
             starved=False,
             writes=0,
+            restatements=0,
             collected_leaks=0,
             alarms=0,
             last_decision="",

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from podtide.agent.bell import Bell
-from podtide.agent.subnet_view import SubnetView
-from podtide.core.scaler import NodeScaler, Scaler, effective_scaler
+from podtide.agent.subnet_view import InForce, SubnetView
+from podtide.core.scaler import NodeScaler, effective_scaler
 from podtide.core.scaling import decide_request
 from podtide.runtime.clock import Clock
 
@@ -50,15 +50,31 @@ class Subnets:
         """Whether in one of them a node waits while nothing is left."""
         return any(view.is_starved for view in self._views.values())
 
-    def scaler(self, node: NodeScaler, demand: int) -> Scaler:
+    def are_urgent(self, *, answered: bool) -> bool:
+        """Whether others wait for what this node can spare.
+
+        Where a subnet is starved, always. Where one is exhausted, and says so by a batch, until the node has `answered`
+        that batch: then it has given what it was to give, and what comes and goes from there on is the usual.
+        """
+        return any(
+            view.is_starved or (view.is_exhausted and not (view.has_batch and answered))
+            for view in self._views.values()
+        )
+
+    def in_force(self, node: NodeScaler, demand: int) -> InForce:
         """What is in force for a node whose own parameters are these and whose demand is this.
 
         A network container need not name its subnet: then the node's own parameters are all there is.
         """
-        scalers = [view.scaler(node) for view in self._views.values()] or [effective_scaler(node, None)]
-        if len(scalers) == 1:
-            return scalers[0]
-        return min(scalers, key=lambda scaler: decide_request(demand, scaler).request)
+        candidates = [view.in_force(node) for view in self._views.values()]
+        if not candidates:
+            return InForce(effective_scaler(node, None))
+        if len(candidates) == 1:
+            return candidates[0]
+        # Of equals the smaller batch: a subnet counts a node as having answered it that goes by less, not by more.
+        return min(
+            candidates, key=lambda each: (decide_request(demand, each.scaler).request, each.scaler.batch)
+        )
 
     async def run(self) -> NoReturn:
         """Keep all views up to date until cancelled."""

@@ -10,18 +10,29 @@ from podtide.agent.config_follower import ConfigFollower
 from podtide.agent.holdings import Holdings
 from podtide.agent.node_config import Network, node_scaler_of
 from podtide.agent.policy import Decided, RequestPolicy, Situation
+from podtide.agent.subnet_view import InForce
 from podtide.agent.subnets import Subnets
+from podtide.core.restating import is_answered
 from podtide.core.scaler import Scaler
+from podtide.core.scaling import share_of
+from podtide.core.statement import Statement
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.statements import is_statable
 
 
-class Target(Struct, frozen=True):
+class Target(Struct, frozen=True, kw_only=True):
     """How many addresses each network container is to hold, and why."""
 
     request: int
     decided: Decided
     is_urgent: bool
     """Others wait for what this node can spare."""
+    statement: Statement | None = None
+    """What the request follows from, without a number yet; None where the policy states nothing."""
+    said: Statement | None = None
+    """What is stated beside the request that is in the object; None where nothing is that belongs to it."""
+    is_answered: bool = False
+    """Whether what is said goes by the parameters in force."""
 
 
 class TargetMaker:
@@ -37,18 +48,31 @@ class TargetMaker:
 
     def scaler(self, config: NodeNetworkConfig) -> Scaler:
         """The parameters in force."""
-        return self._subnets.scaler(node_scaler_of(config), self._holdings.demand.total)
+        return self._in_force(config).scaler
 
-    def target(self, config: NodeNetworkConfig) -> Target:
-        """What to ask for, now that the object is this. There is at least one network container."""
-        scaler = self.scaler(config)
+    def target(self, config: NodeNetworkConfig, said: Statement | None) -> Target:
+        """What to ask for, now that the object is this and that is `said` in it. There is at least one network container."""
+        in_force = self._in_force(config)
         requested = config.spec.requested_ip_count
         networks = self._follower.networks.values()
         families = [[each for each in networks if each.container.family == family] for family in (4, 6)]
-        targets = [self._share(family, requested, scaler) for family in families if family]
-        return max(targets, key=lambda target: target.request)
+        shares = [self._share(family, requested, in_force.scaler) for family in families if family]
+        share = max(shares, key=lambda each: each.request)
+        statement = self._statement(share, in_force) if self._policy.states_demand else None
+        answered = statement is not None and said is not None and is_answered(said, statement)
+        return Target(
+            request=share.request,
+            decided=share.decided,
+            is_urgent=self._subnets.are_urgent(answered=answered),
+            statement=statement,
+            said=said if self._policy.states_demand else None,
+            is_answered=answered,
+        )
 
-    def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> Target:
+    def _in_force(self, config: NodeNetworkConfig) -> InForce:
+        return self._subnets.in_force(node_scaler_of(config), self._holdings.demand.total)
+
+    def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> "_Share":
         number = len(networks)
         counts = [self._holdings.pool.counts(network.container.id) for network in networks]
         situation = Situation(
@@ -60,5 +84,25 @@ class TargetMaker:
             releasing=sum(each.pending_release for each in counts),
         )
         decided = self._policy.decide(situation, scaler)
-        share = -(-decided.request // number)
-        return Target(min(share, scaler.max_ips // number), decided, self._subnets.are_exhausted)
+        return _Share(share_of(decided.request, number, scaler.max_ips), decided, number)
+
+    def _statement(self, share: "_Share", in_force: InForce) -> Statement | None:
+        scaler = in_force.scaler
+        statement = Statement(
+            demand=self._holdings.demand.total,
+            batch=scaler.batch,
+            buffer=scaler.min_free,
+            max_ips=scaler.max_ips,
+            primaries=share.primaries,
+            request=share.request,
+            top=in_force.top,
+        )
+        return statement if is_statable(statement) else None
+
+
+class _Share(Struct, frozen=True):
+    """What each network container of one family is to hold."""
+
+    request: int
+    decided: Decided
+    primaries: int

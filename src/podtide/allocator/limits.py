@@ -5,8 +5,12 @@ The service's schema states the same numbers (`wire`), so that a client can know
 
 import re
 
-from podtide.allocator.port import SubnetSpec, Wish
+from podtide.allocator.port import Bounds, InForce, SubnetSpec, Wish
+from podtide.core.batch_bounds import BatchBounds
 from podtide.core.errors import InvalidInput
+from podtide.core.exact import exact, shortened, text
+from podtide.core.exhaustion import Thresholds
+from podtide.core.statement import StatedDemand
 
 LONGEST_NAME = 253
 MOST_WANTED = 65_536
@@ -14,7 +18,12 @@ MOST_WANTED = 65_536
 LONGEST_PAGE = 1_000
 MOST_KEPT_BACK = 10_000
 """Addresses a subnet may keep back one by one; `keep_back_first` is for more."""
-_LARGEST_GENERATION = 2**63 - 1
+LARGEST_NUMBER = 2**63 - 1
+"""Of generations, statements and serials: what databases count to."""
+LONGEST_STEP = 63
+LONGEST_REASON = 1_024
+LONGEST_FRACTION = 60
+"""Characters of the shortest exact text: what is longer could not be read again (see `core.exact`)."""
 NAME = r"[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?"
 NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 
@@ -44,10 +53,53 @@ def check_wish(wish: Wish) -> None:
         node=wish.node,
         request=wish.request_uid,
     )
-    _check_number("generation", wish.generation, _LARGEST_GENERATION)
+    _check_number("generation", wish.generation, LARGEST_NUMBER)
     _check_number("count", wish.count, MOST_WANTED)
     _check_number("waiting_pods", wish.waiting_pods, MOST_WANTED)
     _check_length("release", wish.release, MOST_WANTED, "release them in several wishes")
+    _check_number("statement_number", wish.statement_number, LARGEST_NUMBER)
+    if wish.stated is not None:
+        _check_stated(wish.stated)
+
+
+def check_bounds(bounds: Bounds) -> None:
+    """Refuse bounds between which no batch can be decided."""
+    _check_number("batch", bounds.batch, MOST_WANTED, least=1)
+    _check_number("min_batch", bounds.min_batch, MOST_WANTED, least=1)
+    if bounds.fixed is not None:
+        _check_number("fixed", bounds.fixed, MOST_WANTED, least=1)
+    for what in ("buffer", "lower", "upper"):
+        _check_fraction(what, getattr(bounds, what))
+    BatchBounds(
+        bounds.batch,
+        exact(bounds.buffer),
+        Thresholds(exact(bounds.lower), exact(bounds.upper)),
+        bounds.min_batch,
+        bounds.fixed,
+    )
+
+
+def check_in_force(decided: InForce) -> None:
+    """Refuse what no node could go by."""
+    _check_number("batch", decided.batch, MOST_WANTED, least=1)
+    _check_fraction("buffer", decided.buffer)
+    _check_number("top", decided.top, MOST_WANTED)
+    _check_number("serial", decided.serial, LARGEST_NUMBER - 1)
+    _check_text("step", decided.step, LONGEST_STEP)
+    _check_text("reason", decided.reason, LONGEST_REASON)
+
+
+def _check_stated(stated: StatedDemand) -> None:
+    for what in ("low", "high", "batch", "primaries"):
+        _check_number(f"stated {what}", getattr(stated, what), MOST_WANTED)
+    if stated.demand is not None:
+        _check_number("stated demand", stated.demand, MOST_WANTED)
+    _check_number("stated max_ips", stated.max_ips, MOST_WANTED, least=1)
+    _check_fraction("stated buffer", stated.buffer)
+    if stated.low > stated.high:
+        raise InvalidInput(
+            f"stated low {stated.low} and high {stated.high} are no window: give the lower demand first"
+        )
 
 
 def check_page(limit: int) -> None:
@@ -56,9 +108,26 @@ def check_page(limit: int) -> None:
         raise InvalidInput(f"a page of {limit} is refused: ask for 1 to {LONGEST_PAGE} at a time")
 
 
-def _check_number(what: str, number: int, most: int) -> None:
-    if not 0 <= number <= most:
-        raise InvalidInput(f"{what} {number} is refused: give 0 to {most}")
+def _check_number(what: str, number: int, most: int, *, least: int = 0) -> None:
+    if not least <= number <= most:
+        raise InvalidInput(f"{what} {number} is refused: give {least} to {most}")
+
+
+def _check_fraction(what: str, written: str) -> None:
+    fraction = exact(written, what)
+    if not 0 <= fraction <= MOST_WANTED:
+        raise InvalidInput(f"{what} {shortened(written)} is refused: give 0 to {MOST_WANTED}")
+    if len(text(fraction)) > LONGEST_FRACTION:
+        raise InvalidInput(
+            f"{what} {shortened(written)} is refused: give a number of at most {LONGEST_FRACTION} digits"
+        )
+
+
+def _check_text(what: str, written: str, most: int) -> None:
+    if len(written) > most:
+        raise InvalidInput(f"{what} has {len(written)} characters, and {most} are taken: say it shorter")
+    if "\x00" in written:
+        raise InvalidInput(f"{what} has a NUL character, which no database keeps: leave it out")
 
 
 def _check_length(what: str, names: tuple[str, ...], most: int, advice: str) -> None:

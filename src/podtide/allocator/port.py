@@ -17,6 +17,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from podtide.core.errors import FixError, PodtideError, RetryError
+from podtide.core.statement import StatedDemand
 
 
 class AllocatorError(PodtideError):
@@ -47,6 +48,10 @@ class StaleWish(AllocatorError, FixError):
     """A newer wish was taken, or the container was deleted: this one came too late and changes nothing."""
 
 
+class Overtaken(AllocatorError, RetryError):
+    """Somebody else changed what is in force since it was read: read it again and decide anew."""
+
+
 class NotAllowed(AllocatorError, FixError):
     """The credential may not do this."""
 
@@ -69,6 +74,52 @@ class SubnetSpec(Struct, frozen=True, kw_only=True):
     """How many of the lowest usable addresses after the gateway are kept back as well."""
 
 
+class InForce(Struct, frozen=True, kw_only=True):
+    """What is in force for every node of a subnet, in all clusters that share it. Fractions are exact text."""
+
+    batch: int = 0
+    """0 until it was decided for the first time."""
+    buffer: str = "0"
+    top: int = 0
+    """The largest batch that all clusters allow."""
+    exhausted: bool = False
+    starved: bool = False
+    step: str = ""
+    """What moved last, in the words of an Event's reason."""
+    reason: str = ""
+    """Why, for people in every cluster."""
+    serial: int = 0
+    """Grows by one with every change: whoever decides says from which one."""
+    age_seconds: float = 0.0
+    """Since when batch, buffer and starved are so, by the allocator's clock. What a caller gives is ignored."""
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """Between which bounds a cluster wants the subnet's batch (see `core.batch_bounds`). Fractions are exact text."""
+
+    batch: int
+    buffer: str
+    lower: str
+    upper: str
+    min_batch: int = 1
+    fixed: int | None = None
+
+
+class ClusterBounds(Struct, frozen=True):
+    """The bounds of one cluster."""
+
+    cluster: str
+    bounds: Bounds
+
+
+class Alike(Struct, frozen=True):
+    """How many containers of a subnet are alike in what decides its batch (see `core.subnet_demand.Holding`)."""
+
+    stated: StatedDemand
+    taken: int
+    containers: int
+
+
 class Subnet(Struct, frozen=True, kw_only=True):
     """A subnet as it stands."""
 
@@ -85,6 +136,19 @@ class Subnet(Struct, frozen=True, kw_only=True):
     containers: int
     owed: int
     """Addresses asked for and not granted yet, by all containers together."""
+    quarantined: int = 0
+    """Of the reserved ones, those of removed nodes, which go to nobody for a while."""
+    in_force: InForce = InForce()
+
+
+class SubnetDemand(Struct, frozen=True, kw_only=True):
+    """All that the batch of a subnet is decided from, of one instant."""
+
+    subnet: Subnet
+    alike: tuple[Alike, ...]
+    """Every container once, newcomers that wait for their primary among them."""
+    bounds: tuple[ClusterBounds, ...]
+    """Of the clusters that have containers in the subnet, by name."""
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -105,6 +169,10 @@ class Wish(Struct, frozen=True, kw_only=True):
     """Names of addresses the node gives back for good."""
     waiting_pods: int = 0
     """Pods on the node that have no address: nodes with more of them are served first."""
+    stated: StatedDemand | None = None
+    """What is known of the node's demand; None is a container that has asked for nothing yet."""
+    statement_number: int = 0
+    """Grows with every statement of the node: of two wishes with one generation, what the higher states is the newer."""
 
 
 class GrantedAddress(Struct, frozen=True):
@@ -235,6 +303,22 @@ class Allocator(Protocol):
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         """Who is owed, in the order they will be served; those whose claim has lapsed come last."""
+        ...
+
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """Keep between which bounds a cluster wants the subnet's batch. The same again changes nothing."""
+        ...
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """What the batch is decided from, all of one instant, without a scan of containers."""
+        ...
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """Let this be in force, if it was decided from what is so: `decided.serial` is the one that was read.
+
+        Overtaken when somebody changed it since. The same again, after a lost answer, answers the subnet and changes
+        nothing. What was decided has the next serial.
+        """
         ...
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:

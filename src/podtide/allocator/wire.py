@@ -9,18 +9,28 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from podtide.allocator.limits import LONGEST_NAME, MOST_KEPT_BACK, MOST_WANTED, NAME
+from podtide.allocator.limits import (
+    LARGEST_NUMBER,
+    LONGEST_NAME,
+    LONGEST_REASON,
+    LONGEST_STEP,
+    MOST_KEPT_BACK,
+    MOST_WANTED,
+    NAME,
+)
 from podtide.allocator.port import (
     AllocatorUnavailable,
     NoSuchContainer,
     NoSuchSubnet,
     NotAllowed,
+    Overtaken,
     StaleWish,
     SubnetExists,
     SubnetFull,
     SubnetInUse,
 )
 from podtide.core.errors import InvalidInput, PodtideError
+from podtide.core.scaler import DEFAULT_MAX_IPS
 
 LARGEST_BODY_BYTES = 1_000_000
 END_OF_TIME_SECONDS = 253_402_300_799
@@ -34,6 +44,12 @@ Name = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 AddressText = Annotated[str, Meta(min_length=1, max_length=64)]
 """An address or a CIDR; whether it is one is the allocator's to say."""
 Count = Annotated[int, Meta(ge=0, le=MOST_WANTED)]
+Some = Annotated[int, Meta(ge=1, le=MOST_WANTED)]
+"""A count that is not 0: of a batch, or of what a node may hold."""
+Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
+"""Of a generation, a statement or a serial."""
+FractionText = Annotated[str, Meta(min_length=1, max_length=64)]
+"""A decimal or a fraction, such as 0.5 or 1/3; whether it is one is the allocator's to say."""
 Cidrs = Annotated[tuple[AddressText, ...], Meta(min_length=1, max_length=1_000)]
 
 
@@ -52,6 +68,19 @@ class GrowthBody(Struct, frozen=True, forbid_unknown_fields=True):
     cidrs: Cidrs
 
 
+class StatedBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a container's demand (see `core.statement.StatedDemand`)."""
+
+    low: Count = 0
+    high: Count = 0
+    demand: Count | None = None
+    batch: Count = 0
+    buffer: FractionText = "0"
+    max_ips: Some = DEFAULT_MAX_IPS
+    primaries: Count = 1
+    of_two: bool = False
+
+
 class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that a node wants of a subnet; the path has its cluster and id."""
 
@@ -59,10 +88,36 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     subnet: Name
     node: Name
     request_uid: Name
-    generation: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    generation: Number
     count: Count
     release: Annotated[tuple[Name, ...], Meta(max_length=MOST_WANTED)] = ()
     waiting_pods: Count = 0
+    stated: StatedBody | None = None
+    statement_number: Number = 0
+
+
+class BoundsBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Between which bounds a cluster wants a subnet's batch; the path has the cluster."""
+
+    batch: Some
+    buffer: FractionText
+    lower: FractionText
+    upper: FractionText
+    min_batch: Some = 1
+    fixed: Some | None = None
+
+
+class InForceBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be in force for the nodes of a subnet, and the serial of what it was decided from."""
+
+    batch: Some
+    buffer: FractionText
+    top: Count
+    exhausted: bool
+    starved: bool
+    step: Annotated[str, Meta(max_length=LONGEST_STEP)]
+    reason: Annotated[str, Meta(max_length=LONGEST_REASON)]
+    serial: Annotated[int, Meta(ge=0, lt=LARGEST_NUMBER)]
 
 
 class Refusal(Struct, frozen=True):
@@ -81,6 +136,7 @@ STATUSES: dict[type[PodtideError], HTTPStatus] = {
     SubnetInUse: HTTPStatus.CONFLICT,
     SubnetFull: HTTPStatus.CONFLICT,
     StaleWish: HTTPStatus.CONFLICT,
+    Overtaken: HTTPStatus.CONFLICT,
     AllocatorUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """Every error of the port, and the status it is answered with."""

@@ -42,7 +42,11 @@ from podtide.core.scaling import decide_request
     show_default=True,
     help="Most addresses a node may hold.",
 )
-@click.option("--exhausted", is_flag=True, help="The subnet is exhausted: batch 1, one address kept free.")
+@click.option(
+    "--exhausted",
+    is_flag=True,
+    help="Exhausted, and the node is told no batch: batch 1, one address kept free.",
+)
 @output_option
 def request(  # noqa: PLR0913 - one argument per option
     *, demand: int, batch: int, min_free: Fraction, primaries: int, max_ips: int, exhausted: bool, output: str

@@ -88,7 +88,8 @@ def _subnet_lines(
     for name in {*in_subnet, *subnets, *exhausted}:
         holders = in_subnet[name]
         owed = sum(node.owed_in(container) for node, container in holders)
-        if (subnet := subnets.get(name)) is None:
+        subnet = subnets.get(name)
+        if subnet is None or not subnet.is_judged:
             cidr = next((container.subnet_address_space for _node, container in holders), "")
             yield SubnetLine(name=name, cidr=cidr, exhausted=name in exhausted, nodes=len(holders), owed=owed)
             continue

@@ -38,7 +38,7 @@ class SubnetFacts(Struct, frozen=True):
     @property
     def is_exhausted(self) -> bool:
         """Whether the subnet runs low; its ClusterSubnet goes before its ClusterSubnetState."""
-        if self.subnet is not None:
+        if self.subnet is not None and self.subnet.is_judged:
             return self.subnet.status.exhausted or self.subnet.status.starved
         return self.state is not None and self.state.status is not None and self.state.status.exhausted
 

@@ -14,7 +14,7 @@ from podtide.cli.observed_node import ObservedNode
 from podtide.cli.why_facts import Facts, SubnetFacts
 from podtide.core.exact import exact, text
 from podtide.core.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
-from podtide.core.scaling import Decision, decide_request
+from podtide.core.scaling import Decision, decide_request, share_of
 
 
 class RightRequest(Struct, frozen=True):
@@ -43,7 +43,9 @@ def right_request(facts: Facts) -> RightRequest | None:
         return None
     own = node_scaler_of(node.config)
     in_force = [(_scaler(subnet, own), _source(subnet, node)) for subnet in facts.subnets]
-    scaler, source = min(in_force, key=lambda pair: decide_request(node.demand, pair[0]).request)
+    scaler, source = min(
+        in_force, key=lambda pair: (decide_request(node.demand, pair[0]).request, pair[0].batch)
+    )
     families = Counter(network.container.family for network in networks_of(node.config))
     shares = [_share(node, scaler, number, source) for number in families.values()]
     return max(shares, key=lambda share: share.count)
@@ -51,7 +53,7 @@ def right_request(facts: Facts) -> RightRequest | None:
 
 def _share(node: ObservedNode, scaler: Scaler, number: int, source: str) -> RightRequest:
     decision = decide_request(node.demand, scaler, primaries=number)
-    return RightRequest(min(-(-decision.request // number), scaler.max_ips // number), decision, source)
+    return RightRequest(share_of(decision.request, number, scaler.max_ips), decision, source)
 
 
 def _scaler(facts: SubnetFacts, own: NodeScaler) -> Scaler:
@@ -63,7 +65,7 @@ def _scaler(facts: SubnetFacts, own: NodeScaler) -> Scaler:
 
 
 def _source(facts: SubnetFacts, node: ObservedNode) -> str:
-    if facts.subnet is not None and facts.subnet.status.scaler is not None:
+    if facts.subnet is not None and facts.subnet.is_judged:
         return f"ClusterSubnet {facts.name}"
     if facts.is_exhausted:
         return f"ClusterSubnetState {facts.name}, which is exhausted"

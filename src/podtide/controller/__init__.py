@@ -1,1 +1,1 @@
-"""The request controller: nodes' requests become allocations, and every subnet's batch follows its utilization."""
+"""The request controller: nodes' requests become allocations, and each subnet has the batch that its nodes' demand allows."""

@@ -13,8 +13,11 @@ from podtide.controller.guard import GuardedAllocator
 from podtide.controller.options import ControllerOptions
 from podtide.controller.placing import Place
 from podtide.core.errors import InvalidInput
+from podtide.core.scaler import NodeScaler, effective_scaler
+from podtide.core.statement import StatedDemand, inferred_demand, stated_demand
 from podtide.resources.marks import waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.statements import statement_in
 
 Refusal = AllocatorError | InvalidInput
 
@@ -39,8 +42,32 @@ def wanted_count(config: NodeNetworkConfig, most: int) -> int:
     return min(max(config.spec.requested_ip_count, 0), most)
 
 
-def make_wish(config: NodeNetworkConfig, place: Place, options: ControllerOptions, most: int) -> Wish:
-    """All that the node wants in one place. Names for release of another place's container mean nothing there."""
+def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple[StatedDemand, int]:
+    """What the node states of its demand, with the statement's number; else what follows from its request.
+
+    `of_two` says that the node has containers in two subnets.
+    """
+    request = config.spec.requested_ip_count
+    statement = statement_in(config.metadata.annotations, request)
+    if statement is not None and max(statement.max_ips, statement.demand) <= MOST_WANTED:
+        return stated_demand(statement, of_two=of_two), statement.number
+    shown = config.status.scaler
+    by = effective_scaler(
+        NodeScaler(
+            batch=shown.batch_size or None,
+            request_percent=shown.request_threshold_percent if shown.batch_size else None,
+            max_ips=min(shown.max_ip_count, most) or most,
+        ),
+        None,
+    )
+    return inferred_demand(request, by, of_two=of_two), 0
+
+
+def make_wish(
+    config: NodeNetworkConfig, places: Sequence[Place], place: Place, options: ControllerOptions, most: int
+) -> Wish:
+    """All that the node wants in one of its places. Names for release of another's container mean nothing there."""
+    stated, number = known_demand(config, most, of_two=len(places) > 1)
     return Wish(
         id=place.container,
         network=options.network,
@@ -52,6 +79,8 @@ def make_wish(config: NodeNetworkConfig, place: Place, options: ControllerOption
         count=wanted_count(config, most),
         release=tuple(config.spec.ips_not_in_use),
         waiting_pods=min(waiting_pods_in(config.metadata.annotations), MOST_WANTED),
+        stated=stated,
+        statement_number=number,
     )
 
 
@@ -66,7 +95,7 @@ async def ask(
     answers = []
     for place in places:
         try:
-            answers.append(await _put(allocator, make_wish(config, place, options, most), place))
+            answers.append(await _put(allocator, make_wish(config, places, place, options, most), place))
         except (AllocatorError, InvalidInput) as refusal:
             answers.append(Answer(place, refusal=refusal))
     return tuple(answers)

@@ -19,6 +19,8 @@ class SubnetCounts(Struct, frozen=True, kw_only=True):
     starved: bool
     batch: int
     buffer: Fraction
+    top: int
+    unanswered: int
 
 
 class SliceCounts(Struct, frozen=True, kw_only=True):

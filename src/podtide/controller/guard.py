@@ -10,10 +10,13 @@ from collections.abc import Callable
 
 from podtide.allocator.port import (
     Allocator,
+    Bounds,
     Container,
     ContainerPage,
     Debt,
+    InForce,
     Subnet,
+    SubnetDemand,
     Wish,
 )
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
@@ -127,3 +130,20 @@ class GuardedAllocator:
         """See `Allocator`."""
         self._counts["owed"] += 1
         return await self._allocator.owed(network, name)
+
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """See `Allocator`."""
+        self._check()
+        self._counts["set_bounds"] += 1
+        await self._allocator.set_bounds(network, name, cluster=cluster, bounds=bounds)
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """See `Allocator`."""
+        self._counts["demand"] += 1
+        return await self._allocator.demand(network, name)
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """See `Allocator`."""
+        self._check()
+        self._counts["put_in_force"] += 1
+        return await self._allocator.put_in_force(network, name, decided)

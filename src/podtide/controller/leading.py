@@ -25,7 +25,7 @@ from podtide.controller.container_view import own_addresses
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.guard import Check, GuardedAllocator, GuardedWrites
-from podtide.controller.looking import SubnetLooks
+from podtide.controller.looking import BatchRule, SubnetLooks
 from podtide.controller.nodes import Nodes
 from podtide.controller.options import ControllerOptions
 from podtide.controller.repair.repair import Repair
@@ -65,6 +65,7 @@ class Leading:
         clock: Clock,
         randomness: Random,
         log: Logger,
+        batch_rule: BatchRule,
     ) -> None:
         self._options = options
         self._counts = counts
@@ -77,7 +78,10 @@ class Leading:
         system = Scope(namespace=SYSTEM_NAMESPACE)
         self._node_copies = self._informer(cluster, Node, Scope())
         self._configs = self._informer(cluster, NodeNetworkConfig, system)
-        self._subnet_copies = self._informer(cluster, ClusterSubnet, system)
+        # Without ClusterSubnets the kind may not even be known; those that are there must not mislead agents.
+        self._subnet_copies = self._informer(
+            cluster, ClusterSubnet, system, can_do_without=not options.cluster_subnets
+        )
         self._states = self._informer(cluster, ClusterSubnetState, system)
 
         writes = GuardedWrites(cluster, check, counts.writes)
@@ -97,7 +101,7 @@ class Leading:
         requests = Requests(around, self._subnets)
         self._nodes = Nodes(around, self._node_copies, self._configs, requests, self._subnets)
         objects = SubnetObjects(around, self._subnet_copies, self._states)
-        self._looks = SubnetLooks(around, objects, self._configs, self._subnets, self._node_queue)
+        self._looks = SubnetLooks(around, objects, self._subnets, self._node_queue, batch_rule)
         self._sweep = Sweep(around, self._node_copies, self._nodes, self._node_queue)
         self._slices = SliceController(
             cluster,
@@ -134,16 +138,15 @@ class Leading:
         self._configs.add_handler(self._on_config)
         self._subnet_copies.add_handler(self._on_subnet)
         self._states.add_handler(self._on_subnet)
-        informers: list[Informer[Any]] = [self._node_copies, self._configs, self._states]
-        if self._options.cluster_subnets:  # else the cluster may not even know the kind
-            informers.append(self._subnet_copies)
+        informers: list[Informer[Any]] = [self._node_copies, self._configs, self._states, self._subnet_copies]
+        needed = informers if self._options.cluster_subnets else informers[:-1]
         try:
             async with asyncio.TaskGroup() as group:
                 for informer in informers:
                     group.create_task(informer.run())
                 if self._options.secondary_networks:
                     group.create_task(self._slices.run())
-                for informer in informers:
+                for informer in needed:
                     await informer.synced.wait()  # until then, absence means nothing
                 self._counts.leading = True
                 if self._options.secondary_networks:
@@ -181,8 +184,18 @@ class Leading:
         if self._subnets.is_used(name := _name(old, new)):
             self._subnet_queue.add(name)
 
-    def _informer(self, cluster: Cluster, kind: type[R], scope: Scope) -> Informer[R]:
-        return Informer(cluster, kind, scope, clock=self._clock, randomness=self._randomness, log=self._log)
+    def _informer(
+        self, cluster: Cluster, kind: type[R], scope: Scope, *, can_do_without: bool = False
+    ) -> Informer[R]:
+        return Informer(
+            cluster,
+            kind,
+            scope,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+            can_do_without=can_do_without,
+        )
 
     def _workers(self, queue: WorkQueue[str]) -> Workers[str]:
         return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)

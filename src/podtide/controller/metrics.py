@@ -18,6 +18,8 @@ _SUBNET_GAUGES = {
     "starved": "Whether a subnet has nothing left while somebody is owed: 1 if so.",
     "batch": "The batch in force for a subnet.",
     "buffer": "The part of a batch that nodes of a subnet keep free.",
+    "top": "The largest batch that all clusters of a subnet allow.",
+    "unanswered": "Network containers in a subnet that do not go by the batch in force yet.",
 }
 
 _SLICE_GAUGES = {

@@ -10,7 +10,9 @@ from podtide.cluster.term import Term
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.guard import Check, unguarded
 from podtide.controller.leading import Leading
+from podtide.controller.looking import BatchRule
 from podtide.controller.options import ControllerOptions
+from podtide.core.batching import decide_batch
 from podtide.resources.base import Key
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime.clock import Clock
@@ -36,6 +38,7 @@ class Controller:
         clock: Clock,
         randomness: Random,
         log: Logger,
+        batch_rule: BatchRule = decide_batch,
     ) -> None:
         self.metrics = ControllerCounts()
         self._cluster = cluster
@@ -45,6 +48,7 @@ class Controller:
         self._clock = clock
         self._randomness = randomness
         self._log = log
+        self._batch_rule = batch_rule
 
     async def run(self) -> NoReturn:
         """Do everything, as the only controller there is, until cancelled."""
@@ -82,5 +86,6 @@ class Controller:
             clock=self._clock,
             randomness=self._randomness,
             log=self._log,
+            batch_rule=self._batch_rule,
         )
         await leading.run()

@@ -4,16 +4,17 @@ The controller makes both, and makes them again if somebody deletes them. They a
 never to bump a time.
 """
 
+from collections.abc import Sequence
+
 from msgspec import structs
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.port import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
-from podtide.controller.overrides import Configured, override_condition
+from podtide.controller.overrides import Configured, in_force_condition, override_condition
 from podtide.controller.subnet_status import is_worth_writing, subnet_status
 from podtide.controller.surroundings import Surroundings
-from podtide.core.batching import SubnetDecision
 from podtide.resources.base import Key, ObjectMeta
-from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_time
@@ -57,25 +58,36 @@ class SubnetObjects:
         return await self._writes.replace_status(structs.replace(state, status=status))
 
     async def write_subnet(
-        self, shown: ClusterSubnet | None, subnet: Subnet, decision: SubnetDecision, configured: Configured
+        self,
+        shown: ClusterSubnet | None,
+        subnet: Subnet,
+        configured: Configured,
+        others: Sequence[ClusterBounds],
     ) -> ClusterSubnet:
-        """Have the ClusterSubnet say what was read and decided, as far as that is worth a write.
+        """Have the ClusterSubnet say what was read and what is in force, as far as that is worth a write.
 
         `shown` is the one that was decided from: its spec must not have changed since.
         """
         name, now = subnet.name, self._clock.monotonic()
         if shown is None:
             shown = await self._writes.create(ClusterSubnet(metadata=_place(name)))
-        condition = override_condition(
-            shown.spec.scaler, configured, shown.metadata.generation, to_time(self._clock.wall())
+        generation, moment = shown.metadata.generation, to_time(self._clock.wall())
+        conditions = (
+            override_condition(shown.spec.scaler, configured, generation, moment),
+            in_force_condition(configured.bounds, others, subnet.in_force, generation, moment),
         )
-        status = subnet_status(shown.status, subnet, decision, condition)
-        dwelt = now - self._written_at.setdefault(name, now) >= configured.batching.dwell_seconds
-        if not is_worth_writing(shown.status, status, dwelt=dwelt):
+        status = subnet_status(shown.status, subnet, conditions)
+        silent = now - self._written_at.setdefault(name, now)
+        if not is_worth_writing(shown.status, status, silent_seconds=silent):
             return shown
         written = await self._writes.replace_status(structs.replace(shown, status=status))
         self._written_at[name] = now
         return written
+
+    async def clear_subnet(self, shown: ClusterSubnet) -> None:
+        """Have a ClusterSubnet that nobody keeps up to date say nothing, so that agents do not go by it."""
+        if shown.is_judged:
+            await self._writes.replace_status(structs.replace(shown, status=ClusterSubnetStatus()))
 
 
 def _place(name: str) -> ObjectMeta:

@@ -1,66 +1,64 @@
-"""Which batch and buffer are in force for a subnet: the one place that decides it for all of its nodes.
+"""Which batch and buffer are in force for a subnet: the one place that decides it, for all of its nodes.
 
-    starved     somebody is owed an address and none is left    batch 1, buffer 0
-    exhausted   R went over T·Q                                 batch 1, buffer 1
-    otherwise   a rung of a ladder of powers of two up to the configured batch
+Decided as a request is: from demand, not from the last batch. For each rung B (see `batch_bounds`) the containers'
+statements say between which bounds R would come to rest (`subnet_demand`):
 
-The ladder works below the upper threshold, so that exhaustion is the last resort: one rung down while R > t·Q, one up
-only when an upper bound of the R to expect at the larger batch stays under t·Q, and one rung per dwell. That bound is
-why constant load never oscillates: a step up cannot bring about the step down that would undo it.
+    raise   to the largest rung with R⁺(B) < t·Q
+    lower   when R > T·Q, or will be once what is owed is granted: to the largest smaller rung with R⁻(B) < t·Q,
+            else to the rung with the least R⁻
 
-Starved ends only when as many addresses are free as there are containers, for then each of them can take back the one
-it keeps when exhausted, and nobody is owed again.
+Between the two nothing moves: the band from t to T is the only memory. A larger batch is in force only where R at rest
+stays under t·Q, and a smaller one is taken only over T·Q, so neither can bring about the other: at constant demand the
+batch changes at most twice (once by what is known, once more when every node has stated its demand) and then never.
 
-The lowest rung takes from the subnet what exhaustion does (its buffer is at most 1), so leaving exhaustion for it
-cannot bring exhaustion back. The position is counted in rungs below the configured batch: an override of the batch is
-then in force at once where the subnet is at ease, and keeps its distance where it is not.
+No further change is made before every container has answered the last one, or `answer_seconds` have passed: until then R
+and the statements are those of the batch before. What a person sets is in force at once.
+
+    starved     somebody is owed an address and none is left: batch 1, buffer 0
+
+It is entered when batch 1 did not help, or when no rung can: a burst does not jump past rungs that fit. It ends when as
+many addresses are free as there are containers, for then each of them can take back the one it keeps at batch 1, and
+nobody is owed again. Starved overrides a pin and a lowest batch, or pods that fit would go without; these are in force
+again once R⁺ at them is at most Q.
 """
 
 from enum import StrEnum
-from fractions import Fraction
-from math import ceil
 
 from msgspec import Struct
 
+from podtide.core.batch_bounds import BatchBounds
 from podtide.core.errors import InvalidThresholds
 from podtide.core.exact import text
-from podtide.core.exhaustion import Exhaustion, Thresholds, judge_exhaustion
-from podtide.core.scaler import (
-    DEFAULT_BATCH,
-    DEFAULT_MIN_FREE,
-    EXHAUSTED_BATCH,
-    EXHAUSTED_BUFFER,
-    STARVED_BUFFER,
-    Scaler,
-    SubnetScaler,
-)
+from podtide.core.exhaustion import Exhaustion, judge_exhaustion
+from podtide.core.scaler import EXHAUSTED_BATCH, STARVED_BUFFER, SubnetScaler
+from podtide.core.subnet_demand import HoldingCounts, Range, SubnetDemand
 
-_PRIMARIES = 1
-"""Every network container holds one primary address, and R counts it."""
+STARVED = SubnetScaler(EXHAUSTED_BATCH, STARVED_BUFFER)
+"""What is in force in a starved subnet."""
 
 
-class Batching(Struct, frozen=True):
-    """How a subnet is configured: the default, or the override in ClusterSubnet spec."""
+class Patience(Struct, frozen=True):
+    """How long to wait before the next change."""
 
-    batch: int = DEFAULT_BATCH
-    buffer: Fraction = DEFAULT_MIN_FREE
-    thresholds: Thresholds = Thresholds()
-    dwell_seconds: float = 30.0
-
-    def __post_init__(self) -> None:
-        Scaler(self.batch, self.buffer)  # what no node's pool can be sized by, no subnet may put in force
+    answer_seconds: float = 60.0
+    """For containers to answer the last one."""
+    starved_dwell_seconds: float = 30.0
+    """Before starved may end."""
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, kw_only=True):
     """What is known of a subnet at one instant."""
 
     capacity: int
     reserved: int
     containers: int
     owed: int = 0
+    ungoverned: int = 0
+    """Of the reserved ones, those that are in no node's pool: in quarantine, or for nobody's."""
+    holdings: HoldingCounts = {}
 
     def __post_init__(self) -> None:
-        for name in ("containers", "owed"):
+        for name in ("containers", "owed", "ungoverned"):
             if getattr(self, name) < 0:
                 raise InvalidThresholds(f"{name} {getattr(self, name)} is negative: it is a count, 0 or more")
 
@@ -70,13 +68,14 @@ class Reading(Struct, frozen=True):
         return max(0, self.capacity - self.reserved)
 
 
-class Standing(Struct, frozen=True):
-    """What is in force, and since when. `depth` is how many rungs below the configured batch."""
+class Standing(Struct, frozen=True, kw_only=True):
+    """What is in force; None where nothing was decided yet."""
 
+    scaler: SubnetScaler | None = None
     exhausted: bool = False
     starved: bool = False
-    depth: int = 0
-    since: float = 0.0
+    age_seconds: float = 0.0
+    """Since when the scaler is in force. Less than 0 where the clock was set back, and then nobody knows."""
 
 
 class Step(StrEnum):
@@ -88,145 +87,207 @@ class Step(StrEnum):
     RECOVERED = "Recovered"
     DOWN = "BatchReduced"
     UP = "BatchRaised"
+    CONFIGURED = "BatchConfigured"
     NONE = "Unchanged"
 
 
-class SubnetDecision(Struct, frozen=True):
-    """The next standing and the scaler it puts in force, with the terms that decided."""
+class Rung(Struct, frozen=True):
+    """A batch to choose, and where R would come to rest by it."""
 
-    standing: Standing
     scaler: SubnetScaler
+    expected: Range
+    fits: bool
+    """R⁺ < t·Q: the batch can be raised to it."""
+
+
+class SubnetDecision(Struct, frozen=True, kw_only=True):
+    """What is in force from now on, with the terms that decided."""
+
+    scaler: SubnetScaler
+    exhausted: bool
+    starved: bool
     step: Step
-    exhaustion: Exhaustion
+    """What moved of batch and buffer, or that nothing did."""
     reason: str
+    exhaustion: Exhaustion
+    rungs: tuple[Rung, ...] = ()
+    unanswered: int = 0
 
     def __str__(self) -> str:
         return f"batch {self.scaler.batch}, buffer {text(self.scaler.buffer)} ({self.step}): {self.reason}"
 
 
-def ladder(configured: Batching) -> tuple[SubnetScaler, ...]:
-    """The rungs, the configured batch first and batch 1 last."""
-    top = SubnetScaler(configured.batch, configured.buffer)
-    lowest = SubnetScaler(EXHAUSTED_BATCH, min(configured.buffer, EXHAUSTED_BUFFER))
-    rungs = [top]
-    power = 1 << (configured.batch - 1).bit_length()
-    while (power := power // 2) > 1:
-        rungs.append(SubnetScaler(power, configured.buffer))
-    if lowest != top:
-        rungs.append(lowest)
-    return tuple(rungs)
+class _Move(Struct, frozen=True):
+    """What is to be in force, and why."""
+
+    scaler: SubnetScaler
+    step: Step
+    reason: str
+    starved: bool = False
 
 
-def depth_of(in_force: SubnetScaler, configured: Batching) -> int:
-    """Where a scaler found in force stands: the first rung that is no larger. For a controller that starts."""
-    rungs = ladder(configured)
-    found = (in_force.batch, in_force.buffer)
-    return next(
-        (depth for depth, rung in enumerate(rungs) if (rung.batch, rung.buffer) <= found), len(rungs) - 1
-    )
-
-
-def _least_spare(rung: SubnetScaler) -> int:
-    """What a container holds at least beyond its pods, its primary among it."""
-    floor = _PRIMARIES + (1 if rung.buffer > 0 else 0)
-    return max(ceil(rung.buffer * rung.batch), floor)
-
-
-def _most_spare(rung: SubnetScaler) -> int:
-    """What a container holds at most beyond its pods, its primary among it."""
-    floor = _PRIMARIES + (1 if rung.buffer > 0 else 0)
-    return max(ceil(rung.buffer * rung.batch) + rung.batch - 1, floor)
-
-
-def expected_at_most(reading: Reading, now: SubnetScaler, then: SubnetScaler) -> int:
-    """An upper bound of R once every node has gone from one rung to a larger one, its pods unchanged.
-
-    Every container holds at least `_least_spare(now)` beyond its pods today and will hold at most
-    `_most_spare(then)`; what is owed will be taken as well.
-    """
-    return reading.reserved + reading.owed + reading.containers * (_most_spare(then) - _least_spare(now))
-
-
-def decide_batch(standing: Standing, reading: Reading, configured: Batching, now: float) -> SubnetDecision:
+def decide_batch(
+    standing: Standing, reading: Reading, bounds: BatchBounds, patience: Patience | None = None
+) -> SubnetDecision:
     """What is in force for the subnet from now on."""
     exhaustion = judge_exhaustion(
         exhausted=standing.exhausted,
         reserved=reading.reserved,
         capacity=reading.capacity,
-        thresholds=configured.thresholds,
+        thresholds=bounds.thresholds,
     )
-    rungs = ladder(configured)
-    lowest = len(rungs) - 1
-    depth = min(standing.depth, lowest)
-    dwelt = now - standing.since >= configured.dwell_seconds
-    starved = _is_starved(standing, reading, dwelt=dwelt)
-
-    if starved or exhaustion.exhausted or standing.starved or standing.exhausted:
-        step, reason = _step_at_the_bottom(standing, reading, exhaustion, starved=starved)
-        depth = lowest
-    else:
-        step, reason = _step_on_the_ladder(depth, reading, configured, dwelt=dwelt)
-        depth += {Step.DOWN: 1, Step.UP: -1}.get(step, 0)
-
-    if starved:
-        scaler = SubnetScaler(EXHAUSTED_BATCH, STARVED_BUFFER)
-    elif exhaustion.exhausted:
-        scaler = SubnetScaler(EXHAUSTED_BATCH, EXHAUSTED_BUFFER)
-    else:
-        scaler = rungs[depth]
-    since = standing.since if step is Step.NONE else now
+    choice = _Choice(standing, reading, bounds, patience or Patience(), exhausted=exhaustion.exhausted)
+    move = choice.move()
     return SubnetDecision(
-        standing=Standing(exhausted=exhaustion.exhausted, starved=starved, depth=depth, since=since),
-        scaler=scaler,
-        step=step,
+        scaler=move.scaler,
+        exhausted=exhaustion.exhausted,
+        starved=move.starved,
+        step=move.step,
+        reason=move.reason,
         exhaustion=exhaustion,
-        reason=reason,
+        rungs=choice.rungs,
+        unanswered=choice.unanswered,
     )
 
 
-def _is_starved(standing: Standing, reading: Reading, *, dwelt: bool) -> bool:
-    if not standing.starved:
-        return reading.owed > 0 and reading.free == 0
-    fed = reading.owed == 0 and reading.free >= reading.containers
-    return not (fed and dwelt)
+class _Choice:
+    """One decision, with what it is made from worked out once."""
 
-
-def _step_at_the_bottom(
-    standing: Standing, reading: Reading, exhaustion: Exhaustion, *, starved: bool
-) -> tuple[Step, str]:
-    """What moved in a subnet that is, or just was, exhausted or starved."""
-    if starved:
-        step = Step.NONE if standing.starved else Step.STARVED
-        return step, (
-            f"{reading.owed} addresses are owed, {reading.free} are free; nodes keep none in reserve until "
-            f"{reading.containers} are free, one for each container"
+    def __init__(
+        self,
+        standing: Standing,
+        reading: Reading,
+        bounds: BatchBounds,
+        patience: Patience,
+        *,
+        exhausted: bool,
+    ) -> None:
+        self._standing = standing
+        self._reading = reading
+        self._bounds = bounds
+        self._patience = patience
+        self._lower_limit = bounds.thresholds.lower * reading.capacity
+        self._upper_limit = bounds.thresholds.upper * reading.capacity
+        is_overdue = not 0 <= standing.age_seconds < patience.answer_seconds
+        demand = SubnetDemand(
+            holdings=reading.holdings,
+            ungoverned=reading.ungoverned,
+            in_force=standing.scaler or bounds.rungs[-1],
+            top=bounds.top,
+            exhausted=exhausted,
+            is_overdue=is_overdue,
         )
-    if standing.starved:
+        self.unanswered = 0 if standing.scaler is None else demand.unanswered
+        self._is_answered = is_overdue or not self.unanswered
+        self.rungs = tuple(
+            Rung(scaler, expected, fits=expected.most < self._lower_limit)
+            for scaler in bounds.rungs
+            for expected in [demand.at(scaler)]
+        )
+        self._allowed = tuple(rung for rung in self.rungs if rung.scaler.batch >= bounds.lowest)
+
+    def move(self) -> _Move:
+        """What is to be in force."""
+        standing, reading = self._standing, self._reading
+        if self._is_starved():
+            return _Move(
+                STARVED,
+                Step.NONE if standing.starved else Step.STARVED,
+                f"{reading.owed} addresses are owed, {reading.free} are free; nodes keep none in reserve until "
+                f"{reading.containers} are free, one for each container",
+                starved=True,
+            )
+        if standing.starved:
+            fed = f"{reading.free} addresses are free, enough for each of {reading.containers} containers to keep 1"
+            return _Move(self._after_starvation().scaler, Step.FED, fed)
+        return self._among_rungs()
+
+    def _is_starved(self) -> bool:
+        standing, reading = self._standing, self._reading
+        if standing.starved:
+            dwelt = not 0 <= standing.age_seconds < self._patience.starved_dwell_seconds
+            return not (dwelt and reading.owed == 0 and reading.free >= reading.containers)
+        if not reading.owed or reading.free:
+            return False
+        tried = standing.scaler is not None and standing.scaler.batch == EXHAUSTED_BATCH and self._is_answered
+        return tried or all(rung.expected.least > reading.capacity for rung in self._allowed)
+
+    def _after_starvation(self) -> Rung:
+        """The largest rung that fits; of those a person allows, the lowest need only fit in the subnet."""
+        lowest = self._allowed[0]
+        fitting = [rung for rung in self.rungs if rung.fits]
+        if lowest.scaler.batch > EXHAUSTED_BATCH and lowest.expected.most <= self._reading.capacity:
+            fitting = [lowest, *(rung for rung in fitting if rung.scaler.batch > lowest.scaler.batch)]
+        return fitting[-1] if fitting else self.rungs[0]
+
+    def _among_rungs(self) -> _Move:
+        candidates, current = self._candidates()
+        before = self._standing.scaler
+        if before is not None and before != current.scaler:
+            step, reason = Step.CONFIGURED, f"configured with {self._bounds.words}"
+        else:
+            step, reason = Step.NONE, ""
+        if not self._is_answered:
+            waiting = f"{self.unanswered} of {self._reading.containers} containers have not answered the last change yet"
+            return _Move(current.scaler, step, reason or waiting)
+        rung, why = self._raised_or_lowered(candidates, current)
+        if rung is current:
+            return _Move(current.scaler, step, reason or why)
+        up = rung.scaler.batch > (before or current.scaler).batch
+        return _Move(rung.scaler, Step.UP if up else Step.DOWN, why)
+
+    def _candidates(self) -> tuple[tuple[Rung, ...], Rung]:
+        """The rungs to choose from, and the one that counts as being in force.
+
+        What a person excluded is left at once. Below the lowest rung allowed, where starvation led, the rungs down
+        there are chosen from until that one fits in the subnet.
+        """
+        batch = self._bounds.top if self._standing.scaler is None else self._standing.scaler.batch
+        current = [rung for rung in self.rungs if rung.scaler.batch <= batch][-1]
+        lowest = self._allowed[0]
+        if current.scaler.batch >= lowest.scaler.batch:
+            return self._allowed, current
+        if lowest.expected.most <= self._reading.capacity:
+            return self._allowed, lowest
+        return tuple(rung for rung in self.rungs if rung.scaler.batch < lowest.scaler.batch), current
+
+    def _raised_or_lowered(self, candidates: tuple[Rung, ...], current: Rung) -> tuple[Rung, str]:
+        reading, batch = self._reading, current.scaler.batch
+        largest = next((rung for rung in reversed(candidates) if rung.fits), None)
+        if largest is not None and largest.scaler.batch > batch:
+            return largest, (
+                f"at batch {largest.scaler.batch} R stays at {largest.expected.most} or less, under {self._tq}"
+            )
+        coming = reading.reserved + reading.owed
+        if coming <= self._upper_limit:
+            return current, self._why_it_stays(candidates, current)
+        over = f"R = {reading.reserved}"
+        if reading.owed:
+            over += f" and {reading.owed} owed"
+        over += (
+            f" > T·Q = {text(self._bounds.thresholds.upper)}·{reading.capacity} = {text(self._upper_limit)}"
+        )
+        smaller = [rung for rung in candidates if rung.scaler.batch < batch]
+        fitting = [rung for rung in smaller if rung.expected.least < self._lower_limit]
+        if fitting:
+            chosen = fitting[-1]
+            rest = f"at batch {chosen.scaler.batch} R can come to rest at {chosen.expected.least}, under {self._tq}"
+            return chosen, f"{over}; {rest}"
+        frugal = min([current, *reversed(smaller)], key=lambda rung: rung.expected.least)
+        if frugal is current:
+            return current, f"{over}, but no smaller batch takes less"
+        return frugal, f"{over}; no batch stays under {self._tq}, and at {frugal.scaler.batch} R is the least"
+
+    def _why_it_stays(self, candidates: tuple[Rung, ...], current: Rung) -> str:
+        larger = [rung for rung in candidates if rung.scaler.batch > current.scaler.batch]
+        if not larger:
+            return f"R = {self._reading.reserved}, and the largest batch allowed is in force"
+        following = larger[0]
         return (
-            Step.FED,
-            f"{reading.free} addresses are free, enough for each of {reading.containers} containers to keep 1",
+            f"at batch {following.scaler.batch} R could reach {following.expected.most}, not under {self._tq}"
         )
-    if exhaustion.changed:
-        return Step.EXHAUSTED if exhaustion.exhausted else Step.RECOVERED, exhaustion.comparison
-    return Step.NONE, exhaustion.comparison
 
-
-def _step_on_the_ladder(
-    depth: int, reading: Reading, configured: Batching, *, dwelt: bool
-) -> tuple[Step, str]:
-    rungs = ladder(configured)
-    lower = configured.thresholds.lower
-    limit = lower * reading.capacity
-    tq = f"t·Q = {text(lower)}·{reading.capacity} = {text(limit)}"
-    if reading.reserved > limit:
-        reason = f"R = {reading.reserved} > {tq}"
-        if depth == len(rungs) - 1:
-            return Step.NONE, f"{reason}, but no smaller batch is left"
-        return (Step.DOWN, reason) if dwelt else (Step.NONE, f"{reason}, but the last change is too recent")
-    if depth == 0:
-        return Step.NONE, f"R = {reading.reserved} ≤ {tq}, and the configured batch is in force"
-    expected = expected_at_most(reading, rungs[depth], rungs[depth - 1])
-    if expected >= limit:
-        return Step.NONE, f"at batch {rungs[depth - 1].batch} R could reach {expected} ≥ {tq}"
-    reason = f"at batch {rungs[depth - 1].batch} R stays at {expected} or less, under {tq}"
-    return (Step.UP, reason) if dwelt else (Step.NONE, f"{reason}, but the last change is too recent")
+    @property
+    def _tq(self) -> str:
+        lower = self._bounds.thresholds.lower
+        return f"t·Q = {text(lower)}·{self._reading.capacity} = {text(self._lower_limit)}"

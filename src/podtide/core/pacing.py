@@ -2,9 +2,10 @@
 
 Changes of demand are gathered for a moment, so that a burst of pods is one write and not one per pod: as long as pods
 keep coming more are to be expected, also while the batch hides it from the target. A smaller target must
-stand for `shrink_delay` first: at a batch boundary one pod coming and going moves a whole batch. Where the subnet is
-exhausted others wait for what this node can spare, and it does not dally. A target that falls further has to stand
-anew, so that a dip at the end of the delay does not give a whole batch away.
+stand for `shrink_delay` first: at a batch boundary one pod coming and going moves a whole batch. There is no delay
+while others wait for what this node can spare: in a starved subnet, and in an exhausted one as far as
+`agent.subnets` says. A target that falls further has to stand anew, so that a dip at the end of the delay does not give
+a whole batch away.
 
 The state is a value: `pace` takes the last one and returns the next, with what to do now and when to look again.
 """

@@ -51,7 +51,7 @@ class Scaler(Struct, frozen=True):
 
 EXHAUSTED_BATCH = 1
 EXHAUSTED_BUFFER = Fraction(1)
-"""When the subnet is exhausted a node keeps one free address, and grows and shrinks by one."""
+"""By these a node sizes its pool in an exhausted subnet if it is told no batch: it keeps one address free."""
 
 STARVED_BUFFER = Fraction(0)
 """When somebody waits for an address and none is left, a node keeps not even that one."""
@@ -79,9 +79,10 @@ class SubnetScaler(Struct, frozen=True):
 def effective_scaler(node: NodeScaler, subnet: SubnetScaler | None, *, exhausted: bool = False) -> Scaler:
     """The parameters in force on a node: the ClusterSubnet's, else exhaustion's, else the node's own.
 
-    `exhausted` is what a ClusterSubnetState says; it counts only where there is no ClusterSubnet, whose batch and
-    buffer have exhaustion in them already. A ClusterSubnetState has no word for starved: there the node's own scaler
-    says it, and that goes before exhaustion, or the last addresses would stay with nodes that do not need them.
+    `exhausted` is what a ClusterSubnetState says. It counts only where there is no ClusterSubnet: the batch there was
+    decided from demand, and may be larger than 1 in an exhausted subnet. A ClusterSubnetState has no word for starved:
+    there the node's own scaler says it, and that goes before exhaustion, or the last addresses would stay with nodes
+    that do not need them.
     """
     max_ips = node.max_ips if node.max_ips is not None and node.max_ips >= 1 else DEFAULT_MAX_IPS
     if subnet is not None:

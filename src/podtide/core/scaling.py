@@ -94,6 +94,11 @@ def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> Decision:
     return Decision(wanted, bound, aligned, floor, demand, primaries, scaler)
 
 
+def share_of(request: int, containers: int, max_ips: int) -> int:
+    """What each of several containers of one family is to hold, so that together they hold what the node asks for."""
+    return min(-(-request // containers), max_ips // containers) if containers > 1 else request
+
+
 def to_release(held: int, named: int, request: int) -> int:
     """How many more addresses to name for release.
 

@@ -112,7 +112,10 @@ class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
     ] = always(0)
     reserved: Annotated[Count, Meta(description="Addresses held by nodes, primaries included.")] = always(0)
     exhausted: Annotated[
-        bool, Meta(description="Whether the subnet runs low, so that nodes keep one free address each.")
+        bool,
+        Meta(
+            description="Whether the subnet runs low: it went over the upper threshold, and not below the lower one since."
+        ),
     ] = always(False)
     starved: Annotated[
         bool,
@@ -145,3 +148,8 @@ class ClusterSubnet(Resource, frozen=True, kw_only=True):
 
     spec: ClusterSubnetSpec = ClusterSubnetSpec()
     status: ClusterSubnetStatus = ClusterSubnetStatus()
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the controller has said what is in force. Until then the object is as good as not there."""
+        return self.status.scaler is not None

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct, structs
 
+from podtide.core.batching import Patience
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, text
 from podtide.core.exhaustion import Thresholds
@@ -57,14 +58,25 @@ class Settings(Struct, frozen=True, kw_only=True):
     min_free: Annotated[Fraction, _About("part of a batch a node keeps free", at_least=0)] = DEFAULT_MIN_FREE
     max_ips: Annotated[int, _About("most addresses a node may ask for", at_least=1)] = DEFAULT_MAX_IPS
     lower_threshold: Annotated[
-        Fraction, _About("part of a subnet below which it is no longer exhausted", more_than=0, less_than=1)
+        Fraction,
+        _About(
+            "part of a subnet below which a larger batch must stay, and below which it is no longer exhausted",
+            more_than=0,
+            less_than=1,
+        ),
     ] = Thresholds().lower
     upper_threshold: Annotated[
-        Fraction, _About("part of a subnet above which it is exhausted", more_than=0, less_than=1)
+        Fraction,
+        _About(
+            "part of a subnet above which it is exhausted and its batch is reduced", more_than=0, less_than=1
+        ),
     ] = Thresholds().upper
-    dwell_seconds: Annotated[
-        float, _About("least time between two changes of a subnet's batch", at_least=0)
-    ] = 30.0
+    answer_wait_seconds: Annotated[
+        float, _About("how long nodes may take to answer a new batch before the next is decided", at_least=0)
+    ] = Patience().answer_seconds
+    starved_dwell_seconds: Annotated[float, _About("least time that a subnet stays starved", at_least=0)] = (
+        Patience().starved_dwell_seconds
+    )
     gather_seconds: Annotated[
         float, _About("how long a change of demand waits for more of them", at_least=0)
     ] = Pace().gather_seconds

@@ -89,8 +89,13 @@ async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...],
         before = after
         containers = [container async for container in _containers(allocator, network)]
         after = await allocator.list_subnets(network)
-        if before == after:
+        if _counts(before) == _counts(after):
             return after, containers
+
+
+def _counts(subnets: Sequence[Subnet]) -> list[tuple[str, int, int, int]]:
+    """Of a subnet, what changes with its containers. How long something is in force changes by itself."""
+    return [(subnet.name, subnet.reserved, subnet.containers, subnet.owed) for subnet in subnets]
 
 
 async def _containers(allocator: Allocator, network: str) -> AsyncIterator[Container]:

@@ -11,10 +11,13 @@ from typing import Any, TypeVar
 from podtide.allocator.port import (
     Allocator,
     AllocatorUnavailable,
+    Bounds,
     Container,
     ContainerPage,
     Debt,
+    InForce,
     Subnet,
+    SubnetDemand,
     SubnetSpec,
     Utilization,
     Wish,
@@ -233,6 +236,24 @@ class RecordingAllocator:
         self._check()
         return await self._inner.owed(network, name)
 
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """See `Allocator.set_bounds`."""
+        self._check()
+        await self._inner.set_bounds(network, name, cluster=cluster, bounds=bounds)
+        self._record("set_bounds", name)
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """See `Allocator.demand`."""
+        self._check()
+        return await self._inner.demand(network, name)
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """See `Allocator.put_in_force`."""
+        self._check()
+        answer = await self._inner.put_in_force(network, name, decided)
+        self._record("put_in_force", name, batch=answer.in_force.batch)
+        return answer
+
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
         """See `Allocator.utilization`."""
         self._check()
@@ -258,7 +279,7 @@ class RecordingAllocator:
         await self._inner.delete_container(container_id, cluster=cluster)
         self._record("delete_container", container_id)
 
-    def _record(self, call: str, subject: str, answer: Container | None = None) -> None:
+    def _record(self, call: str, subject: str, answer: Container | None = None, batch: int = 0) -> None:
         self._trace.note(
             AllocatorCall(
                 at=self._clock.monotonic(),
@@ -266,6 +287,7 @@ class RecordingAllocator:
                 call=call,
                 subject=subject,
                 answer=answer,
+                batch=batch,
                 cluster=self._of_cluster,
             )
         )

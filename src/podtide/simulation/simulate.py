@@ -87,7 +87,7 @@ class _Run:
         self._hash = TraceHash()
         self._names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
         """Those of the clusters; one that is alone has none."""
-        self._batch_moves = BatchMoves(self._names[0])
+        self._batch_moves = BatchMoves()
         self._stepped = asyncio.Event()
         self._steps = 0
         self._clock = AdjustableClock()

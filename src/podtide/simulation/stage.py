@@ -5,13 +5,13 @@ machine's.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from podtide.cluster.port import NotFound
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.simulation.pods import NAMESPACE
-from podtide.simulation.trace import ClusterWrite, PluginCall
+from podtide.simulation.trace import ClusterWrite, Entry, PluginCall
 from podtide.simulation.world import World
 
 
@@ -74,7 +74,13 @@ class Stage:
 
     def writes_since(self, point: int) -> Iterator[ClusterWrite]:
         """What programs wrote, in order."""
-        entries = self.world.trace.entries[point:]
+        return self._writes(self.world.trace.entries[point:])
+
+    def writes_until(self, point: int) -> Iterator[ClusterWrite]:
+        """What they had written at that point, in order."""
+        return self._writes(self.world.trace.entries[:point])
+
+    def _writes(self, entries: Sequence[Entry]) -> Iterator[ClusterWrite]:
         return (
             entry for entry in entries if isinstance(entry, ClusterWrite) and entry.cluster == self.world.name
         )

@@ -82,6 +82,8 @@ class AllocatorCall(Struct, frozen=True, kw_only=True):
     subject: str
     answer: Container | None = None
     """What the node has now, where that was asked for."""
+    batch: int = 0
+    """The batch that is in force now, where that was decided."""
     cluster: str = ""
 
     def __str__(self) -> str:

@@ -27,9 +27,11 @@ from podtide.agent.program import NodeAgent
 from podtide.allocator.port import Allocator
 from podtide.allocator.store import DatabaseAllocator
 from podtide.cluster.port import Cluster
+from podtide.controller.looking import BatchRule
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
 from podtide.core.address import Address
+from podtide.core.batching import decide_batch
 from podtide.core.errors import PodtideError
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.node import Node
@@ -66,6 +68,8 @@ class Customs(Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     policy: RequestPolicy = ExactPolicy()
     habits: Habits = Habits()
+    batch_rule: BatchRule = decide_batch
+    """By which controllers decide on the batch in force."""
 
 
 class Between(Struct, frozen=True, kw_only=True):
@@ -156,6 +160,7 @@ class World:
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/{name}"),
             log=self._log.bind(program=name),
+            batch_rule=self.customs.batch_rule,
         )
         run = controller.run_elected(name) if elected else controller.run()
         self.programs.start(name, run, cluster_line, allocator_line)

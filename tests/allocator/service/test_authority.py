@@ -12,7 +12,15 @@ from msgspec import Struct
 from allocator.contract.harness import a_wish
 from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.client import HttpAllocator
-from podtide.allocator.port import NoSuchContainer, NotAllowed, SubnetSpec
+from podtide.allocator.port import (
+    Bounds,
+    ClusterBounds,
+    InForce,
+    NoSuchContainer,
+    NotAllowed,
+    Overtaken,
+    SubnetSpec,
+)
 from podtide.allocator.service.tokens import Tokens
 
 pytestmark = pytest.mark.real_time
@@ -106,6 +114,31 @@ async def test_a_cluster_does_not_change_subnets(tmp_path: Path) -> None:
         assert await all_of_them.administration.list_subnets() == before
 
 
+async def test_clusters_decide_the_batch_of_a_shared_subnet_from_the_same_counts(tmp_path: Path) -> None:
+    async with parties(tmp_path) as all_of_them:
+        east, west = all_of_them.east, all_of_them.west
+        await east.put_container(a_wish("a", 3))
+        await west.put_container(a_wish("b", 3, cluster="west"))
+        assert [alike.containers for alike in (await west.demand("blue", "pods")).alike] == [2]
+        await east.put_in_force("blue", "pods", InForce(batch=16, buffer="0.5", top=16))
+        with pytest.raises(Overtaken):
+            await west.put_in_force("blue", "pods", InForce(batch=8, buffer="0.5", top=8))
+        await west.put_in_force("blue", "pods", InForce(batch=8, buffer="0.5", top=8, serial=1))
+        assert (await east.get_subnet("blue", "pods")).in_force.batch == 8
+
+
+async def test_a_cluster_sets_bounds_of_its_own_and_sees_those_of_all(tmp_path: Path) -> None:
+    async with parties(tmp_path) as all_of_them:
+        bounds = Bounds(batch=16, buffer="0.5", lower="0.8", upper="0.9")
+        await all_of_them.east.put_container(a_wish("a", 3))
+        await all_of_them.west.set_bounds("blue", "pods", cluster="west", bounds=bounds)
+        with pytest.raises(NotAllowed, match="not for the bounds of east: use that cluster's token"):
+            await all_of_them.west.set_bounds("blue", "pods", cluster="east", bounds=bounds)
+        assert (await all_of_them.west.demand("blue", "pods")).bounds == ()
+        await all_of_them.administration.set_bounds("blue", "pods", cluster="east", bounds=bounds)
+        assert (await all_of_them.west.demand("blue", "pods")).bounds == (ClusterBounds("east", bounds),)
+
+
 async def test_the_administration_clears_up_after_a_cluster_that_is_gone(tmp_path: Path) -> None:
     async with parties(tmp_path) as all_of_them:
         await all_of_them.east.put_container(a_wish("a", 3))
@@ -117,6 +150,8 @@ async def test_strangers_get_nothing(tmp_path: Path) -> None:
     async with parties(tmp_path) as all_of_them:
         with pytest.raises(NotAllowed, match="the token is not known here"):
             await all_of_them.stranger.list_subnets()
+        with pytest.raises(NotAllowed, match="the token is not known here"):
+            await all_of_them.stranger.put_in_force("blue", "pods", InForce(batch=1))
         async with a_client(all_of_them.url) as nobody:
             with pytest.raises(NotAllowed, match="no token was shown"):
                 await nobody.list_subnets()

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -13,13 +14,14 @@ from allocator.service.running import QUICK, a_client, a_log, open_store, served
 from cluster.kubernetes.loopback_server import Answering, Received, serving
 from control_plane.certificates import CertificateAuthority
 from podtide.allocator.client import HttpAllocator, Server
-from podtide.allocator.port import AllocatorUnavailable, NotAllowed, StaleWish, SubnetSpec
+from podtide.allocator.port import AllocatorUnavailable, Bounds, InForce, NotAllowed, StaleWish, SubnetSpec
 from podtide.allocator.service.certificate import Certificate
 from podtide.core.errors import InvalidInput
 
 pytestmark = pytest.mark.real_time
 
 REFUSAL = {"error": "StaleWish", "message": "too late"}
+BOUNDS = Bounds(batch=16, buffer="0.5", lower="0.8", upper="0.9")
 AWAY = {"error": "AllocatorUnavailable", "message": "the database is away"}
 
 
@@ -73,6 +75,25 @@ async def test_a_lost_answer_changes_nothing() -> None:
             assert len(server.received) == 2
         assert (container.version, len(container.addresses)) == (1, 3)
         assert (await store.get_subnet("blue", "pods")).reserved == 4
+
+
+async def test_a_lost_answer_to_a_decision_is_no_reason_to_be_overtaken() -> None:
+    async with await open_store() as store:
+        await store.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
+        lose = iter((True, False))
+
+        async def relay(request: Received, answering: Answering) -> None:
+            decided = msgspec.json.decode(request.body, type=InForce)
+            subnet = await store.put_in_force("blue", "pods", decided)
+            if next(lose):
+                raise ConnectionAbortedError
+            await answering.answer(200, subnet)
+
+        async with serving(relay) as server, a_client(server.url) as client:
+            decided = InForce(batch=4, buffer="0.5", top=16, exhausted=True, step="BatchReduced")
+            subnet = await client.put_in_force("blue", "pods", decided)
+            assert len(server.received) == 2
+        assert (subnet.in_force.batch, subnet.in_force.serial) == (4, 1)
 
 
 async def test_when_the_time_is_over_it_says_so_and_how_often_it_asked() -> None:
@@ -187,6 +208,8 @@ async def test_a_name_that_would_be_another_path_is_refused_before_it_is_sent(na
             client.get_subnet("blue", name),
             client.get_container(name, cluster="east"),
             client.delete_container("a", cluster=name),
+            client.demand("blue", name),
+            client.set_bounds("blue", "pods", cluster=name, bounds=BOUNDS),
         ):
             with pytest.raises(InvalidInput, match="is no name"):
                 await question

@@ -31,6 +31,11 @@ USABLE: dict[str, Any] = {
     "cidrs": ["10.2.0.0/24"],
     "gateway": None,
     "keep_back": [],
+    "buffer": "0.5",
+    "lower": "0.8",
+    "upper": "0.9",
+    "min_batch": 1,
+    "stated": {"low": 1, "high": 8, "batch": 16, "buffer": "0.5"},
 }
 TOO_STRICT = [positive_data_acceptance, negative_data_rejection]
 """No pattern can say what a CIDR is, and an unfitting path that is made to fit is accepted."""

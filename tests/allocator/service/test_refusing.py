@@ -20,6 +20,17 @@ pytestmark = pytest.mark.real_time
 CONTAINER = "/clusters/east/containers/a"
 PODS = SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",))
 WISH = {"network": "blue", "subnet": "pods", "node": "n", "request_uid": "r", "generation": 1, "count": 3}
+BOUNDS = {"batch": 16, "buffer": "0.5", "lower": "0.8", "upper": "0.9"}
+IN_FORCE = {
+    "batch": 16,
+    "buffer": "0.5",
+    "top": 16,
+    "exhausted": False,
+    "starved": False,
+    "step": "",
+    "reason": "",
+    "serial": 0,
+}
 
 ERRORS = [kind for kind in vars(port).values() if isinstance(kind, type) and issubclass(kind, AllocatorError)]
 
@@ -62,6 +73,8 @@ async def test_the_client_raises_the_error_that_the_allocator_raised(kind: type[
         (json.dumps(WISH | {"node": "nœud"}), 400, "node is no name"),
         (json.dumps(WISH | {"node": "x'; DROP TABLE containers; --"}), 400, "node is no name"),
         (json.dumps(WISH | {"relase": []}), 400, "unknown field `relase`"),
+        (json.dumps(WISH | {"stated": {"hihg": 3}}), 400, "unknown field `hihg`"),
+        (json.dumps(WISH | {"stated": {"buffer": "half"}}), 400, "stated buffer 'half' is no number"),
         (json.dumps(WISH | {"count": -1}), 400, "count: Expected `int` >= 0"),
         (json.dumps(WISH | {"count": 1.5}), 400, "count: Expected `int`"),
         (json.dumps(WISH | {"count": 10**30}), 400, "count: "),
@@ -90,6 +103,31 @@ async def test_a_body_that_no_node_can_mean_is_refused_and_changes_nothing(
         assert len(answer.text) < 1_000
         assert (await store.list_containers()).items == ()
         assert (await store.get_subnet("blue", "pods")).reserved == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        ("in-force", IN_FORCE | {"age_seconds": 3}, "unknown field `age_seconds`"),
+        ("in-force", IN_FORCE | {"batch": 0}, "batch: Expected `int` >= 1"),
+        ("in-force", {"batch": 4}, "missing required field `buffer`"),
+        ("bounds/east", BOUNDS | {"minBatch": 3}, "unknown field `minBatch`"),
+        ("bounds/east", BOUNDS | {"lower": "0.95"}, "do not make a band"),
+        ("bounds/-", BOUNDS, "cluster is no name"),
+    ],
+    ids=str,
+)
+async def test_a_batch_or_bounds_that_no_controller_can_mean_are_refused_and_change_nothing(
+    path: str, body: dict[str, object], reason: str
+) -> None:
+    async with await open_store() as store, served(store) as url:
+        await store.add_subnet(PODS)
+        await store.put_container(a_wish("a", 1))
+        answer = await ask(url, "PUT", f"/networks/blue/subnets/pods/{path}", json.dumps(body).encode())
+        assert answer.status == 400
+        assert reason in json.loads(answer.text)["message"]
+        demand = await store.demand("blue", "pods")
+        assert (demand.bounds, demand.subnet.in_force.serial) == ((), 0)
 
 
 async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit() -> None:

@@ -3,11 +3,13 @@
 It does not choose addresses: it judges what was chosen.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from allocator.store.wishes import named
 from podtide.allocator.port import Container, Debt, Wish
 from podtide.allocator.store import Rules
+from podtide.core.statement import StatedDemand
 
 
 @dataclass
@@ -35,6 +37,17 @@ class Claim:
 
 
 @dataclass
+class Stated:
+    """What a container last stated, and what that was beside."""
+
+    stated: StatedDemand | None
+    number: int
+    request_uid: str
+    generation: int
+    wanted: int
+
+
+@dataclass
 class Model:
     """The subnet."""
 
@@ -47,6 +60,8 @@ class Model:
     quarantined: dict[str, float] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     """Every name that was ever minted."""
+    stated: dict[str, Stated] = field(default_factory=dict)
+    """Of every container that was put and not deleted, with a primary or without."""
 
     def pass_by(self, now: float) -> None:
         self.cooling = {ip: rest for ip, rest in self.cooling.items() if rest[0] > now}
@@ -55,6 +70,15 @@ class Model:
     @property
     def reserved(self) -> int:
         return sum(held.size for held in self.held.values()) + len(self.quarantined)
+
+    @property
+    def alike(self) -> Counter[tuple[StatedDemand, int]]:
+        """How many containers state and take what."""
+        counts: Counter[tuple[StatedDemand, int]] = Counter()
+        for id_, last in self.stated.items():
+            held = len(self.held[id_].addresses) if id_ in self.held else 0
+            counts[last.stated or StatedDemand(), 1 + max(held, last.wanted)] += 1
+        return counts
 
     def expected_grant(self, wish: Wish, now: float) -> int:
         """How many addresses the wish must get now, its primary among them."""
@@ -76,6 +100,7 @@ class Model:
     def put(self, wish: Wish, answer: Container | None, now: float) -> None:
         """Judge the answer to a wish (None: there was no address for a primary), and take it over."""
         expected = self.expected_grant(wish, now)
+        self._state(wish)
         before = self.held.get(wish.id)
         if answer is None:
             assert before is None
@@ -108,6 +133,7 @@ class Model:
             for ip in (held.primary, *held.addresses.values()):
                 self.quarantined[ip] = now + self.rules.quarantine_seconds
         self.claims.pop(container, None)
+        self.stated.pop(container, None)
         self.deleted.add(container)
 
     def follow(
@@ -137,6 +163,9 @@ class Model:
         self.held = {
             id_: Held(one.primary, named(one), one.version, one.generation) for id_, one in there.items()
         }
+        for wish in sorted(wishes, key=lambda wish: wish.generation):
+            if wish.id not in self.deleted:
+                self._state(wish)  # an older one was refused, or came before
         put = {wish.id for wish in wishes}
         renewed = {id_: claim.renewed for id_, claim in self.claims.items()}
         self.claims = {
@@ -159,6 +188,17 @@ class Model:
             left = self.capacity - self.reserved - len(ips) - len(self.cooling)
             assert left <= 0, "what cools down goes to others only when nothing else is free"
             assert not own - ips, "and after what the node itself gave back"
+
+    def _state(self, wish: Wish) -> None:
+        last = self.stated.get(wish.id)
+        stated = wish.stated, wish.statement_number
+        if (
+            last is not None
+            and (last.request_uid, last.generation) == (wish.request_uid, wish.generation)
+            and last.number > wish.statement_number
+        ):
+            stated = last.stated, last.number
+        self.stated[wish.id] = Stated(*stated, wish.request_uid, wish.generation, wish.count)
 
     def _owe(self, wish: Wish, owed: int, now: float) -> None:
         before = self.claims.pop(wish.id, None)

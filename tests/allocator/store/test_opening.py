@@ -10,10 +10,14 @@ import asyncpg
 import pytest
 
 from allocator.store.databases import DatabaseUnderTest, HandClock
-from allocator.store.wishes import spec
-from podtide.allocator.port import AllocatorUnavailable
+from allocator.store.wishes import named, spec, wish
+from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.allocator.store import InvalidDatabaseUrl, UnusableDatabase, open_allocator
 from podtide.allocator.store.migrating import SCHEMA
+
+SINCE_0002 = (
+    "quarantined", "batch", "buffer", "top", "exhausted", "starved", "step", "reason", "serial", "changed_at",
+)  # fmt: skip
 
 
 async def execute(database: DatabaseUnderTest, statement: str) -> None:
@@ -57,6 +61,47 @@ async def test_replicas_that_start_at_once_migrate_once(database: DatabaseUnderT
             assert await allocator.list_subnets() == ()
 
     await asyncio.gather(*(start() for _ in range(4)))
+
+
+async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
+    database: DatabaseUnderTest,
+) -> None:
+    await drop_everything(database)
+    async with database.replica() as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/25"))
+        await allocator.add_subnet(spec("10.2.0.0/25", name="empty"))
+        await allocator.put_container(wish("a", 35))
+        await allocator.put_container(wish("b", 35, cluster="west"))
+        await allocator.put_container(wish("c", 5))
+        await allocator.put_container(wish("c", 1, 2))  # holds more than it wants
+        held = await allocator.put_container(wish("e", 8))
+        await allocator.put_container(wish("gone", 19))
+        await allocator.delete_container("gone", cluster="east")
+        await allocator.put_container(wish("d", 90))  # wants more than it holds
+        await allocator.put_container(wish("e", 2, 2, release=tuple(named(held))[:6]))  # these cool down
+        with pytest.raises(SubnetFull):
+            await allocator.put_container(wish("waits", 3))
+        before = await allocator.demand("blue", "pods")
+    for statement in (
+        "DROP TABLE alike",
+        "DROP TABLE bounds",
+        *(f"ALTER TABLE subnets DROP COLUMN {column}" for column in SINCE_0002),
+        "ALTER TABLE containers DROP COLUMN stated",
+        "ALTER TABLE containers DROP COLUMN statement_number",
+        "UPDATE alembic_version SET version_num = '0001'",
+    ):
+        await execute(database, statement)
+    with pytest.raises(UnusableDatabase, match="has schema 0001, and this podtide needs 0002"):
+        async with database.replica(migrate=False):
+            pass
+    async with database.replica(migrate=True) as allocator:
+        assert await allocator.audit() == ()
+        assert await allocator.demand("blue", "pods") == before
+        counted = {(alike.taken, alike.containers) for alike in before.alike}
+        assert counted == {(36, 2), (6, 1), (91, 1), (4, 1), (3, 1)}
+        assert before.subnet.quarantined == 20
+        await allocator.delete_container("a", cluster="east")
+        assert await allocator.audit() == ()
 
 
 async def test_a_newer_schema_is_refused_even_when_told_to_migrate(database: DatabaseUnderTest) -> None:

@@ -7,8 +7,10 @@ import pytest
 
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
+from podtide.allocator.port import Bounds, InForce
 from podtide.allocator.store import sqlite
 from podtide.allocator.store.script import Rows, Statement
+from podtide.core.statement import StatedDemand
 
 
 async def test_no_statement_of_any_call_scans_a_table(
@@ -32,9 +34,13 @@ async def test_no_statement_of_any_call_scans_a_table(
         await allocator.put_container(wish("b", 40))
         await allocator.delete_container("a", cluster="east")
         database.clock.now += 1_000
-        await allocator.put_container(wish("b", 50, 2))
+        await allocator.put_container(wish("b", 50, 2, stated=StatedDemand(batch=16, high=8)))
         await allocator.utilization("blue", "pods")
         await allocator.owed("blue", "pods")
+        bounds = Bounds(batch=16, buffer="0.5", lower="0.8", upper="0.9")
+        await allocator.set_bounds("blue", "pods", cluster="east", bounds=bounds)
+        await allocator.put_in_force("blue", "pods", InForce(batch=16, buffer="0.5", top=16))
+        assert (await allocator.demand("blue", "pods")).alike
         await allocator.get_container("b", cluster="east")
         await allocator.history("blue", "pods", since=0, until=database.clock.now)
         monkeypatch.undo()

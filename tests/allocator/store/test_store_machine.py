@@ -9,18 +9,26 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from msgspec import structs
 
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.model import Model
 from allocator.store.wishes import spec, wish
 from podtide.allocator.port import Container, StaleWish, SubnetFull, SubnetInUse, Wish
 from podtide.allocator.store import DatabaseAllocator, Rules
+from podtide.core.statement import StatedDemand
 
 RULES = Rules()
 CLIENTS = 8
 ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 counts = st.integers(0, 40)
 waitings = st.integers(0, 2)
+STATED = (
+    None,
+    StatedDemand(low=1, high=8, batch=16, buffer="0.5"),
+    StatedDemand(low=1, high=8, demand=3, batch=4, buffer="1/3"),
+)
+statements = st.sampled_from(STATED)
 
 
 class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
@@ -41,15 +49,36 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         seed=st.integers(0, 99),
         lost=st.booleans(),
         fresh_request=st.sampled_from([False, False, False, True]),
+        stated=statements,
+        number=st.integers(0, 2),
     )
     def put(  # noqa: PLR0917 - hypothesis hands in what the rule draws
-        self, id_: str, count: int, waiting: int, part: float, seed: int, lost: bool, fresh_request: bool
+        self,
+        id_: str,
+        count: int,
+        waiting: int,
+        part: float,
+        seed: int,
+        lost: bool,
+        fresh_request: bool,
+        stated: StatedDemand | None,
+        number: int,
     ) -> None:
         if fresh_request:
             self.requests[id_] = self.requests.get(id_, 0) + 1
         self.generation += 1
         named = self._some_names(id_, part, Random(seed))
-        self.runner.run(self._put(self._wish(id_, count, waiting, named), lost=lost))
+        asked = self._wish(id_, count, waiting, named)
+        self.runner.run(self._put(structs.replace(asked, stated=stated, statement_number=number), lost=lost))
+
+    @rule(id_=ids, stated=statements, number=st.integers(0, 3))
+    def state_anew(self, id_: str, stated: StatedDemand | None, number: int) -> None:
+        last = self.model.stated.get(self._id(id_))
+        if last and last.request_uid == self._wish(id_, 0, 0, ()).request_uid:
+            asked = self._wish(id_, last.wanted, 0, (), generation=last.generation)
+            self.runner.run(
+                self._put(structs.replace(asked, stated=stated, statement_number=number), lost=False)
+            )
 
     @rule(id_=ids)
     def put_too_late(self, id_: str) -> None:
@@ -167,6 +196,7 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
                 self.generation += 1
                 named = self._some_names(node, randomness.random(), randomness)
                 asked = self._wish(node, randomness.randrange(30), randomness.randrange(3), named)
+                asked = structs.replace(asked, stated=randomness.choice(STATED))
                 wishes.append(asked)
                 with suppress(SubnetFull, StaleWish):
                     await self._one().put_container(asked)
@@ -189,6 +219,10 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         assert subnet.capacity == self.model.capacity
         assert subnet.containers == len(self.model.held)
         assert subnet.owed == sum(claim.owed for claim in self.model.claims.values())
+        assert subnet.quarantined == len(self.model.quarantined)
+        demand = await self._one().demand("blue", "pods")
+        assert demand.subnet == subnet
+        assert {(one.stated, one.taken): one.containers for one in demand.alike} == self.model.alike
         (reading,) = await self._one().utilization("blue", "pods")
         assert (reading.capacity, reading.reserved) == (subnet.capacity, subnet.reserved)
         assert await self._one().audit() == ()

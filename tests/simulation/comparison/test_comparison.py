@@ -15,6 +15,7 @@ from podtide.simulation.comparison.contestants import (
     ADAPTIVE_BATCH,
     CONTESTANTS,
     IDEMPOTENT,
+    LADDER,
     POD_WATCHING,
     PODTIDE,
     REACTIVE,
@@ -61,7 +62,7 @@ def true_use_percent(outcome: Outcome) -> int:
 
 
 def test_who_watches_pods_asks_once_for_a_burst_and_who_does_not_asks_again_and_again() -> None:
-    assert [outcome_of(each, BURST).requests for each in CONTESTANTS] == [2, 2, 1, 1, 1]
+    assert [outcome_of(each, BURST).requests for each in CONTESTANTS] == [2, 2, 1, 1, 1, 1]
 
 
 def test_every_step_of_the_papers_makes_the_last_pod_of_a_burst_ready_sooner_or_as_soon() -> None:
@@ -72,7 +73,8 @@ def test_every_step_of_the_papers_makes_the_last_pod_of_a_burst_ready_sooner_or_
 
 
 def test_no_add_fails_where_it_waits_for_what_is_on_its_way() -> None:
-    assert outcome_of(PODTIDE, BURST).failed_adds == 0
+    for contestant in (LADDER, PODTIDE):
+        assert outcome_of(contestant, BURST).failed_adds == 0
     for contestant in (REACTIVE, IDEMPOTENT, POD_WATCHING):
         assert outcome_of(contestant, BURST).failed_adds > 0
 
@@ -112,6 +114,31 @@ def test_the_time_at_the_configured_batch_is_that_of_the_batch_which_nodes_go_by
     batches = [sample.batch for sample in outcome.samples]
     assert outcome.batch_share == Fraction(batches.count(16), SCARCE.seconds)
     assert (outcome.batch_share == 1) == (not contestant.follows)
+
+
+@pytest.mark.parametrize(
+    ("contestant", "is_back"),
+    [pytest.param(PODTIDE, True, id="podtide"), pytest.param(LADDER, False, id="ladder")],
+)
+def test_after_a_peak_the_batch_is_back_unless_it_goes_by_the_ladder(
+    contestant: Contestant, is_back: bool
+) -> None:
+    peak = Load(
+        name="peak",
+        sentence="",
+        subnet="10.0.0.0/24",
+        nodes=8,
+        seconds=2400,
+        sample_seconds=60,
+        changes={
+            0: dict.fromkeys(range(8), 1),
+            60: dict.fromkeys(range(8), 14),
+            660: dict.fromkeys(range(8), -14),
+        },
+    )
+    batches = [sample.batch for sample in compare(contestant, peak).samples]
+    assert min(batches) < 16
+    assert (batches[-1] == 16) == is_back
 
 
 def test_only_its_peak_is_more_than_a_day_has_room_for_by_batches_of_16() -> None:

@@ -88,6 +88,23 @@ def test_a_story_is_told_with_its_times_its_decisions_and_what_came_as_expected(
     assert lines[-1].startswith("    60.")
 
 
+def test_a_status_that_repeats_the_batch_in_force_brings_no_batch_into_force() -> None:
+    outcome, _lines = played(
+        "wait: 1m",
+        "expect: {batches: [16]}",
+        "count from here",
+        "say: One node more is another status of the ClusterSubnet.",
+        "add nodes: [node-2]",
+        "add pods: {node-2: 1}",
+        "{expect: {reserved: 32, writes: at least 4}, within: 30s}",
+        "wait: 1m",
+        "expect: {batches: []}",
+        "override batch: {pods: 8}",
+        "{expect: {batches: [8]}, within: 1m}",
+    )
+    assert outcome.failure == ""
+
+
 TWO_CLUSTERS = """\
 title: A title
 why: because
@@ -210,7 +227,7 @@ def test_where_no_cluster_subnet_has_a_status_the_cluster_subnet_state_says_whet
         "expect: {exhausted: no}",
         "delete cluster subnets: [pods]",
         "expect: {exhausted: yes}",
-        "make cluster subnets: [pods]",
+        "create cluster subnets: [pods]",
         "expect: {exhausted: yes}",
     )
     assert outcome.failure == ""

@@ -3,36 +3,16 @@
 from pathlib import Path
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from podtide.simulation.scenario.playing import play
 from podtide.simulation.scenario.reading import read_scenario
 from podtide.simulation.scenario.vocabulary import MEASURE_WORDS, STEP_WORDS
 from simulation.scenario.scenario_files import FILES, ROOT, STORIES, TRAPS
 
-NEED_THE_BATCH_BY_DEMAND = frozenset(
-    {
-        "batch-in-one-step",
-        "day-of-waves",
-        "left-over-cluster-subnet",
-        "node-replaced",
-        "peak-and-after",
-        "pinned-batch",
-        "rolling-replacement",
-        "two-clusters-one-subnet",
-    }
-)
-"""Stories of a rule that is not there yet: the batch that follows from demand, over all clusters of a subnet."""
 PAGE = (ROOT / "docs" / "scenarios.md").read_text().splitlines()
 
 
-def story(path: Path) -> ParameterSet:
-    is_early = path.stem in NEED_THE_BATCH_BY_DEMAND
-    early = pytest.mark.xfail(is_early, reason="the batch does not follow from demand yet", strict=True)
-    return pytest.param(path, marks=early, id=path.stem)
-
-
-@pytest.mark.parametrize("path", [story(path) for path in FILES])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_scenario_comes_out_as_it_says(path: Path) -> None:
     outcome = play(read_scenario(path), lambda _line: None)
     assert outcome.failure == ""

@@ -6,19 +6,23 @@ from typing import Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import asdict
 
 from podtide.allocator.client.connection import Connection, Patience, Question, Server
 from podtide.allocator.port import (
     AllocatorUnavailable,
+    Bounds,
     Container,
     ContainerPage,
     Debt,
+    InForce,
     Subnet,
+    SubnetDemand,
     SubnetSpec,
     Utilization,
     Wish,
 )
-from podtide.allocator.wire import GrowthBody, SubnetBody, WishBody
+from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, StatedBody, SubnetBody, WishBody
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.randomness import system_randomness
@@ -103,6 +107,8 @@ class HttpAllocator:
             count=wish.count,
             release=wish.release,
             waiting_pods=wish.waiting_pods,
+            stated=None if wish.stated is None else StatedBody(**asdict(wish.stated)),
+            statement_number=wish.statement_number,
         )
         path = _container(wish.cluster, wish.id, doing)
         return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Container)
@@ -140,6 +146,29 @@ class HttpAllocator:
         doing = f"ask who is owed in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/owed"
         return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Debt, ...])
+
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """See `Allocator`."""
+        doing = f"set the bounds of {cluster} in {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/bounds/{_part(cluster, doing)}"
+        body = BoundsBody(**asdict(bounds))
+        await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=body))
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """See `Allocator`."""
+        doing = f"ask for the demand in {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/demand"
+        return await self._ask(Question(doing=doing, method="GET", path=path), SubnetDemand)
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """See `Allocator`."""
+        doing = f"put a batch in force in {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/in-force"
+        fields = asdict(decided)
+        del fields["age_seconds"]  # the allocator's own to say
+        return await self._ask(
+            Question(doing=doing, method="PUT", path=path, body=InForceBody(**fields)), Subnet
+        )
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
         """See `Allocator`."""

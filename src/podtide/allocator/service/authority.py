@@ -2,17 +2,23 @@
 
 A cluster may read the subnets it shares with others, and how full they are; it may not change them. Of containers, and
 of who is owed, it sees its own alone. The administration sees and may do everything: it has the allocator itself.
+
+Which batch is in force in a shared subnet is decided by every cluster's controller from the same counts, so each may read
+them, which name no node, and put in force what it decided. The bounds that they decide within are each cluster's own to set.
 """
 
 from typing import NoReturn
 
 from podtide.allocator.port import (
     Allocator,
+    Bounds,
     Container,
     ContainerPage,
     Debt,
+    InForce,
     NotAllowed,
     Subnet,
+    SubnetDemand,
     SubnetSpec,
     Utilization,
     Wish,
@@ -83,6 +89,19 @@ class ClusterView:
         debts = await self._allocator.owed(network, name)
         return tuple(debt for debt in debts if debt.cluster == self._cluster)
 
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """See `Allocator`; its own."""
+        self._check(cluster, "bounds")
+        await self._allocator.set_bounds(network, name, cluster=cluster, bounds=bounds)
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """See `Allocator`."""
+        return await self._allocator.demand(network, name)
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """See `Allocator`."""
+        return await self._allocator.put_in_force(network, name, decided)
+
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
         """See `Allocator`."""
         return await self._allocator.utilization(network, name)
@@ -93,10 +112,10 @@ class ClusterView:
         """See `Allocator`."""
         return await self._allocator.history(network, name, since=since, until=until)
 
-    def _check(self, cluster: str) -> None:
+    def _check(self, cluster: str, what: str = "containers") -> None:
         if cluster != self._cluster:
             raise NotAllowed(
-                f"the token is for cluster {self._cluster}, and not for the containers of {cluster}: "
+                f"the token is for cluster {self._cluster}, and not for the {what} of {cluster}: "
                 "use that cluster's token"
             )
 

@@ -4,12 +4,14 @@ from http import HTTPStatus
 
 from litestar import delete, get, put
 from litestar.params import JSONBody
+from msgspec.structs import asdict
 
 from podtide.allocator.port import Container, ContainerPage, Wish
 from podtide.allocator.service.callers import Asked
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import documented
 from podtide.allocator.wire import WishBody
+from podtide.core.statement import StatedDemand
 
 ONE = "/clusters/{cluster:str}/containers/{container_id:str}"
 
@@ -36,6 +38,8 @@ async def put_container(
             count=data.count,
             release=data.release,
             waiting_pods=data.waiting_pods,
+            stated=None if data.stated is None else StatedDemand(**asdict(data.stated)),
+            statement_number=data.statement_number,
         )
     )
 

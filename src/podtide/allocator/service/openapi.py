@@ -16,11 +16,24 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
-from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, Utilization
-from podtide.allocator.wire import GrowthBody, Refusal, SubnetBody, WishBody
+from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, SubnetDemand, Utilization
+from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, Refusal, SubnetBody, WishBody
 
 BEARER = "bearer"
-_STRUCTS = (Container, ContainerPage, Debt, GrowthBody, Refusal, Subnet, SubnetBody, Utilization, WishBody)
+_STRUCTS = (
+    BoundsBody,
+    Container,
+    ContainerPage,
+    Debt,
+    GrowthBody,
+    InForceBody,
+    Refusal,
+    Subnet,
+    SubnetBody,
+    SubnetDemand,
+    Utilization,
+    WishBody,
+)
 
 
 def openapi_route(routers: list[Router], dependencies: Mapping[str, Provide]) -> HTTPRouteHandler:

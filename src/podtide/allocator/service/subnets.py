@@ -1,16 +1,17 @@
-"""The paths of subnets: what they are, how full, and who waits for them."""
+"""The paths of subnets: what they are, how full, who waits for them, and which batch is in force."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
 
 from litestar import delete, get, post, put
 from litestar.params import JSONBody
+from msgspec.structs import asdict
 
-from podtide.allocator.port import Debt, Subnet, SubnetSpec, Utilization
+from podtide.allocator.port import Bounds, Debt, InForce, Subnet, SubnetDemand, SubnetSpec, Utilization
 from podtide.allocator.service.callers import Asked, Cache
 from podtide.allocator.service.parameters import Moment, PathName
 from podtide.allocator.service.refusals import documented
-from podtide.allocator.wire import END_OF_TIME_SECONDS, GrowthBody, SubnetBody
+from podtide.allocator.wire import END_OF_TIME_SECONDS, BoundsBody, GrowthBody, InForceBody, SubnetBody
 
 ONE = "/networks/{network:str}/subnets/{subnet:str}"
 
@@ -99,6 +100,35 @@ async def get_owed(allocator: Asked, network: PathName, subnet: PathName) -> Seq
     return await allocator.owed(network, subnet)
 
 
+@get(f"{ONE}/demand", responses=documented(HTTPStatus.NOT_FOUND))
+async def get_demand(allocator: Asked, network: PathName, subnet: PathName) -> SubnetDemand:
+    """What the batch of a subnet is decided from: counts of containers over all clusters, and the clusters' bounds."""
+    return await allocator.demand(network, subnet)
+
+
+@put(
+    f"{ONE}/in-force",
+    responses=documented(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+)
+async def put_in_force(
+    allocator: Asked, network: PathName, subnet: PathName, data: JSONBody[InForceBody]
+) -> Subnet:
+    """Let a batch be in force for the nodes of a subnet, if it was decided from what is so. The same again changes nothing."""
+    return await allocator.put_in_force(network, subnet, InForce(**asdict(data)))
+
+
+@put(
+    f"{ONE}/bounds/{{cluster:str}}",
+    status_code=HTTPStatus.NO_CONTENT,
+    responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+)
+async def set_bounds(
+    allocator: Asked, network: PathName, subnet: PathName, cluster: PathName, data: JSONBody[BoundsBody]
+) -> None:
+    """Keep between which bounds a cluster wants the batch of a subnet. The same again changes nothing."""
+    await allocator.set_bounds(network, subnet, cluster=cluster, bounds=Bounds(**asdict(data)))
+
+
 SUBNET_ROUTES = (
     list_all_subnets,
     list_subnets,
@@ -109,4 +139,7 @@ SUBNET_ROUTES = (
     get_utilization,
     get_history,
     get_owed,
+    get_demand,
+    put_in_force,
+    set_bounds,
 )

@@ -2,20 +2,32 @@
 
 from typing import Self
 
-from podtide.allocator.limits import check_names, check_page, check_spec, check_wish
+from podtide.allocator.limits import (
+    check_bounds,
+    check_in_force,
+    check_names,
+    check_page,
+    check_spec,
+    check_wish,
+)
 from podtide.allocator.port import (
+    Bounds,
     Container,
     ContainerPage,
     Debt,
+    InForce,
     NoSuchSubnet,
     Subnet,
+    SubnetDemand,
     SubnetSpec,
     Utilization,
     Wish,
 )
 from podtide.allocator.store import reading, subnets
 from podtide.allocator.store.audit import audit_database
+from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
+from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.serving import (
     DeleteContainer,
@@ -135,6 +147,27 @@ class DatabaseAllocator:
         return await self._database.read(
             lambda now: reading.list_owed(network, name, now, self._rules.claim_seconds)
         )
+
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """Keep between which bounds a cluster wants the subnet's batch."""
+        check_names(network=network, subnet=name, cluster=cluster)
+        check_bounds(bounds)
+        await self._database.call(network, name, SetBounds(cluster, bounds))
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """What the batch is decided from, all of one instant."""
+        check_names(network=network, subnet=name)
+        demand, due = await self._database.read(lambda now: reading.read_demand(network, name, now))
+        if due:
+            await self._database.call(network, name, Settle())
+            demand, _due = await self._database.read(lambda now: reading.read_demand(network, name, now))
+        return demand
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """Let this be in force, if it was decided from what is so."""
+        check_names(network=network, subnet=name)
+        check_in_force(decided)
+        return await self._database.call(network, name, PutInForce(decided))
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
         """How full the subnet is: one reading, from the totals in its row."""

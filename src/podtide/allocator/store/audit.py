@@ -4,10 +4,11 @@ The invariants that concern every component are `core.audit`'s. What only the da
 address that is in two places of it, or that no place may have.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from podtide.allocator.store.alike import Likeness, count_alike
 from podtide.allocator.store.container_row import COLUMNS, ContainerRow, gather_containers
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
@@ -19,6 +20,8 @@ _CONTAINERS = f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
     FROM containers LEFT JOIN grants ON grants.container = containers.id"""  # noqa: S608 - our own columns
 _CHUNKS = "SELECT subnet, chunk, free FROM chunks"
 _RESTING = "SELECT subnet, quarantined, chunk, mask FROM resting"
+_ALIKE = "SELECT subnet, cluster, stated, taken, containers FROM alike"
+_BOUNDS = "SELECT subnet FROM bounds"
 _STRAY = "SELECT container, chunk FROM grants WHERE container NOT IN (SELECT id FROM containers)"
 
 
@@ -29,12 +32,13 @@ class _Contents(NamedTuple):
     free: dict[int, int]
     cooling: list[tuple[int, int]]
     quarantined: list[tuple[int, int]]
+    alike: Counter[Likeness]
 
 
 def audit_database() -> Script[tuple[Violation, ...]]:
     """What is wrong, in a stable order."""
     subnets = {row[0]: SubnetRow(*row) for row in (yield Query(_SUBNETS))}
-    contents: dict[int, _Contents] = defaultdict(lambda: _Contents([], {}, [], []))
+    contents: dict[int, _Contents] = defaultdict(lambda: _Contents([], {}, [], [], Counter()))
     for container in gather_containers((yield Query(_CONTAINERS))).values():
         if container.subnet is not None:
             contents[container.subnet].containers.append(container)
@@ -42,19 +46,22 @@ def audit_database() -> Script[tuple[Violation, ...]]:
         contents[subnet].free[chunk] = free
     for subnet, quarantined, chunk, mask in (yield Query(_RESTING)):
         (contents[subnet].quarantined if quarantined else contents[subnet].cooling).append((chunk, mask))
+    for subnet, *likeness, containers in (yield Query(_ALIKE)):
+        contents[subnet].alike[Likeness(*likeness)] = containers
+    bound = {subnet for (subnet,) in (yield Query(_BOUNDS))}
     violations = [
         Violation(2, container, f"a grant of chunk {chunk} is container {container}'s, which is not there")
         for container, chunk in (yield Query(_STRAY))
     ]
     violations += [
         Violation(2, str(id_), f"rows are left of subnet number {id_}, which is not there")
-        for id_ in contents
-        if id_ not in subnets
+        for id_ in {*contents, *bound} - subnets.keys()
     ]
     pictures: dict[str, list[tuple[SubnetRow, _Contents]]] = defaultdict(list)
     for id_, row in subnets.items():
         violations += _in_one_place_each(row, contents[id_])
         violations += _totals_match(row, contents[id_])
+        violations += _counts_match(row, contents[id_])
         pictures[row.network].append((row, contents[id_]))
     for there in pictures.values():
         violations += audit(_picture(there))
@@ -130,6 +137,7 @@ def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
         "capacity": row.layout.capacity,
         "containers": sum(container.primary is not None for container in contents.containers),
         "owed": sum(container.owed for container in contents.containers),
+        "quarantined": _size(contents.quarantined),
     }
     for what, count in counted.items():
         if (kept := getattr(row, what)) != count:
@@ -139,6 +147,21 @@ def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
         if container.owed != missing:
             yield Violation(
                 2, container.id, f"container {container.id} is owed {container.owed}, but lacks {missing}"
+            )
+
+
+def _counts_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
+    """Every container is counted once by what it states and takes, and no count is left of none."""
+    counted = count_alike(contents.containers, row.id)
+    for likeness in sorted({*counted, *contents.alike}):
+        kept, there = contents.alike.get(likeness), counted.get(likeness)
+        if kept != there:
+            stated = likeness.stated or "nothing"
+            yield Violation(
+                2,
+                row.name,
+                f"subnet {row.name} counts {kept or 0} containers of cluster {likeness.cluster} that take "
+                f"{likeness.taken} and state {stated}, but there are {there or 0}",
             )
 
 

@@ -5,7 +5,9 @@ what was read once, and what they changed is written once. A call that is refuse
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from podtide.allocator.store.alike import count_alike, save_counts
 from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.resting import Rest, Resting
@@ -31,7 +33,8 @@ class Book:
         """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
         self.now = now
         self.rules = rules
-        self._totals, self._sampled = _totals(subnet), subnet.sampled
+        self._saved = replace(subnet)
+        self._counted = count_alike(containers.values(), subnet.id)
         self._supply = Supply(subnet)
         self._resting = Resting(subnet.id)
         self._claims: list[Claim] = []
@@ -45,6 +48,7 @@ class Book:
                 masks[rest.chunk] = masks.get(rest.chunk, 0) | mask
                 if rest.quarantined:
                     self.subnet.reserved -= mask.bit_count()
+                    self.subnet.quarantined -= mask.bit_count()
             yield from self._supply.give_back(masks)
 
     def may_take(self, wanted: Claim) -> Script[int]:
@@ -95,6 +99,7 @@ class Book:
 
     def quarantine(self, masks: dict[int, int], holder: str) -> None:
         """Keep the addresses of a removed node from everybody; they stay reserved."""
+        self.subnet.quarantined += _size(masks)
         until = self.now + self.rules.quarantine_seconds
         for chunk, mask in masks.items():
             self._resting.add(Rest(1, until, chunk, holder), mask)
@@ -104,9 +109,12 @@ class Book:
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
-        if _totals(self.subnet) != self._totals:
+        yield from save_counts(
+            self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
+        )
+        if _totals(self.subnet) != _totals(self._saved):
             yield from note_sample(self.subnet, self.now)
-        if _totals(self.subnet) != self._totals or self.subnet.sampled != self._sampled:
+        if self.subnet != self._saved:
             yield from update_subnet(self.subnet)
 
     def _read_claims(self, free: int) -> Script[None]:
@@ -136,4 +144,4 @@ def _size(masks: dict[int, int]) -> int:
 
 def _totals(subnet: SubnetRow) -> tuple[int, ...]:
     """The columns that transactions on containers change."""
-    return subnet.reserved, subnet.containers, subnet.owed, subnet.next_chunk
+    return subnet.reserved, subnet.containers, subnet.owed, subnet.next_chunk, subnet.quarantined

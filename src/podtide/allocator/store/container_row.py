@@ -18,7 +18,7 @@ from podtide.core.subnet_layout import Place
 
 _COLUMNS = (
     "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",
-    "owed", "owed_since", "renewed", "waiting_pods",
+    "owed", "owed_since", "renewed", "waiting_pods", "stated", "statement_number",
 )  # fmt: skip
 COLUMNS = ", ".join(f"containers.{column}" for column in _COLUMNS)
 _INSERT = insert_into("containers", _COLUMNS)
@@ -50,6 +50,9 @@ class ContainerRow:
     owed_since: float = 0.0
     renewed: float = 0.0
     waiting_pods: int = 0
+    stated: str = ""
+    """See `stated_text`."""
+    statement_number: int = 0
     grants: dict[tuple[int, int], int] = field(default_factory=dict)
     """Masks of secondary addresses by version and chunk."""
     changed_grants: set[tuple[int, int]] = field(default_factory=set)
@@ -70,6 +73,11 @@ class ContainerRow:
     def held(self) -> int:
         """How many secondary addresses it has."""
         return sum(mask.bit_count() for mask in self.grants.values())
+
+    @property
+    def taken(self) -> int:
+        """Its primary, even while it waits for that, and what it holds or wants, whichever is more."""
+        return 1 + max(self.held, self.wanted)
 
     @property
     def primary(self) -> Place | None:

@@ -1,6 +1,15 @@
-"""What can be asked without changing anything: containers, who is owed, readings of utilization."""
+"""What can be asked without changing anything: containers, who is owed, what demand there is, readings of utilization."""
 
-from podtide.allocator.port import Container, ContainerPage, Debt, NoSuchContainer, Utilization
+from podtide.allocator.port import (
+    Container,
+    ContainerPage,
+    Debt,
+    NoSuchContainer,
+    SubnetDemand,
+    Utilization,
+)
+from podtide.allocator.store.alike import read_counts
+from podtide.allocator.store.cluster_bounds import read_bounds
 from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
 from podtide.allocator.store.history import read_samples
 from podtide.allocator.store.script import Query, Script, among
@@ -69,6 +78,14 @@ def list_owed(network: str, name: str, now: float, claim_seconds: float) -> Scri
         Debt(container=id_, cluster=cluster, node=node, owed=owed, waiting_pods=waiting, since=since)
         for id_, cluster, node, owed, waiting, since in rows
     )
+
+
+def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemand, bool]]:
+    """What the subnet's batch is decided from, and whether something of it has rested for long enough."""
+    subnet, due = yield from find_subnet(network, name, now)
+    alike, clusters = yield from read_counts(subnet.id)
+    bounds = yield from read_bounds(subnet.id, clusters)
+    return SubnetDemand(subnet=subnet.for_callers(now), alike=alike, bounds=bounds), due
 
 
 def read_history(

@@ -28,6 +28,7 @@ from podtide.allocator.store.container_row import (
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Script
+from podtide.allocator.store.stated_text import NOTHING, to_text
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.errors import InvalidInput
 from podtide.core.grants import Claim, Order, is_stale, parse_address_name
@@ -67,6 +68,7 @@ class PutContainer(Struct, frozen=True):
             book.containers[wish.id] = row
         else:
             _refuse_what_does_not_fit(wish, row, book)
+        _note_statement(wish, row)
         _note_order(wish, row)
         released = _named_for_release(wish, row)
         if released:
@@ -112,6 +114,7 @@ class DeleteContainer(Struct, frozen=True):
         book.quarantine(masks, row.id)
         book.subnet.owed -= row.owed
         row.subnet, row.primary_number, row.wanted, row.owed, row.waiting_pods = None, None, 0, 0, 0
+        row.stated, row.statement_number = NOTHING, 0
 
 
 class Sample(Struct, frozen=True):
@@ -132,7 +135,7 @@ class Settle(Struct, frozen=True):
     def carry_out(self, book: Book) -> Script[Subnet]:
         """Nothing more than every call does first."""
         yield from book.settle()
-        return book.subnet.for_callers()
+        return book.subnet.for_callers(book.now)
 
 
 def serve(
@@ -191,6 +194,13 @@ def _refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None
             f"container {wish.id} was told generation {row.generation} of request {row.request_uid} since: generation "
             f"{wish.generation} of {wish.request_uid} came too late and changed nothing; read the request again"
         )
+
+
+def _note_statement(wish: Wish, row: ContainerRow) -> None:
+    """Keep what the wish states, unless the row's own statement of the same request and generation is the newer one."""
+    if row.order == Order(wish.request_uid, wish.generation) and wish.statement_number < row.statement_number:
+        return
+    row.stated, row.statement_number = to_text(wish.stated), wish.statement_number
 
 
 def _note_order(wish: Wish, row: ContainerRow) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from podtide.allocator.port import NoSuchSubnet, Subnet
+from podtide.allocator.port import InForce, NoSuchSubnet, Subnet
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
 from podtide.core.subnet_layout import SubnetLayout
 
@@ -27,6 +27,18 @@ class SubnetRow:
     """All chunks from here on were never used, and have no row."""
     sampled: float
     """When its utilization was last written down, in wall-clock seconds."""
+    quarantined: int = 0
+    batch: int = 0
+    """What is in force, from here on; 0 until it was decided for the first time."""
+    buffer: str = "0"
+    top: int = 0
+    exhausted: int = 0
+    starved: int = 0
+    step: str = ""
+    reason: str = ""
+    serial: int = 0
+    changed_at: float = 0.0
+    """Since when batch, buffer and starved are so, in wall-clock seconds."""
 
     @property
     def layout(self) -> SubnetLayout:
@@ -38,7 +50,21 @@ class SubnetRow:
         """Addresses that are nobody's, those that cool down among them."""
         return self.capacity - self.reserved
 
-    def for_callers(self) -> Subnet:
+    def in_force(self, now: float) -> InForce:
+        """What is in force, as the port shows it."""
+        return InForce(
+            batch=self.batch,
+            buffer=self.buffer,
+            top=self.top,
+            exhausted=bool(self.exhausted),
+            starved=bool(self.starved),
+            step=self.step,
+            reason=self.reason,
+            serial=self.serial,
+            age_seconds=now - self.changed_at if self.serial else 0.0,
+        )
+
+    def for_callers(self, now: float) -> Subnet:
         """The subnet as the port shows it."""
         return Subnet(
             network=self.network,
@@ -51,6 +77,8 @@ class SubnetRow:
             reserved=self.reserved,
             containers=self.containers,
             owed=self.owed,
+            quarantined=self.quarantined,
+            in_force=self.in_force(now),
         )
 
 

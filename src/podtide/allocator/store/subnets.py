@@ -27,6 +27,8 @@ _LIST = f"SELECT {COLUMNS}, {DUE} FROM subnets ORDER BY network, name"  # noqa: 
 _LIST_OF_NETWORK = f"SELECT {COLUMNS}, {DUE} FROM subnets WHERE network = $2 ORDER BY name"  # noqa: S608 - our own columns
 _REMOVE = (
     "DELETE FROM samples WHERE subnet = $1",
+    "DELETE FROM alike WHERE subnet = $1",
+    "DELETE FROM bounds WHERE subnet = $1",
     "DELETE FROM resting WHERE subnet = $1",
     "DELETE FROM chunks WHERE subnet = $1",
     "DELETE FROM containers WHERE subnet = $1",  # newcomers that still wait for a first address
@@ -41,8 +43,8 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
     there = yield from _cidrs_by_subnet(spec.network)
     if spec.name in there:
         row, _due = yield from find_subnet(spec.network, spec.name, now)
-        _refuse_another_definition(spec, layout, row)
-        return row.for_callers()
+        _refuse_another_definition(spec, layout, row.for_callers(now))
+        return row.for_callers(now)
     _refuse_overlap(spec.network, spec.name, layout.cidrs, there)
     ((id_,),) = yield Query(_NEXT_ID)
     row = SubnetRow(
@@ -62,7 +64,7 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
     )
     yield from note_sample(row, now)
     yield from insert_subnet(row)
-    return row.for_callers()
+    return row.for_callers(now)
 
 
 def grow_subnet(network: str, name: str, cidrs: tuple[str, ...], now: float) -> Script[Subnet]:
@@ -77,7 +79,7 @@ def grow_subnet(network: str, name: str, cidrs: tuple[str, ...], now: float) -> 
         row.cidrs, row.capacity = " ".join(layout.cidrs), layout.capacity
         yield from note_sample(row, now)
         yield from update_subnet(row)
-    return row.for_callers()
+    return row.for_callers(now)
 
 
 def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[None]:
@@ -101,13 +103,13 @@ def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[N
 def show_subnet(network: str, name: str, now: float) -> Script[tuple[Subnet, bool]]:
     """A subnet, and whether something of it has rested for long enough."""
     row, due = yield from find_subnet(network, name, now)
-    return row.for_callers(), due
+    return row.for_callers(now), due
 
 
 def list_subnets(network: str, now: float) -> Script[list[tuple[Subnet, bool]]]:
     """Subnets by network and name, and whether something of each has rested for long enough."""
     rows = yield Query(_LIST_OF_NETWORK, (now, network)) if network else Query(_LIST, (now,))
-    return [(SubnetRow(*columns).for_callers(), bool(due)) for *columns, due in rows]
+    return [(SubnetRow(*columns).for_callers(now), bool(due)) for *columns, due in rows]
 
 
 def _cidrs_by_subnet(network: str) -> Script[dict[str, list[str]]]:
@@ -117,8 +119,7 @@ def _cidrs_by_subnet(network: str) -> Script[dict[str, list[str]]]:
     return {name: cidrs.split() for name, cidrs in rows}
 
 
-def _refuse_another_definition(spec: SubnetSpec, layout: SubnetLayout, row: SubnetRow) -> None:
-    there = row.for_callers()
+def _refuse_another_definition(spec: SubnetSpec, layout: SubnetLayout, there: Subnet) -> None:
     # It may have grown since it was made: then the definition it was made by is still its own.
     grown = replace(there, cidrs=there.cidrs[: len(layout.cidrs)])
     asked = replace(

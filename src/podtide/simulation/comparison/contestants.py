@@ -1,18 +1,23 @@
-"""Four ways to size a node's pool, each one step of the design papers ahead of the one before, and podtide as it is.
+"""Four ways to size a node's pool, each one step of the design papers ahead of the one before, and podtide as it was and is.
 
     reactive         one batch more or less at a time, by what is assigned
     idempotent       the formula, by what is assigned
     pod-watching     the formula, by the pods that are scheduled
     adaptive batch   the same, with the batch that the controller puts in force for the subnet
-    podtide          the same, and an ADD waits for an address that is on its way
+    ladder           podtide as it was before: the batch goes one rung at a time, and agents do not state their demand
+    podtide          adaptive batch, and an ADD waits for an address that is on its way
 
-Only agents differ: by their policy, by whether they follow the batch that the controller puts in force, and by whether
-they let an ADD wait. The controller always decides on a batch; whoever has a fixed one does not listen.
+But for the ladder only agents differ: by their policy, by whether they follow the batch that the controller puts in
+force, and by whether they let an ADD wait. The controller always decides on a batch; whoever has a fixed one does not
+listen.
 """
 
 from msgspec import Struct
 
 from podtide.agent.policy import Decided, ExactPolicy, ReactivePolicy, RequestPolicy, Situation
+from podtide.controller.looking import BatchRule
+from podtide.core.batching import decide_batch
+from podtide.core.ladder import decide_by_ladder
 from podtide.core.scaler import Scaler
 from podtide.core.scaling import decide_request
 
@@ -20,13 +25,27 @@ from podtide.core.scaling import decide_request
 class AssignedOnly:
     """The formula of the papers' phase 2: from what is assigned to the request in one step. Sees no pods."""
 
+    states_demand = False
+
     def decide(self, situation: Situation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`."""
         return decide_request(situation.assigned, scaler, situation.primaries)
 
 
+class Unstated:
+    """podtide's policy before agents stated the demand that a request follows from."""
+
+    states_demand = False
+
+    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+        """See `RequestPolicy.decide`."""
+        return decide_request(situation.demand, scaler, situation.primaries)
+
+
 class FixedBatch:
     """Another policy, by the configured batch and buffer, whatever is in force for the subnet."""
+
+    states_demand = False
 
     def __init__(self, policy: RequestPolicy) -> None:
         self._policy = policy
@@ -45,6 +64,8 @@ class Contestant(Struct, frozen=True):
     """Whether its nodes go by the batch and buffer in force for the subnet, instead of by the configured ones."""
     waits: bool = False
     """Whether an ADD waits for an address that is on its way, instead of failing."""
+    batch_rule: BatchRule = decide_batch
+    """By which the controller decides on the batch."""
 
     @property
     def sizing(self) -> RequestPolicy:
@@ -56,5 +77,6 @@ REACTIVE = Contestant("reactive", ReactivePolicy())
 IDEMPOTENT = Contestant("idempotent", AssignedOnly())
 POD_WATCHING = Contestant("pod-watching", ExactPolicy())
 ADAPTIVE_BATCH = Contestant("adaptive batch", ExactPolicy(), follows=True)
+LADDER = Contestant("ladder", Unstated(), follows=True, waits=True, batch_rule=decide_by_ladder)
 PODTIDE = Contestant("podtide", ExactPolicy(), follows=True, waits=True)
-CONTESTANTS = (REACTIVE, IDEMPOTENT, POD_WATCHING, ADAPTIVE_BATCH, PODTIDE)
+CONTESTANTS = (REACTIVE, IDEMPOTENT, POD_WATCHING, ADAPTIVE_BATCH, LADDER, PODTIDE)

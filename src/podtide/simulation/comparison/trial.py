@@ -85,6 +85,7 @@ async def _compare(contestant: Contestant, load: Load) -> Outcome:
         settings=settings,
         policy=contestant.sizing,
         habits=Habits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
+        batch_rule=contestant.batch_rule,
     )
     async with open_embedded_world(load.subnet, customs=customs, clock=clock, seed=1, log=log) as world:
         world.between = Between(

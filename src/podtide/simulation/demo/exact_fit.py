@@ -27,7 +27,7 @@ async def _fill(stage: Stage) -> None:
     for node in stage.randomness.choices(stage.names, weights, k=pods):
         await stage.add_pods(node)
         await stage.pause(_POD_EVERY_SECONDS)
-    await stage.until(stage.all_served)
+    await stage.until(lambda: stage.all_served() and stage.decided.unanswered == 0)
     stage.say(
         f"All {pods} pods have an address, {await stage.reserved()} of {capacity} are reserved, none is left."
     )

@@ -12,7 +12,8 @@ _SIDE_BY_SIDE = 8
 def customs_for(speed: float) -> Customs:
     """How things are done. What does not wait for its own sake (gathering, an ADD's wait) is as always."""
     settings = Settings(
-        dwell_seconds=3.0 / speed,
+        answer_wait_seconds=6.0 / speed,
+        starved_dwell_seconds=3.0 / speed,
         shrink_delay_seconds=3.0 / speed,
         cooldown_seconds=3.0 / speed,
         poll_seconds=0.5 / speed,

@@ -21,7 +21,16 @@ PATIENCE_SECONDS = 90.0
 """For what must come to pass. Not scaled with the story's speed: machines do not get faster by it."""
 
 _NOT_LOOKED_AT = SubnetCounts(
-    capacity=0, reserved=0, containers=0, owed=0, exhausted=False, starved=False, batch=0, buffer=Fraction(0)
+    capacity=0,
+    reserved=0,
+    containers=0,
+    owed=0,
+    exhausted=False,
+    starved=False,
+    batch=0,
+    buffer=Fraction(0),
+    top=0,
+    unanswered=0,
 )
 
 

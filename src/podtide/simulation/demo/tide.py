@@ -6,8 +6,8 @@ from podtide.simulation.demo.stage import Stage
 
 _POD_EVERY_SECONDS = 0.05
 _CALM_SECONDS = 2.0
-_STEP_SECONDS = 4.5
-"""Longer than a dwell and a poll of `pace`."""
+_STEP_SECONDS = 7.5
+"""Longer than the next change of the batch may have to wait, by `pace`."""
 
 
 async def tell_tide(stage: Stage) -> None:
@@ -46,7 +46,7 @@ async def _give_back(stage: Stage, before: int) -> None:
     nodes = len(stage.names)
     stage.begin(
         "Give-back",
-        f"While it is exhausted every node keeps one spare address, at most. {nodes} more pods arrive all the same.",
+        f"The batch goes down to one that fits, and every node keeps less to spare. {nodes} more pods arrive all the same.",
     )
     beginning = stage.now
     for node in stage.names:
@@ -62,9 +62,7 @@ async def _give_back(stage: Stage, before: int) -> None:
 
 
 async def _go_out(stage: Stage) -> None:
-    stage.begin(
-        "Recovery", "Pods leave. Step by step the batch goes up again, as far as R is sure to stay low."
-    )
+    stage.begin("Recovery", "Pods leave. The batch goes up again, as far as R is sure to stay low.")
     while stage.pod_count > PODS_EACH * len(stage.names):
         for node in stage.names:
             await stage.remove_pods(node, min(1, len(stage.pods[node]) - PODS_EACH))

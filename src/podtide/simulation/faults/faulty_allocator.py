@@ -2,10 +2,13 @@
 
 from podtide.allocator.port import (
     Allocator,
+    Bounds,
     Container,
     ContainerPage,
     Debt,
+    InForce,
     Subnet,
+    SubnetDemand,
     SubnetSpec,
     Utilization,
     Wish,
@@ -112,6 +115,30 @@ class FaultyAllocator:
             self._request("owed", name),
             lambda: self._line.owed(network, name),
             lambda: self._wire.owed(network, name),
+        )
+
+    async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
+        """See `Allocator.set_bounds`."""
+        await self._conditions.carry(
+            self._request("set_bounds", name),
+            lambda: self._line.set_bounds(network, name, cluster=cluster, bounds=bounds),
+            lambda: self._wire.set_bounds(network, name, cluster=cluster, bounds=bounds),
+        )
+
+    async def demand(self, network: str, name: str) -> SubnetDemand:
+        """See `Allocator.demand`."""
+        return await self._conditions.carry(
+            self._request("demand", name),
+            lambda: self._line.demand(network, name),
+            lambda: self._wire.demand(network, name),
+        )
+
+    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+        """See `Allocator.put_in_force`."""
+        return await self._conditions.carry(
+            self._request("put_in_force", name),
+            lambda: self._line.put_in_force(network, name, decided),
+            lambda: self._wire.put_in_force(network, name, decided),
         )
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:

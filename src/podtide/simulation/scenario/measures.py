@@ -5,6 +5,8 @@ of (a node, a subnet or the whole cluster) is the name of its second parameter, 
 for an int a number, exact or `at least 5`; else yes or no, a word, or a list of numbers.
 """
 
+from itertools import pairwise
+
 from podtide.allocator.port import Subnet
 from podtide.cluster.port import NotFound
 from podtide.controller.node_status import GRANTED
@@ -15,7 +17,7 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.lease import Lease
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.batch_moves import batch_told
+from podtide.simulation.batch_moves import batch_decided
 from podtide.simulation.scenario.stage import EACH_NODE, ClusterStage, ScenarioStage
 from podtide.simulation.trace import AllocatorCall
 
@@ -118,12 +120,14 @@ async def batch(stage: ScenarioStage, subnet: str) -> int:
 
 async def batches(stage: ScenarioStage, subnet: str) -> list[int]:
     """The batches that came into force, one after the other, counted."""
-    (there, name), seen = stage.subnet(subnet), list[int]()
-    for entry in stage.site.trace.entries[stage.counting_from :]:
-        told = batch_told(entry, there.world.name)
-        if told and told[0] == name and seen[-1:] != [told[1]]:
-            seen.append(told[1])
-    return seen
+    _there, name = stage.subnet(subnet)
+    point, before, since = stage.counting_from, 0, list[int]()
+    for number, entry in enumerate(stage.site.trace.entries):
+        decided = batch_decided(entry)
+        if decided and decided[0] == name:
+            before, since = (before, [*since, decided[1]]) if number >= point else (decided[1], since)
+    # Exhaustion is put in force by the same call, and then the batch is repeated.
+    return [batch for last, batch in pairwise([before, *since]) if batch != last]
 
 
 # Of everything

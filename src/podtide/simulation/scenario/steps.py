@@ -250,7 +250,7 @@ async def delete_subnet_states(stage: ScenarioStage, subnets: Subnets) -> None:
         await there.world.cluster.delete(ClusterSubnetState, subnet, SYSTEM_NAMESPACE)
 
 
-async def make_cluster_subnets(stage: ScenarioStage, subnets: Subnets) -> None:
+async def create_cluster_subnets(stage: ScenarioStage, subnets: Subnets) -> None:
     """Somebody makes the ClusterSubnet of these subnets by hand, without a status."""
     for there, subnet in _subnets(stage, subnets):
         made = ClusterSubnet(metadata=ObjectMeta(name=subnet, namespace=SYSTEM_NAMESPACE))
@@ -356,7 +356,7 @@ STEPS = {
         put_status_back,
         say_exhausted,
         delete_subnet_states,
-        make_cluster_subnets,
+        create_cluster_subnets,
         delete_cluster_subnets,
         override_batch,
         set_scaler,
