@@ -107,6 +107,10 @@ bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possibl
 comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
 	@$(BIN)/python tools/comparison.py
 
+.PHONY: batch-table
+batch-table: $(READY) ## Work out anew how far the batch comes back after a peak, for docs/decisions.md
+	@$(BIN)/python tools/batch_table.py
+
 .PHONY: soak
 MINUTES ?= 10
 soak: $(READY) ## Simulate clusters in trouble on all cores, a new seed each: make soak MINUTES=10
