@@ -258,10 +258,15 @@ class Bench:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def edit_request(self, count: int) -> None:
-        """Somebody changes the request by hand."""
-        config = await self.config()
-        spec = structs.replace(config.spec, requested_ip_count=count)
-        await self.server.replace(structs.replace(config, spec=spec), manager="kubectl")
+        """Somebody changes the request by hand, and tries again when another write came between."""
+        while True:
+            config = await self.config()
+            spec = structs.replace(config.spec, requested_ip_count=count)
+            try:
+                await self.server.replace(structs.replace(config, spec=spec), manager="kubectl")
+            except Conflict:
+                continue
+            return
 
     async def annotate(self, name: str, text: str | None) -> None:
         """Somebody sets an annotation of the NodeNetworkConfig by hand, or takes it away."""

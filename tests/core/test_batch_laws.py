@@ -110,6 +110,7 @@ def test_at_rest_the_largest_rung_that_fits_is_in_force_or_a_larger_one_inside_t
         )
 
 
+@pytest.mark.slow
 @given(subnets(dead=False))
 def test_the_configured_batch_is_in_force_within_one_look_of_the_statement_that_makes_it_fit(
     subnet: Subnet,
@@ -131,6 +132,7 @@ def test_every_pod_that_fits_is_served(subnet: Subnet) -> None:
     _serves(subnet)
 
 
+@pytest.mark.slow
 @given(subnets(dead=False, bounds=pinned_bounds))
 def test_starved_overrides_pins_so_every_pod_that_fits_is_served(subnet: Subnet) -> None:
     _serves(subnet)
@@ -142,6 +144,7 @@ def _serves(subnet: Subnet) -> None:
         assert all(node.held >= node.demand for node in subnet.nodes)
 
 
+@pytest.mark.slow
 @given(subnets(dead=False, bounds=pinned_bounds))
 def test_a_pin_is_in_force_wherever_it_fits_in_the_subnet(subnet: Subnet) -> None:
     subnet.run(_REST_SECONDS)

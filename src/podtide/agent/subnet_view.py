@@ -118,7 +118,8 @@ class SubnetView:
             while True:
                 is_needed = self._needs_state(now)
                 if is_needed:
-                    self._kept_until = 0.0  # what is over stays so, also by a clock that shows a hair less next time
+                    # What is over stays so, also by a clock that shows a hair less next time.
+                    self._kept_until = 0.0
                 if is_needed and watching is None:
                     self._states = self._informer(ClusterSubnetState)
                     watching = group.create_task(self._follow(self._states))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from podtide.simulation.scenario.playing import play
 from podtide.simulation.scenario.reading import read_scenario
@@ -12,7 +13,12 @@ from simulation.scenario.scenario_files import FILES, ROOT, STORIES, TRAPS
 PAGE = (ROOT / "docs" / "scenarios.md").read_text().splitlines()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def story(path: Path) -> ParameterSet:
+    """A whole day takes its time."""
+    return pytest.param(path, marks=[pytest.mark.slow] if path.stem == "day-of-waves" else [], id=path.stem)
+
+
+@pytest.mark.parametrize("path", [story(path) for path in FILES])
 def test_a_scenario_comes_out_as_it_says(path: Path) -> None:
     outcome = play(read_scenario(path), lambda _line: None)
     assert outcome.failure == ""
