@@ -1,6 +1,7 @@
 """What is in force for a subnet, who is told, and how seldom anything is written."""
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, in_force, moment, override
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.port import AllocatorUnavailable, Bounds
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Unavailable
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -17,7 +18,6 @@ from podtide.resources.kinds import ALL_KINDS
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
-from podtide.runtime.settings import Settings
 
 
 async def test_a_subnet_in_use_has_its_two_objects_from_the_start() -> None:
@@ -220,14 +220,16 @@ async def test_without_cluster_subnets_a_new_batch_is_told_at_a_pace() -> None:
         for number in range(200):
             await world.add_node(f"n{number}")
         await moment(10)
-        slow = world.replica(structs.replace(OPTIONS, cluster_subnets=False), Settings(batch=8))
-        await replica.stop()
-        slow.start()
-        await moment(0.5)
-        soon = len(slow.cluster.about("NodeNetworkConfig"))
-        await moment(5)
-        assert len(slow.cluster.about("NodeNetworkConfig")) == 200
-        assert soon <= 200
+        replica.cluster.writes.clear()
+        frugal = Bounds(batch=8, buffer="0.5", lower="0.8", upper="0.9")
+        await world.allocator.set_bounds("blue", "pods", cluster="west", bounds=frugal)
+        await world.foreign_node("w1", 0)  # from now on what the other cluster asks for counts
+        told = [0]
+        for _ in range(100):
+            await moment(0.1)
+            told.append(len(replica.cluster.about("NodeNetworkConfig")))
+        assert told[-1] == 200
+        assert max(after - before for before, after in pairwise(told)) <= 11, "100 in a second"
 
 
 async def test_without_cluster_subnets_those_left_over_are_made_to_say_nothing() -> None:
