@@ -111,6 +111,13 @@ def test_the_batch_in_words(podtide: Run) -> None:
     ]
 
 
+@pytest.mark.parametrize("batch", ["0", "-4"])
+def test_a_batch_in_force_that_is_none_is_refused(podtide: Run, batch: str) -> None:
+    outcome = podtide("explain", "batch", "--capacity", "253", f"--in-force={batch}")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"batch {batch} is too small: addresses come in batches of at least 1" in outcome.err
+
+
 @pytest.mark.parametrize("nodes", ["8", "8y15", "x15", "8x15@", "-8x15", "8x15@16@8"])
 def test_nodes_that_are_written_otherwise_are_refused_with_an_example(podtide: Run, nodes: str) -> None:
     outcome = podtide("explain", "batch", "--capacity", "253", f"--nodes={nodes}")

@@ -133,7 +133,11 @@ def batch(  # noqa: PLR0913 - one argument per option
     batch is raised to the largest with R⁺ < t·Q, and lowered when R > T·Q to the largest smaller one with R⁻ < t·Q.
     """
     bounds = BatchBounds(batch, min_free, Thresholds(lower, upper), min_batch, fixed)
-    scaler = SubnetScaler(1, Fraction(0)) if starved else _scaler(in_force or bounds.top, bounds)
+    scaler = (
+        SubnetScaler(1, Fraction(0))
+        if starved
+        else _scaler(bounds.top if in_force is None else in_force, bounds)
+    )
     holdings = _holdings(nodes, scaler, bounds)
     at_rest = quarantined + sum(holding.taken * count for holding, count in holdings.items())
     reading = Reading(
@@ -176,6 +180,7 @@ def batch(  # noqa: PLR0913 - one argument per option
 
 
 def _scaler(batch: int, bounds: BatchBounds) -> SubnetScaler:
+    Scaler(batch, bounds.buffer)  # refuses what no pool can be sized by
     return SubnetScaler(batch, min(bounds.buffer, Fraction(1)) if batch == 1 else bounds.buffer)
 
 
