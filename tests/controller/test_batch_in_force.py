@@ -5,7 +5,7 @@ from fractions import Fraction
 from msgspec import structs
 
 from cluster.faulty_cluster import Script
-from controller.world import OPTIONS, World, a_world, condition, in_force, moment, override
+from controller.world import OPTIONS, World, a_world, condition, crowd, in_force, moment, override
 from podtide.allocator.port import AllocatorUnavailable, Overtaken
 from podtide.core.statement import StatedDemand, Statement
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -16,13 +16,7 @@ from podtide.resources.statements import render
 async def test_the_batch_goes_down_in_one_step_waits_for_answers_and_comes_back() -> None:
     async with a_world() as world:
         world.replica().start()
-        names = [f"n{number}" for number in range(8)]
-        for name in names:
-            await world.add_node(name)
-        await moment()
-        for name in names:
-            await world.state(name, 1)
-        await moment(10)
+        names = await crowd(world, demand=1)
         assert await in_force(world) == (16, 0.5)
         for name in names:
             await world.state(name, 15)
@@ -97,13 +91,7 @@ async def test_what_is_in_force_survives_every_controller_and_its_objects() -> N
     async with a_world() as world:
         first = world.replica()
         first.start()
-        names = [f"n{number}" for number in range(8)]
-        for name in names:
-            await world.add_node(name)
-        await moment()
-        for name in names:
-            await world.state(name, 15)
-        await moment(10)
+        await crowd(world)
         await first.stop()
         await world.cluster.delete(ClusterSubnet, "pods", SYSTEM_NAMESPACE)
         world.replica(name="b").start()

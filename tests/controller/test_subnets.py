@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from cluster.faulty_cluster import Script
-from controller.world import OPTIONS, World, a_world, condition, in_force, moment, override
+from controller.world import OPTIONS, a_world, condition, crowd, in_force, moment, override
 from podtide.allocator.port import AllocatorUnavailable, Bounds
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Unavailable
@@ -177,18 +177,6 @@ async def test_a_restart_between_the_thresholds_forgets_no_exhaustion(*, cluster
             assert state is not None
             assert state.exhausted is exhausted
             assert first.cluster.work() == []
-
-
-async def crowd(world: World) -> list[str]:
-    """Eight nodes whose demand brings the batch down to 8."""
-    names = [f"n{number}" for number in range(8)]
-    for name in names:
-        await world.add_node(name)
-    await moment()
-    for name in names:
-        await world.state(name, 15)
-    await moment(10)
-    return names
 
 
 async def test_where_agents_know_no_cluster_subnet_the_batch_reaches_them_by_their_configs() -> None:

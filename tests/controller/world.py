@@ -400,6 +400,18 @@ async def a_world(cidr: str = "10.1.0.0/24", rules: Rules | None = None) -> Asyn
         assert await allocator.audit() == ()
 
 
+async def crowd(world: World, demand: int = 15) -> list[str]:
+    """Eight nodes, which in a /24 bring the batch down to 8 by a demand of 15."""
+    names = [f"n{number}" for number in range(8)]
+    for name in names:
+        await world.add_node(name)
+    await moment()
+    for name in names:
+        await world.state(name, demand)
+    await moment(10)
+    return names
+
+
 async def override(world: World, **scaler: Any) -> None:
     """Somebody edits the spec of the ClusterSubnet."""
     shown = await world.cluster_subnet()
