@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from podtide.cli import podtide
 from podtide.runtime.settings import SETTINGS, Setting
+from podtide.simulation.faults.table import FAULTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -109,6 +110,25 @@ PLANS = sorted((ROOT / "tests" / "simulation" / "regressions" / "plans").glob("*
 def test_every_plan_that_once_failed_is_named_where_it_says_what_was_mended() -> None:
     page = (ROOT / "docs" / "simulation.md").read_text()
     assert [plan.stem for plan in PLANS if f"`{plan.stem}`" not in page] == []
+
+
+FAILURE_MODEL = (ROOT / "docs" / "failure-model.md").read_text()
+
+
+@pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[^`]+)`", FAILURE_MODEL))))
+def test_a_promise_names_a_test_that_is_there(named: str) -> None:
+    file, _, test = named.partition("::")
+    assert re.search(rf"^(async )?def {test}\(", (ROOT / file).read_text(), flags=re.MULTILINE)
+
+
+def test_a_promise_names_only_faults_that_seeded_runs_know() -> None:
+    named = {
+        fault
+        for row in re.findall(r"faults? (`[^|]*)\|$", FAILURE_MODEL, flags=re.MULTILINE)
+        for fault in re.findall(r"`([a-z-]+)`", row)
+    }
+    assert named <= set(FAULTS)
+    assert named
 
 
 def links(page: Path) -> list[str]:
