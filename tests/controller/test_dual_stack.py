@@ -2,7 +2,9 @@
 
 from msgspec import structs
 
+from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, a_world, condition, moment
+from podtide.allocator.port import AllocatorUnavailable
 from podtide.resources.marks import SUBNET_V6_LABEL
 from podtide.resources.node_network_config import ConfigStatus
 
@@ -70,6 +72,33 @@ async def test_both_containers_of_a_node_go_with_it() -> None:
         await moment()
         assert await world.holds(node.metadata.uid) == -1
         assert await world.holds(f"{node.metadata.uid}-v6") == -1
+
+
+async def test_a_node_of_two_families_begins_when_both_have_room_for_it() -> None:
+    async with a_world("10.1.0.0/29") as world:  # 5 addresses
+        await world.add_subnet("fd00:1::/64", "pods6")
+        world.replica(BOTH).start()
+        await world.reserve(5)
+        await world.add_node("n1")
+        await moment()
+        config = await world.config("n1")
+        assert config.status.network_containers == []
+        assert condition(config, "Granted").reason == "SubnetFull"
+        await world.allocator.grow_subnet("blue", "pods", ("10.1.1.0/29",))
+        await moment(120)
+        assert len((await world.config("n1")).status.network_containers) == 2
+
+
+async def test_a_node_that_has_begun_keeps_what_it_is_shown_when_one_family_is_refused() -> None:
+    async with a_world() as world:
+        await world.add_subnet("fd00:1::/64", "pods6")
+        world.replica(BOTH).start()
+        await world.add_node("n1")
+        await moment()
+        world.allocator.faults = Script(put=[None, AllocatorUnavailable("away")] * 30)
+        await world.ask("n1", 4)
+        await moment(30)
+        assert len((await world.config("n1")).status.network_containers) == 2
 
 
 async def test_what_one_subnet_grants_is_shown_also_when_the_other_refuses() -> None:

@@ -23,7 +23,7 @@ CONFIG, PODS, SUBNET = (
 
 def found_after(*told: str, says: Resource = REQUEST) -> list[str]:
     found: list[object] = []
-    hearsay = Hearsay("agent node-1", "blue", found.append)
+    hearsay = Hearsay("agent node-1", lambda _node: ("blue",), found.append)
     for subject in told:
         hearsay.told(subject)
     hearsay.says(says)

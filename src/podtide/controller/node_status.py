@@ -2,6 +2,9 @@
 
 A refusal takes nothing away: the container that the status showed before stays in it, for the node's pods have those
 addresses. Only what is said about it changes.
+
+A node of two families begins with both: while one of its subnets has yet to give it a container, it is shown none, or
+its first pods would have an address of one family for good.
 """
 
 from collections.abc import Sequence
@@ -18,6 +21,7 @@ from podtide.allocator.port import (
 )
 from podtide.controller.asking import Answer, Refusal
 from podtide.controller.container_view import show_container
+from podtide.core.errors import RetryError
 from podtide.core.scaler import SubnetScaler, release_percent, request_percent
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 from podtide.resources.node import Node
@@ -108,6 +112,8 @@ def status_after(
         for answer in answers
         if (container := _shown(answer, before.get(answer.place.container), node)) is not None
     ]
+    if not before and any(isinstance(answer.refusal, RetryError) for answer in answers):
+        containers = []
     verdicts = [_verdict(answer) for answer in answers]
     worst = max(verdicts, key=lambda verdict: _BY_SEVERITY.index(verdict.reason))
     granted = Condition(

@@ -15,6 +15,7 @@ from podtide.simulation.world import Customs, World
 
 NETWORK = "blue"
 SUBNET = "pods"
+SECOND_SUBNET = "pods-2"
 SUBNET_V6 = "pods-v6"
 CLUSTER = "east"
 

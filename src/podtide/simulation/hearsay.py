@@ -19,9 +19,11 @@ _ONE_WRITE_TO_THE_TARGET = 5
 class Hearsay:
     """What one program was told since it began. `find` is told of a request that goes by more than that."""
 
-    def __init__(self, program: str, subnet: str, find: Callable[[Violation], None]) -> None:
+    def __init__(
+        self, program: str, subnets_of: Callable[[str], tuple[str, ...]], find: Callable[[Violation], None]
+    ) -> None:
         self._program = program
-        self._subnet = subnet
+        self._subnets_of = subnets_of
         self._find = find
         self._told: set[str] = set()
 
@@ -41,7 +43,7 @@ class Hearsay:
         return (
             f"NodeNetworkConfig metadata.name={node}",
             f"Pod spec.nodeName={node}",
-            f"ClusterSubnet metadata.name={self._subnet}",
+            *(f"ClusterSubnet metadata.name={subnet}" for subnet in self._subnets_of(node)),
         )
 
     def _violation(self, item: NodeNetworkConfig, unknown: list[str]) -> Violation:

@@ -11,12 +11,16 @@ from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.other_agents import POLICIES
 
 _SUBNETS = ("10.0.0.0/28", "10.0.0.0/27", "10.0.0.0/26", "10.0.0.0/25")
+_SECOND_SUBNETS = ("10.2.0.0/28", "10.2.0.0/27", "10.2.0.0/25")
+_SUBNET_V6 = "fd00::/112"
 _PRESSURES = (0.3, 0.6, 0.9, 1.0, 1.1)
 _BATCHES = (1, 4, 16, 16)
 _MIN_FREE = ("1/2", "1/2", "1/4", "0")
 _WITH_CLUSTER_SUBNETS = 0.75
 _WITH_TWO_CLUSTERS = 0.25
 _WITH_OTHER_AGENTS = 0.2
+_WITH_TWO_SUBNETS = 0.25
+_WITH_TWO_FAMILIES = 0.25
 _MOST_CONTROLLERS = 3
 
 
@@ -51,6 +55,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     """How many clusters share the subnet; the nodes are dealt out among them."""
     agents: tuple[str, ...] = ()
     """Whose agent each node has, by the names of `other_agents`; podtide's, where there are more nodes than names."""
+    second_subnet: str = ""
+    """Where every other node has its addresses, by its label; "" where all have them in one subnet."""
+    subnet_v6: str = ""
+    """Where every pod has a second address; "" where pods have one."""
 
 
 def plan_for(
@@ -58,6 +66,9 @@ def plan_for(
 ) -> Plan:
     """The plan of a seed."""
     chance = seeded_randomness(f"{seed}/plan")
+    subnet_v6 = _subnet_v6(
+        seed
+    )  # Azure CNS has one network container per node, so none of its agents beside that
     return Plan(
         seed=seed,
         nodes=nodes,
@@ -72,7 +83,9 @@ def plan_for(
         mishaps=_mishaps(seed, _concerning(faults, networks), trouble_seconds),
         networks=networks,
         clusters=_clusters(seed, nodes),
-        agents=_agents(seed, nodes),
+        agents=() if subnet_v6 else _agents(seed, nodes),
+        second_subnet=_second_subnet(seed, nodes),
+        subnet_v6=subnet_v6,
     )
 
 
@@ -88,6 +101,18 @@ def _agents(seed: int, nodes: int) -> tuple[str, ...]:
     if chance.random() >= _WITH_OTHER_AGENTS:
         return ()
     return tuple(chance.choice(tuple(POLICIES)) for _ in range(nodes))
+
+
+def _second_subnet(seed: int, nodes: int) -> str:
+    """One now and then: it may be full while the first has room, or the other way round."""
+    chance = seeded_randomness(f"{seed}/plan of subnets")
+    return chance.choice(_SECOND_SUBNETS) if nodes > 1 and chance.random() < _WITH_TWO_SUBNETS else ""
+
+
+def _subnet_v6(seed: int) -> str:
+    """One now and then, as wide as such subnets are."""
+    chance = seeded_randomness(f"{seed}/plan of families")
+    return _SUBNET_V6 if chance.random() < _WITH_TWO_FAMILIES else ""
 
 
 def _is_mishap(name: str) -> bool:

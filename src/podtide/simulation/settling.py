@@ -5,8 +5,10 @@ Lease. Agents that do not see waiting pods (see `other_agents`) promise neither 
 they keep is not to be had for the others, and what they do not ask for nobody owes them. How long that may take is bounded by the longest waits there are: quarantine, the grace of leaks, a claim.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from podtide.controller.placing import node_uid
 from podtide.controller.program import LEASE
 from podtide.core.address_states import State
 from podtide.core.errors import StopError
@@ -15,13 +17,12 @@ from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
-from podtide.simulation.embedded_world import NETWORK, SUBNET
+from podtide.simulation.embedded_world import NETWORK
 from podtide.simulation.full_names import full_name
 from podtide.simulation.machine import Machine
 from podtide.simulation.other_agents import sees_pods
 from podtide.simulation.pods import is_terminal
 from podtide.simulation.secondary.settled import unsettled_networks
-from podtide.simulation.site import Site
 from podtide.simulation.trace import ClusterWrite, Entry
 from podtide.simulation.world import World
 
@@ -83,7 +84,7 @@ def is_leaders_lease(entry: Entry) -> bool:
 async def unsettled(worlds: Sequence[World]) -> list[str]:
     """What is not as it must be in the end."""
     site = worlds[0].site
-    waiting = await _waiting_for_room(site)
+    waiting = await _waiting_for_room(worlds)
     complaints = [
         each
         for name, machine in site.machines.items()
@@ -95,27 +96,44 @@ async def unsettled(worlds: Sequence[World]) -> list[str]:
     for world in worlds:
         if world.networks:
             complaints += await unsettled_networks(world.cluster, world.network_book)
-    spare = sum(_spare(machine) > 0 for machine in site.machines.values() if sees_pods(machine.policy))
-    if waiting and spare:
-        complaints.append(
-            f"{min(waiting)} cannot begin for want of an address, and {spare} nodes have one to spare"
-        )
+    for machines in _by_subnet(worlds).values():
+        spare = sum(_spare(machine) > 0 for machine in machines if sees_pods(machine.policy))
+        short = waiting & {machine.full_name for machine in machines}
+        if short and spare:
+            complaints.append(
+                f"{min(short)} cannot begin for want of an address, and {spare} nodes have one to spare"
+            )
     return complaints
 
 
-async def _waiting_for_room(site: Site) -> set[str]:
+def _by_subnet(worlds: Sequence[World]) -> dict[str, list[Machine]]:
+    """The machines by the subnets that their pods have their first addresses in."""
+    machines = defaultdict[str, list[Machine]](list)
+    for world in worlds:
+        for name, machine in world.machines.items():
+            machines[world.subnet_of(name)].append(machine)
+    return machines
+
+
+async def _waiting_for_room(worlds: Sequence[World]) -> set[str]:
     """Nodes that came into a subnet in which every last address is used: there is nothing they could begin with."""
-    subnet = await site.allocator.get_subnet(NETWORK, SUBNET)
-    if subnet.reserved < subnet.capacity:
-        return set()
-    begun = {container.id for container in (await site.allocator.list_containers(network=NETWORK)).items}
-    return {name for name, machine in site.machines.items() if machine.uid not in begun}
+    allocator = worlds[0].site.allocator
+    begun = {container.id for container in (await allocator.list_containers(network=NETWORK)).items}
+    waiting = set[str]()
+    for name, machines in _by_subnet(worlds).items():
+        subnet = await allocator.get_subnet(NETWORK, name)
+        if subnet.reserved >= subnet.capacity:
+            waiting |= {machine.full_name for machine in machines if machine.uid not in begun}
+    return waiting
 
 
 def _spare(machine: Machine) -> int:
-    """How many addresses it holds for no pod."""
+    """How many addresses it holds for no pod; second addresses of pods are not counted."""
     addresses = machine.agent.addresses.all_addresses() if machine.agent else ()
-    return sum(address.state is State.AVAILABLE for address in addresses)
+    return sum(
+        address.state is State.AVAILABLE and node_uid(address.container) == address.container
+        for address in addresses
+    )
 
 
 def _held_for_nobody(machine: Machine) -> Iterator[str]:
@@ -139,7 +157,7 @@ def _held_for_nobody(machine: Machine) -> Iterator[str]:
 
 async def _without_address(worlds: Sequence[World]) -> list[str]:
     """Pods that have no address, although they fit."""
-    site = worlds[0].site
+    site, families = worlds[0].site, _families(worlds)
     wanting = {
         full_name(world.name, str(pod.key)): world.machines.get(pod.spec.node_name)
         for world in worlds
@@ -153,17 +171,30 @@ async def _without_address(worlds: Sequence[World]) -> list[str]:
         if sandbox.addresses
     }
     complaints = [f"{pod} is no more, and has a sandbox" for pod in sorted(served - wanting.keys())]
-    capacity = (await site.allocator.get_subnet(NETWORK, SUBNET)).capacity
-    unseen = {pod for pod, machine in wanting.items() if machine and not sees_pods(machine.policy)} - served
-    kept = sum(_spare(machine) for machine in site.machines.values() if not sees_pods(machine.policy))
-    fitting = min(len(wanting) - len(unseen), capacity - len(site.machines) - kept)
-    rightly_served = served & wanting.keys()
-    if len(rightly_served) < fitting:
-        missing = sorted(wanting.keys() - served - unseen)
-        complaints.append(
-            f"{len(rightly_served)} of {fitting} pods that fit have an address, {missing[0]} has none"
-        )
+    complaints += [
+        f"{sandbox.pod} has {len(sandbox.addresses)} addresses of {families} families"
+        for machine in site.machines.values()
+        for sandbox in machine.kubelet.sandboxes()
+        if len(sandbox.addresses) not in (0, families)
+    ]
+    for name, machines in _by_subnet(worlds).items():
+        capacity = (await site.allocator.get_subnet(NETWORK, name)).capacity
+        theirs = {pod: machine for pod, machine in wanting.items() if machine in machines}
+        unseen = {pod for pod, machine in theirs.items() if not sees_pods(machine.policy)} - served
+        kept = sum(_spare(machine) for machine in machines if not sees_pods(machine.policy))
+        fitting = min(len(theirs) - len(unseen), capacity - len(machines) - kept)
+        rightly_served = served & theirs.keys()
+        if len(rightly_served) < fitting:
+            missing = sorted(theirs.keys() - served - unseen)
+            complaints.append(
+                f"{len(rightly_served)} of {fitting} pods that fit have an address, {missing[0]} has none"
+            )
     return complaints
+
+
+def _families(worlds: Sequence[World]) -> int:
+    """How many addresses every pod has, which is how many containers every node has."""
+    return 2 if worlds[0].options.subnet_v6 else 1
 
 
 async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
@@ -171,18 +202,21 @@ async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
     allocator = worlds[0].site.allocator
     nodes = {node.metadata.uid for world in worlds for node in (await world.cluster.list(Node)).items}
     containers = (await allocator.list_containers(network=NETWORK)).items
-    complaints = [f"{each.node} is gone, and has a container" for each in containers if each.id not in nodes]
+    complaints = [
+        f"{each.node} is gone, and has a container" for each in containers if node_uid(each.id) not in nodes
+    ]
     configs = [
         config
         for world in worlds
         for config in (await world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
     ]
-    if len(configs) != len(nodes) or len(containers) + waiting != len(nodes):
+    families = _families(worlds)
+    if len(configs) != len(nodes) or len(containers) + waiting != families * len(nodes):
         complaints.append(
             f"there are {len(nodes)} nodes, {len(configs)} NodeNetworkConfigs and {len(containers)} containers"
         )
-    subnet = await allocator.get_subnet(NETWORK, SUBNET)
-    held = sum(1 + len(container.addresses) for container in containers)
-    if subnet.reserved != held:
-        complaints.append(f"{subnet.reserved - held} addresses are reserved for nobody")
+    for subnet in await allocator.list_subnets(NETWORK):
+        held = sum(1 + len(each.addresses) for each in containers if each.subnet == subnet.name)
+        if subnet.reserved != held:
+            complaints.append(f"{subnet.reserved - held} addresses of {subnet.name} are reserved for nobody")
     return complaints

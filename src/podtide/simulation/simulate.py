@@ -29,6 +29,7 @@ from podtide.core.errors import PodtideError
 from podtide.core.exact import exact
 from podtide.core.ranges import parse_network
 from podtide.resources.ip_pool import IPPool
+from podtide.resources.marks import SUBNET_LABEL
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
@@ -41,7 +42,14 @@ from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.batch_moves import BatchMoves
 from podtide.simulation.churn import Churn
-from podtide.simulation.embedded_world import CLUSTER, NETWORK, SUBNET, options_for
+from podtide.simulation.embedded_world import (
+    CLUSTER,
+    NETWORK,
+    SECOND_SUBNET,
+    SUBNET,
+    SUBNET_V6,
+    options_for,
+)
 from podtide.simulation.faults.agenda import Agenda
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_allocator import FaultyAllocator
@@ -173,7 +181,8 @@ class _Run:
             await scenes[whose].world.add_node(f"node-{place}", policy=policy)
 
     def _churn(self, worlds: Sequence[World]) -> Churn:
-        room = parse_network(self._plan.subnet).num_addresses - 3 - self._plan.nodes
+        subnets = filter(None, (self._plan.subnet, self._plan.second_subnet))
+        room = sum(parse_network(cidr).num_addresses - 3 for cidr in subnets) - self._plan.nodes
         return Churn(
             worlds,
             most_pods=max(1, int(room * self._plan.pressure)),
@@ -199,12 +208,13 @@ class _Run:
     @asynccontextmanager
     async def _open_scenes(self) -> AsyncIterator[Sequence[Scene]]:
         """A scene for each cluster, all on one allocator."""
-        plan, clock, settings = self._plan, self._clock, self._settings()
+        clock, settings = self._clock, self._settings()
         rules = Rules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         )
         async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
-            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
+            for subnet, cidr in self._subnets().items():
+                await allocator.add_subnet(SubnetSpec(network=NETWORK, name=subnet, cidrs=(cidr,)))
             self._site = Site(allocator, NETWORK)
             self._site.trace.listeners += (self._take_step, self._batch_moves.hear)
             async with AsyncExitStack() as stack:
@@ -233,10 +243,16 @@ class _Run:
         async with World(
             cluster,
             allocator,
-            options_for((plan.subnet,), cluster=name or CLUSTER, cluster_subnets=plan.cluster_subnets),
+            options_for(
+                tuple(filter(None, (plan.subnet, plan.subnet_v6))),
+                cluster=name or CLUSTER,
+                cluster_subnets=plan.cluster_subnets,
+            ),
             site=self._site,
             name=name,
-            customs=Customs(settings=self._settings(), habits=Habits(impatience=_IMPATIENCE)),
+            customs=Customs(
+                settings=self._settings(), habits=Habits(impatience=_IMPATIENCE), labels=self._labels
+            ),
             networks=definitions(plan.networks, nodes=plan.nodes),
             doors=doors,
             clock=clock,
@@ -258,12 +274,23 @@ class _Run:
             )
         cluster.close()
 
+    def _subnets(self) -> dict[str, str]:
+        """The CIDRs of the subnets there are, by their names."""
+        plan = self._plan
+        planned = {SUBNET: plan.subnet, SECOND_SUBNET: plan.second_subnet, SUBNET_V6: plan.subnet_v6}
+        return {name: cidr for name, cidr in planned.items() if cidr}
+
+    def _labels(self, node: str) -> dict[str, str]:
+        """Every other node is in the second subnet, and so is whoever takes its place under a name like its own."""
+        number = int(node.partition("-")[2].partition(".")[0])
+        return {SUBNET_LABEL: SECOND_SUBNET} if self._plan.second_subnet and number % 2 else {}
+
     def _settings(self) -> Settings:
         return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
 
     def _faulty_cluster(self, world: World, program: str, line: Cluster) -> Cluster:
         wire = world.record_cluster(program)
-        hearsay = Hearsay(program, SUBNET, world.book.findings.append)
+        hearsay = Hearsay(program, world.subnets_of, world.book.findings.append)
         return FaultyCluster(line, wire, program, self._conditions, hearsay)
 
     def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:

@@ -34,6 +34,7 @@ from podtide.core.address import Address
 from podtide.core.batching import decide_batch
 from podtide.core.errors import PodtideError
 from podtide.resources.base import ObjectMeta, Resource
+from podtide.resources.marks import SUBNET_LABEL
 from podtide.resources.node import Node
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
@@ -70,6 +71,8 @@ class Customs(Struct, frozen=True, kw_only=True):
     habits: Habits = Habits()
     batch_rule: BatchRule = decide_batch
     """By which controllers decide on the batch in force."""
+    labels: Callable[[str], Mapping[str, str]] = lambda _node: {}
+    """Those that a Node of that name has, however often it is made."""
 
 
 class Between(Struct, frozen=True, kw_only=True):
@@ -224,7 +227,7 @@ class World:
 
     async def create_node(self, name: str, labels: Mapping[str, str] | None = None) -> Node:
         """Make the Node alone, whatever machine it is."""
-        metadata = ObjectMeta(name=name, labels=dict(labels or {}))
+        metadata = ObjectMeta(name=name, labels={**self.customs.labels(name), **(labels or {})})
         return await self.cluster.create(Node(metadata=metadata), manager=MANAGER)
 
     async def remove_node(self, name: str) -> None:
@@ -311,6 +314,14 @@ class World:
         if self.networks:
             machine.kubelet.on_sandbox.append(partial(self._attachments_changed, machine.runtime))
         self.programs.start(machine.kubelet_program, machine.kubelet.run())
+
+    def subnet_of(self, node: str) -> str:
+        """The subnet in which a node has the first address of each of its pods."""
+        return self.customs.labels(node).get(SUBNET_LABEL, self.options.subnet)
+
+    def subnets_of(self, node: str) -> tuple[str, ...]:
+        """All subnets in which the node's pods have addresses."""
+        return (self.subnet_of(node), *filter(None, (self.options.subnet_v6,)))
 
     # Waiting and looking
 

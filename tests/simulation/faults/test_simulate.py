@@ -45,6 +45,23 @@ def test_every_invariant_holds_where_two_clusters_share_the_subnet(seed: int) ->
     assert report.steps > 100
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_every_invariant_holds_with_two_subnets_and_two_families(seed: int) -> None:
+    plan = small_plan(seed, nodes=4)
+    report = simulate(structs.replace(plan, second_subnet="10.2.0.0/28", subnet_v6="fd00::/112", agents=()))
+    assert report.failure == ""
+    assert report.steps > 100
+
+
+def test_some_plans_have_a_second_subnet_and_some_a_second_family() -> None:
+    plans = [small_plan(seed, nodes=2) for seed in range(100)]
+    assert 10 < sum(bool(plan.second_subnet) for plan in plans) < 40
+    of_two_families = [plan for plan in plans if plan.subnet_v6]
+    assert 10 < len(of_two_families) < 40
+    assert not any(plan.agents for plan in of_two_families), "Azure CNS has one network container per node"
+    assert not any(small_plan(seed, nodes=1).second_subnet for seed in range(100))
+
+
 def test_some_plans_have_two_clusters_and_none_has_one_without_a_node() -> None:
     drawn = [small_plan(seed, nodes=2).clusters for seed in range(100)]
     assert 10 < drawn.count(2) < 40

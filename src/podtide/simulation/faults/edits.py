@@ -9,7 +9,6 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.simulation.embedded_world import SUBNET
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 
@@ -74,12 +73,12 @@ class ClusterSubnetDeleted(Mishap):
 
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Delete it."""
-        del chance
+        subnet = scene.pick_subnet(chance)
         try:
-            await scene.world.cluster.delete(ClusterSubnet, SUBNET, SYSTEM_NAMESPACE)
+            await scene.world.cluster.delete(ClusterSubnet, subnet, SYSTEM_NAMESPACE)
         except NotFound:
             return ""
-        return SUBNET
+        return subnet
 
 
 class ClusterSubnetMade(Mishap):
@@ -90,15 +89,15 @@ class ClusterSubnetMade(Mishap):
 
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Make it."""
-        del chance
         if scene.world.options.cluster_subnets:
             return ""
-        place = ObjectMeta(name=SUBNET, namespace=SYSTEM_NAMESPACE)
+        subnet = scene.pick_subnet(chance)
+        place = ObjectMeta(name=subnet, namespace=SYSTEM_NAMESPACE)
         try:
             await scene.world.cluster.create(ClusterSubnet(metadata=place), manager=_EDITOR)
         except AlreadyExists:
             return ""
-        return SUBNET
+        return subnet
 
 
 async def _any_config(scene: Scene, chance: Random) -> NodeNetworkConfig | None:

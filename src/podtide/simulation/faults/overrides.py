@@ -12,7 +12,6 @@ from podtide.resources.cluster_subnet import (
     ThresholdsOverride,
 )
 from podtide.resources.marks import SYSTEM_NAMESPACE
-from podtide.simulation.embedded_world import SUBNET
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 
@@ -34,11 +33,12 @@ class Override(Mishap):
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Set any of them, or none."""
         override = drawn_override(chance)
-        if not await _set(scene, override):
+        subnet = scene.pick_subnet(chance)
+        if not await _set(scene, subnet, override):
             return ""
 
         async def take_back() -> None:
-            await _set(scene, ScalerOverride())
+            await _set(scene, subnet, ScalerOverride())
 
         if chance.random() < _TAKEN_BACK:
             scene.plan(chance.uniform(_SHORTEST_SECONDS, _LONGEST_SECONDS), take_back)
@@ -64,11 +64,11 @@ def drawn_override(chance: Random) -> ScalerOverride:
     )
 
 
-async def _set(scene: Scene, override: ScalerOverride) -> bool:
+async def _set(scene: Scene, subnet: str, override: ScalerOverride) -> bool:
     """Write it; False where there is no ClusterSubnet, or somebody was quicker."""
     cluster = scene.world.cluster
     try:
-        found = await cluster.get(ClusterSubnet, SUBNET, SYSTEM_NAMESPACE)
+        found = await cluster.get(ClusterSubnet, subnet, SYSTEM_NAMESPACE)
         spec = ClusterSubnetSpec(scaler=override)
         await cluster.replace(structs.replace(found, spec=spec), manager=_EDITOR)
     except (Conflict, NotFound):

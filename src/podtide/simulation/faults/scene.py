@@ -44,7 +44,12 @@ class Scene:
         """Do this so many seconds from now, or when the trouble is over."""
         self._agenda.plan(seconds, act)
 
-    # Machines and agents
+    # Subnets, machines and agents
+
+    def pick_subnet(self, chance: Random) -> str:
+        """Any subnet that pods of this cluster have their first addresses in."""
+        subnets = sorted({self.world.subnet_of(name) for name in self.world.machines})
+        return chance.choice(subnets) if len(subnets) > 1 else self.world.options.subnet
 
     def pick_machine(self, chance: Random) -> Machine | None:
         """Any machine."""

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from podtide.simulation.embedded_world import NETWORK, SUBNET
+from podtide.simulation.embedded_world import NETWORK
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 
@@ -16,5 +16,6 @@ class SubnetGrown(Mishap):
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Add a few addresses."""
         cidr = f"10.1.{chance.randrange(256)}.0/28"
-        await scene.allocator.grow_subnet(NETWORK, SUBNET, (cidr,))
-        return f"by {cidr}"
+        subnet = scene.pick_subnet(chance)
+        await scene.allocator.grow_subnet(NETWORK, subnet, (cidr,))
+        return f"{subnet} by {cidr}"
