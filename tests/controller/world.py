@@ -65,10 +65,10 @@ class WatchedAllocator(DatabaseAllocator):
         await self.faults.after("put")
         return answer
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         self.calls["delete"] += 1
         await self.faults.before("delete")
-        await super().delete_container(container_id, cluster=cluster)
+        await super().delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
         await self.faults.after("delete")
 
     async def get_subnet(self, network: str, name: str) -> Subnet:

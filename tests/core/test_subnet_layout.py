@@ -141,3 +141,16 @@ def test_an_overlap_is_found_exactly_when_two_cidrs_share_an_address(given_: lis
     if found is not None:
         one, other = map(ip_network, found)
         assert one.overlaps(other)
+
+
+def test_an_address_that_can_be_given_is_found_by_its_text() -> None:
+    layout = SubnetLayout(["10.1.0.0/28", "10.9.0.0/28"], None, ["10.1.0.5"], 0)
+    for chunk in (0, 1):
+        for position, address in zip(
+            (p for p in range(16) if layout.mask(chunk) >> p & 1),
+            layout.addresses(chunk, layout.mask(chunk)),
+            strict=True,
+        ):
+            assert layout.place(address) == (chunk, position)
+    for nobodys in ("10.1.0.0", "10.1.0.1", "10.1.0.5", "10.1.0.15", "10.2.0.1", "fd00::1", "nonsense", ""):
+        assert layout.place(nobodys) is None

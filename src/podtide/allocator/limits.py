@@ -6,6 +6,7 @@ The service's schema states the same numbers (`wire`), so that a client can know
 import re
 
 from podtide.allocator.port import Bounds, InForce, SubnetSpec, Wish
+from podtide.allocator.terms import HeldContainer, TermClaim
 from podtide.core.batch_bounds import BatchBounds
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
@@ -20,6 +21,8 @@ MOST_KEPT_BACK = 10_000
 """Addresses a subnet may keep back one by one; `keep_back_first` is for more."""
 LARGEST_NUMBER = 2**63 - 1
 """Of generations, statements and serials: what databases count to."""
+LARGEST_VERSION = 2**53
+"""Of a container: what every reader of JSON can count to, and what leaves a database room to go on."""
 LONGEST_STEP = 63
 LONGEST_REASON = 1_024
 LONGEST_FRACTION = 60
@@ -58,8 +61,38 @@ def check_wish(wish: Wish) -> None:
     _check_number("waiting_pods", wish.waiting_pods, MOST_WANTED)
     _check_length("release", wish.release, MOST_WANTED, "release them in several wishes")
     _check_number("statement_number", wish.statement_number, LARGEST_NUMBER)
+    _check_number("seen", wish.seen, LARGEST_VERSION)
+    if wish.cluster_uid:
+        check_names(uid=wish.cluster_uid)
     if wish.stated is not None:
         _check_stated(wish.stated)
+
+
+def check_claim(claim: TermClaim) -> None:
+    """Refuse a claim that no controller can mean."""
+    check_names(cluster=claim.cluster, uid=claim.cluster_uid, holder=claim.holder)
+    for seen in claim.seen:
+        check_names(network=seen.network, subnet=seen.subnet)
+        _check_number("version", seen.version, LARGEST_VERSION)
+
+
+def check_held(held: HeldContainer) -> None:
+    """Refuse a report that no node can mean."""
+    check_names(
+        container=held.id,
+        network=held.network,
+        subnet=held.subnet,
+        cluster=held.cluster,
+        uid=held.cluster_uid,
+        node=held.node,
+        request=held.request_uid,
+    )
+    _check_number("generation", held.generation, LARGEST_NUMBER)
+    _check_number("version", held.version, LARGEST_VERSION)
+    if len(held.addresses) > MOST_WANTED:
+        raise InvalidInput(
+            f"node {held.node} reports {len(held.addresses)} addresses, and {MOST_WANTED} are taken"
+        )
 
 
 def check_bounds(bounds: Bounds) -> None:

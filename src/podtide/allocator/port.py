@@ -16,6 +16,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
 from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.core.statement import StatedDemand
 
@@ -50,6 +51,18 @@ class StaleWish(AllocatorError, FixError):
 
 class Overtaken(AllocatorError, RetryError):
     """Somebody else changed what is in force since it was read: read it again and decide anew."""
+
+
+class AnotherCluster(AllocatorError, FixError):
+    """The name belongs to the cluster with another uid, or the container does."""
+
+
+class AnotherTerm(AllocatorError, RetryError):
+    """Another controller, of a cluster with the same uid, has a term that is not over."""
+
+
+class StoreRecovering(AllocatorError, RetryError):
+    """The store went back, and grants nothing until every cluster has reported what its nodes hold."""
 
 
 class NotAllowed(AllocatorError, FixError):
@@ -173,6 +186,10 @@ class Wish(Struct, frozen=True, kw_only=True):
     """What is known of the node's demand; None is a container that has asked for nothing yet."""
     statement_number: int = 0
     """Grows with every statement of the node: of two wishes with one generation, what the higher states is the newer."""
+    cluster_uid: str = ""
+    """Who the cluster is (see `core.cluster_identity`); the container records it. "" for whoever is no cluster."""
+    seen: int = 0
+    """The highest version of any container in the subnet that the cluster has seen (see `core.continuity`)."""
 
 
 class GrantedAddress(Struct, frozen=True):
@@ -197,12 +214,14 @@ class Container(Struct, frozen=True, kw_only=True):
     addresses: tuple[GrantedAddress, ...]
     """In the order of their names' minting."""
     version: int
-    """Grows with every change of what is granted, and never otherwise."""
+    """Grows with every change of what is granted, and never otherwise; drawn from the subnet's sequence."""
     request_uid: str
     generation: int
     wanted: int
     owed: int
     """How many more were wanted than could be given."""
+    cluster_uid: str = ""
+    """The uid of the cluster that it is of; "" for one from before clusters had uids."""
 
 
 class Debt(Struct, frozen=True, kw_only=True):
@@ -274,13 +293,19 @@ class Allocator(Protocol):
 
         An older generation of the same request_uid, and any wish for a deleted id, is StaleWish. The same wish again
         answers the same container and changes nothing unless the node was owed.
+
+        AnotherCluster when the cluster's name, or the container, belongs to another uid than the wish has; a container
+        without one takes the wish's. StoreRecovering while the store recovers; it begins to when `seen` is higher than
+        any version it gave in the subnet.
         """
         ...
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """The node is gone: everything it held is in quarantine, then free; its claims end. The id never comes back.
 
-        An id that is not known is remembered as deleted, so that a wish that was under way finds it so.
+        An id that is not known is remembered as deleted, so that a wish that was under way finds it so. AnotherCluster
+        when the container records another uid than `cluster_uid`, where that is given. StoreRecovering while the
+        store recovers: it may not know yet what the node held.
         """
         ...
 
@@ -332,4 +357,52 @@ class Allocator(Protocol):
 
         Both are wall-clock seconds. Where readings are thinned out, the highest of its time is kept.
         """
+        ...
+
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        """Act for a cluster from now on, and keep doing so: the same again, every few seconds, renews the term.
+
+        The first claim under a name binds the name to its uid; AnotherCluster when it is bound to another.
+        AnotherTerm while another holder has a live term under the same uid, whatever the name. The store begins to
+        recover when the cluster has seen a version that it never gave.
+        """
+        ...
+
+    async def close_term(self, claim: TermClaim) -> None:
+        """Act no longer: another holder need not wait. A term that is another's, or over, stays as it is."""
+        ...
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """Have the container hold exactly what its node has; only while the store recovers, else nothing changes.
+
+        What the store had for the node beyond that goes to quarantine. An address that an earlier report gave to
+        another node stays there: the answer says so, a line for each such contradiction.
+        """
+        ...
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """All that the cluster's nodes hold was reported. With the last cluster's report the store grants again."""
+        ...
+
+
+class AdministeredAllocator(Allocator, Protocol):
+    """An allocator as its administration sees it."""
+
+    async def list_clusters(self) -> ClusterRegistry:
+        """All clusters that ever opened a term, have containers or a token, and whether the store grants."""
+        ...
+
+    async def move_cluster(self, name: str, *, uid: str) -> None:
+        """Let the name belong to the cluster with another uid. Containers keep the uid they record."""
+        ...
+
+    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+        """A cluster is gone for ever: delete its containers, and let its name be free. Answers how many were deleted.
+
+        With `uid`, only those under the name that record it ("" for none), and the name stays whose it is.
+        """
+        ...
+
+    async def end_recovery(self) -> None:
+        """Grant again without the reports that are missing: somebody knows that those clusters hold nothing."""
         ...

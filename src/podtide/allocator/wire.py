@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from podtide.allocator.limits import (
     LARGEST_NUMBER,
+    LARGEST_VERSION,
     LONGEST_NAME,
     LONGEST_REASON,
     LONGEST_STEP,
@@ -20,11 +21,14 @@ from podtide.allocator.limits import (
 )
 from podtide.allocator.port import (
     AllocatorUnavailable,
+    AnotherCluster,
+    AnotherTerm,
     NoSuchContainer,
     NoSuchSubnet,
     NotAllowed,
     Overtaken,
     StaleWish,
+    StoreRecovering,
     SubnetExists,
     SubnetFull,
     SubnetInUse,
@@ -48,6 +52,8 @@ Some = Annotated[int, Meta(ge=1, le=MOST_WANTED)]
 """A count that is not 0: of a batch, or of what a node may hold."""
 Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
 """Of a generation, a statement or a serial."""
+Version = Annotated[int, Meta(ge=0, le=LARGEST_VERSION)]
+"""Of a container."""
 FractionText = Annotated[str, Meta(min_length=1, max_length=64)]
 """A decimal or a fraction, such as 0.5 or 1/3; whether it is one is the allocator's to say."""
 Cidrs = Annotated[tuple[AddressText, ...], Meta(min_length=1, max_length=1_000)]
@@ -94,6 +100,8 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     waiting_pods: Count = 0
     stated: StatedBody | None = None
     statement_number: Number = 0
+    cluster_uid: Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")] = ""
+    seen: Version = 0
 
 
 class BoundsBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,6 +128,62 @@ class InForceBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     serial: Annotated[int, Meta(ge=0, lt=LARGEST_NUMBER)]
 
 
+class SeenBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The highest version of a container in a subnet that a cluster has seen."""
+
+    network: Name
+    subnet: Name
+    version: Version
+
+
+class TermBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A controller that is to act for a cluster; the path has the cluster."""
+
+    cluster_uid: Name
+    holder: Name
+    seen: Annotated[tuple[SeenBody, ...], Meta(max_length=1_000)] = ()
+
+
+class HeldAddressBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A secondary address that a node has."""
+
+    name: Annotated[str, Meta(max_length=1_000)]
+    ip: AddressText
+
+
+class HeldBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a node has of a subnet; the path has its cluster and id."""
+
+    network: Name
+    subnet: Name
+    cluster_uid: Name
+    node: Name
+    primary: AddressText
+    version: Version
+    request_uid: Name
+    generation: Number
+    addresses: Annotated[tuple[HeldAddressBody, ...], Meta(max_length=MOST_WANTED)] = ()
+
+
+class ReportBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a cluster's nodes hold was reported; the path has the cluster."""
+
+    cluster_uid: Name
+    recovery: Number
+
+
+class NameBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """To whom a cluster's name is to belong."""
+
+    uid: Name
+
+
+class Forgotten(Struct, frozen=True):
+    """How many containers of a forgotten cluster were deleted."""
+
+    containers: int
+
+
 class Refusal(Struct, frozen=True):
     """Why a request was not carried out: the name of the port's error, and one line for a person."""
 
@@ -137,6 +201,9 @@ STATUSES: dict[type[PodtideError], HTTPStatus] = {
     SubnetFull: HTTPStatus.CONFLICT,
     StaleWish: HTTPStatus.CONFLICT,
     Overtaken: HTTPStatus.CONFLICT,
+    AnotherCluster: HTTPStatus.CONFLICT,
+    AnotherTerm: HTTPStatus.CONFLICT,
+    StoreRecovering: HTTPStatus.CONFLICT,
     AllocatorUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """Every error of the port, and the status it is answered with."""

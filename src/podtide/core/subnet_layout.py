@@ -114,6 +114,16 @@ class SubnetLayout:
         """The CIDR that the address at a place is in."""
         return str(self._block(place.chunk).network)
 
+    def place(self, address: str) -> Place | None:
+        """Where an address is; None for one that the subnet cannot give."""
+        try:
+            found = parse_address(address)
+            (hole,) = self._holes([found])
+        except InvalidRange:
+            return None
+        place = Place(*divmod(hole.first, CHUNK_SIZE))
+        return place if self.mask(place.chunk) >> place.position & 1 else None
+
     def _block(self, chunk: int) -> _Block:
         return self._blocks[bisect_right(self._first_chunks, chunk) - 1]
 

@@ -22,6 +22,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
+from podtide.allocator.terms import HeldContainer, OpenedTerm, TermClaim
 from podtide.cluster.port import Cluster, Page, R, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.runtime.clock import Clock
@@ -205,10 +206,10 @@ class RecordingAllocator:
         self._check()
         return await _whoever_waits(self._put(wish))
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """See `Allocator.delete_container`."""
         self._check()
-        await _whoever_waits(self._delete(container_id, cluster))
+        await _whoever_waits(self._delete(container_id, cluster, cluster_uid))
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator.get_container`."""
@@ -266,6 +267,29 @@ class RecordingAllocator:
         self._check()
         return await self._inner.history(network, name, since=since, until=until)
 
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        """See `Allocator.open_term`. A term that is renewed is no news, so it is not recorded."""
+        self._check()
+        return await self._inner.open_term(claim)
+
+    async def close_term(self, claim: TermClaim) -> None:
+        """See `Allocator.close_term`."""
+        self._check()
+        await self._inner.close_term(claim)
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """See `Allocator.adopt_container`."""
+        self._check()
+        answer = await self._inner.adopt_container(held)
+        self._record("adopt_container", held.node)
+        return answer
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """See `Allocator.finish_report`."""
+        self._check()
+        await self._inner.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
+        self._record("finish_report", cluster)
+
     def _check(self) -> None:
         if self._cut:
             raise AllocatorUnavailable(f"{self._program} has no connection to the allocator: it was cut")
@@ -275,8 +299,8 @@ class RecordingAllocator:
         self._record("put_container", wish.node, answer)
         return answer
 
-    async def _delete(self, container_id: str, cluster: str) -> None:
-        await self._inner.delete_container(container_id, cluster=cluster)
+    async def _delete(self, container_id: str, cluster: str, cluster_uid: str) -> None:
+        await self._inner.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
         self._record("delete_container", container_id)
 
     def _record(self, call: str, subject: str, answer: Container | None = None, batch: int = 0) -> None:

@@ -34,8 +34,9 @@ def opens_an_allocator(request: pytest.FixtureRequest) -> OpenAllocator:
         ) as store:
             if request.param != "over HTTP":
                 yield AllocatorUnderTest(store, clock)
-                return
-            async with served(store) as service, HttpAllocator(Server(url=service)) as client:
-                yield AllocatorUnderTest(client, clock)
+            else:
+                async with served(store) as service, HttpAllocator(Server(url=service)) as client:
+                    yield AllocatorUnderTest(client, clock)
+            assert await store.audit() == ()
 
     return opened

@@ -9,7 +9,8 @@ import asyncpg
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, ThreadExecutor, open_allocator
 from podtide.runtime.clock import SystemClock
 
-_CONTENTS = "networks, subnets, containers, grants, chunks, resting, samples, alike, bounds"
+_CONTENTS = "networks, subnets, containers, grants, chunks, resting, samples, alike, bounds, clusters"
+_AS_NEW = "UPDATE store SET removed_sequences = 0, recovery = 0, recovering_since = 0, reason = ''"
 
 
 async def empty(postgresql_url: str) -> None:
@@ -17,6 +18,7 @@ async def empty(postgresql_url: str) -> None:
     async with await open_allocator(postgresql_url, clock=SystemClock(), migrate=True):
         connection = await asyncpg.connect(postgresql_url)
         await connection.execute(f"TRUNCATE {_CONTENTS}")
+        await connection.execute(_AS_NEW)
         await connection.close()
 
 

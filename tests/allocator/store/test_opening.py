@@ -13,11 +13,25 @@ from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.allocator.store import InvalidDatabaseUrl, UnusableDatabase, open_allocator
+from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.migrating import SCHEMA
 
 SINCE_0002 = (
     "quarantined", "batch", "buffer", "top", "exhausted", "starved", "step", "reason", "serial", "changed_at",
 )  # fmt: skip
+SINCE_0003 = (
+    "DROP TABLE store",
+    "DROP TABLE clusters",
+    "ALTER TABLE subnets DROP COLUMN sequence",
+    "ALTER TABLE containers DROP COLUMN cluster_uid",
+    "ALTER TABLE containers DROP COLUMN confirmed",
+)
+
+
+def forget_mark(database: DatabaseUnderTest) -> None:
+    """A database of an older schema never had one."""
+    if database.is_sqlite:
+        MarkFile(database.url.removeprefix("sqlite:///")).path.unlink()
 
 
 async def execute(database: DatabaseUnderTest, statement: str) -> None:
@@ -82,7 +96,9 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         with pytest.raises(SubnetFull):
             await allocator.put_container(wish("waits", 3))
         before = await allocator.demand("blue", "pods")
+        versions = {each.id: each.version for each in (await allocator.list_containers()).items}
     for statement in (
+        *SINCE_0003,
         "DROP TABLE alike",
         "DROP TABLE bounds",
         *(f"ALTER TABLE subnets DROP COLUMN {column}" for column in SINCE_0002),
@@ -91,17 +107,25 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         "UPDATE alembic_version SET version_num = '0001'",
     ):
         await execute(database, statement)
-    with pytest.raises(UnusableDatabase, match="has schema 0001, and this podtide needs 0002"):
+    with pytest.raises(UnusableDatabase, match=f"has schema 0001, and this podtide needs {SCHEMA}"):
         async with database.replica(migrate=False):
             pass
+    forget_mark(database)
     async with database.replica(migrate=True) as allocator:
         assert await allocator.audit() == ()
+        page = await allocator.list_containers()
+        assert {each.id: (each.version, each.cluster_uid) for each in page.items} == {
+            id_: (version, "") for id_, version in versions.items()
+        }
         assert await allocator.demand("blue", "pods") == before
         counted = {(alike.taken, alike.containers) for alike in before.alike}
         assert counted == {(36, 2), (6, 1), (91, 1), (4, 1), (3, 1)}
         assert before.subnet.quarantined == 20
         await allocator.delete_container("a", cluster="east")
         assert await allocator.audit() == ()
+        given_back = list(named(await allocator.get_container("e", cluster="east")))[:1]
+        changed = await allocator.put_container(wish("e", 1, 3, release=tuple(given_back)))
+        assert changed.version > max(versions.values())
 
 
 async def test_a_newer_schema_is_refused_even_when_told_to_migrate(database: DatabaseUnderTest) -> None:

@@ -22,7 +22,22 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, StatedBody, SubnetBody, WishBody
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.wire import (
+    BoundsBody,
+    Forgotten,
+    GrowthBody,
+    HeldAddressBody,
+    HeldBody,
+    InForceBody,
+    NameBody,
+    ReportBody,
+    SeenBody,
+    StatedBody,
+    SubnetBody,
+    TermBody,
+    WishBody,
+)
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.randomness import system_randomness
@@ -109,15 +124,18 @@ class HttpAllocator:
             waiting_pods=wish.waiting_pods,
             stated=None if wish.stated is None else StatedBody(**asdict(wish.stated)),
             statement_number=wish.statement_number,
+            cluster_uid=wish.cluster_uid,
+            seen=wish.seen,
         )
         path = _container(wish.cluster, wish.id, doing)
         return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Container)
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """See `Allocator`."""
         doing = f"delete container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
-        await self._connection.ask(Question(doing=doing, method="DELETE", path=path))
+        query = {"cluster_uid": cluster_uid} if cluster_uid else {}
+        await self._connection.ask(Question(doing=doing, method="DELETE", path=path, query=query))
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator`."""
@@ -187,6 +205,70 @@ class HttpAllocator:
             Question(doing=doing, method="GET", path=path, query=query), tuple[Utilization, ...]
         )
 
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        """See `Allocator`."""
+        doing = f"open a term for {claim.cluster}"
+        seen = tuple(SeenBody(**asdict(each)) for each in claim.seen)
+        body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
+        path = f"{_cluster(claim.cluster, doing)}/term"
+        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), OpenedTerm)
+
+    async def close_term(self, claim: TermClaim) -> None:
+        """See `Allocator`."""
+        doing = f"close the term of {claim.cluster}"
+        whose = f"{_part(claim.cluster_uid, doing)}/{_part(claim.holder, doing)}"
+        path = f"{_cluster(claim.cluster, doing)}/terms/{whose}"
+        await self._connection.ask(Question(doing=doing, method="DELETE", path=path))
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """See `Allocator`."""
+        doing = f"report container {held.id} of {held.cluster}"
+        body = HeldBody(
+            network=held.network,
+            subnet=held.subnet,
+            cluster_uid=held.cluster_uid,
+            node=held.node,
+            primary=held.primary,
+            version=held.version,
+            request_uid=held.request_uid,
+            generation=held.generation,
+            addresses=tuple(HeldAddressBody(name=each.name, ip=each.ip) for each in held.addresses),
+        )
+        path = f"{_cluster(held.cluster, doing)}/report/{_part(held.id, doing)}"
+        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), tuple[str, ...])
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """See `Allocator`."""
+        doing = f"finish the report of {cluster}"
+        path, body = (
+            f"{_cluster(cluster, doing)}/report",
+            ReportBody(cluster_uid=cluster_uid, recovery=recovery),
+        )
+        await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=body))
+
+    async def list_clusters(self) -> ClusterRegistry:
+        """See `AdministeredAllocator`."""
+        return await self._ask(
+            Question(doing="list clusters", method="GET", path="/clusters"), ClusterRegistry
+        )
+
+    async def move_cluster(self, name: str, *, uid: str) -> None:
+        """See `AdministeredAllocator`."""
+        doing = f"move the cluster name {name}"
+        path = f"{_cluster(name, doing)}/uid"
+        await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=NameBody(uid=uid)))
+
+    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+        """See `AdministeredAllocator`."""
+        doing = f"forget cluster {name}"
+        query = {} if uid is None else {"uid": uid} if uid else {"without_uid": "true"}
+        question = Question(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
+        return (await self._ask(question, Forgotten)).containers
+
+    async def end_recovery(self) -> None:
+        """See `AdministeredAllocator`."""
+        await self._connection.ask(Question(doing="end the recovery", method="DELETE", path="/recovery"))
+
     async def _ask(self, question: Question, kind: type[T]) -> T:
         answer = await self._connection.ask(question)
         try:
@@ -199,6 +281,10 @@ class HttpAllocator:
 
 def _subnet(network: str, name: str, doing: str) -> str:
     return f"/networks/{_part(network, doing)}/subnets/{_part(name, doing)}"
+
+
+def _cluster(name: str, doing: str) -> str:
+    return f"/clusters/{_part(name, doing)}"
 
 
 def _container(cluster: str, container_id: str, doing: str) -> str:

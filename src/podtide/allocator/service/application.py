@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from podtide.allocator.port import Allocator
 from podtide.allocator.service.callers import asked_allocator, recognise
+from podtide.allocator.service.clusters import CLUSTER_ROUTES
 from podtide.allocator.service.containers import CONTAINER_ROUTES
 from podtide.allocator.service.metrics import Metrics
 from podtide.allocator.service.observation import Observed
@@ -49,7 +50,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
         Router("/", route_handlers=OPERATION_ROUTES),
         Router(
             "/",
-            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES],
+            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES, *CLUSTER_ROUTES],
             guards=[recognise(allocator, tokens)],
             security=[{BEARER: []}] if tokens else None,
         ),

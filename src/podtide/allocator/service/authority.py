@@ -23,6 +23,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
+from podtide.allocator.terms import HeldContainer, OpenedTerm, TermClaim
 
 
 class ClusterView:
@@ -58,10 +59,10 @@ class ClusterView:
         self._check(wish.cluster)
         return await self._allocator.put_container(wish)
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """See `Allocator`; for its own nodes."""
         self._check(cluster)
-        await self._allocator.delete_container(container_id, cluster=cluster)
+        await self._allocator.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator`; for its own nodes."""
@@ -111,6 +112,26 @@ class ClusterView:
     ) -> tuple[Utilization, ...]:
         """See `Allocator`."""
         return await self._allocator.history(network, name, since=since, until=until)
+
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        """See `Allocator`; for itself."""
+        self._check(claim.cluster, "terms")
+        return await self._allocator.open_term(claim)
+
+    async def close_term(self, claim: TermClaim) -> None:
+        """See `Allocator`; its own."""
+        self._check(claim.cluster, "terms")
+        await self._allocator.close_term(claim)
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """See `Allocator`; for its own nodes."""
+        self._check(held.cluster)
+        return await self._allocator.adopt_container(held)
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """See `Allocator`; its own."""
+        self._check(cluster, "reports")
+        await self._allocator.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
 
     def _check(self, cluster: str, what: str = "containers") -> None:
         if cluster != self._cluster:

@@ -40,6 +40,8 @@ async def put_container(
             waiting_pods=data.waiting_pods,
             stated=None if data.stated is None else StatedDemand(**asdict(data.stated)),
             statement_number=data.statement_number,
+            cluster_uid=data.cluster_uid,
+            seen=data.seen,
         )
     )
 
@@ -50,10 +52,12 @@ async def get_container(allocator: Asked, cluster: PathName, container_id: PathN
     return await allocator.get_container(container_id, cluster=cluster)
 
 
-@delete(ONE, responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND))
-async def delete_container(allocator: Asked, cluster: PathName, container_id: PathName) -> None:
+@delete(ONE, responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
+async def delete_container(
+    allocator: Asked, cluster: PathName, container_id: PathName, cluster_uid: QueryName = None
+) -> None:
     """Say that a node is gone. Its id never comes back."""
-    await allocator.delete_container(container_id, cluster=cluster)
+    await allocator.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid or "")
 
 
 @get("/containers", responses=documented(HTTPStatus.FORBIDDEN))

@@ -17,20 +17,40 @@ from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
 from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, SubnetDemand, Utilization
-from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, Refusal, SubnetBody, WishBody
+from podtide.allocator.terms import ClusterRegistry, OpenedTerm
+from podtide.allocator.wire import (
+    BoundsBody,
+    Forgotten,
+    GrowthBody,
+    HeldBody,
+    InForceBody,
+    NameBody,
+    Refusal,
+    ReportBody,
+    SubnetBody,
+    TermBody,
+    WishBody,
+)
 
 BEARER = "bearer"
 _STRUCTS = (
     BoundsBody,
+    ClusterRegistry,
     Container,
     ContainerPage,
     Debt,
+    Forgotten,
     GrowthBody,
+    HeldBody,
     InForceBody,
+    NameBody,
+    OpenedTerm,
     Refusal,
+    ReportBody,
     Subnet,
     SubnetBody,
     SubnetDemand,
+    TermBody,
     Utilization,
     WishBody,
 )

@@ -53,6 +53,11 @@ class Tokens:
                 found = holder
         return found
 
+    def clusters(self) -> frozenset[str]:
+        """The clusters that have a token."""
+        self._refresh()
+        return frozenset(holder.cluster for _digest, holder in self._holders if holder.cluster)
+
     def _refresh(self) -> None:
         try:
             version = _version(self._path)

@@ -1,9 +1,12 @@
 """The Allocator port on a database, in this process."""
 
+from collections.abc import Callable
 from typing import Self
 
 from podtide.allocator.limits import (
     check_bounds,
+    check_claim,
+    check_held,
     check_in_force,
     check_names,
     check_page,
@@ -23,10 +26,13 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.store import reading, subnets
+from podtide.allocator.store import reading, registry, subnets
+from podtide.allocator.store.adopting import AdoptContainer
+from podtide.allocator.store.affairs import begin_recovery
 from podtide.allocator.store.audit import audit_database
 from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
+from podtide.allocator.store.examining import examine
 from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.serving import (
@@ -37,18 +43,30 @@ from podtide.allocator.store.serving import (
     another_cluster,
     bury,
 )
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
 from podtide.core.audit import Violation
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
+from podtide.runtime.ids import new_uuid
+from podtide.runtime.randomness import system_randomness
 
 
 class DatabaseAllocator:
     """The owner of the subnets, in a database. Made by `open_allocator`."""
 
-    def __init__(self, database: Database, *, clock: Clock, rules: Rules) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        rules: Rules,
+        expected_clusters: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._rules = rules
+        self.expected_clusters = expected_clusters
+        """Clusters that a store which went back waits for, beside those in its database: those with a token."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,9 +116,10 @@ class DatabaseAllocator:
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, PutContainer(wish))
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """The node is gone: what it held is in quarantine, and the id never comes back."""
         check_names(container=container_id, cluster=cluster)
+        call = DeleteContainer(container_id, cluster, cluster_uid)
         while True:
             # Which subnet to lock is known only after a look: until then it may have come, or be gone.
             found = await self._database.read(lambda _now: reading.subnet_of_container(container_id))
@@ -114,7 +133,7 @@ class DatabaseAllocator:
             if not subnet:
                 return None
             try:
-                return await self._database.call(network, subnet, DeleteContainer(container_id, cluster))
+                return await self._database.call(network, subnet, call)
             except NoSuchSubnet:
                 continue
 
@@ -180,6 +199,64 @@ class DatabaseAllocator:
         """Readings between two wall-clock times, oldest first."""
         check_names(network=network, subnet=name)
         return await self._database.read(lambda now: reading.read_history(network, name, since, until, now))
+
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        """Act for a cluster from now on, or go on doing so."""
+        check_claim(claim)
+        return await self._database.write(lambda now: registry.open_term(claim, now))
+
+    async def close_term(self, claim: TermClaim) -> None:
+        """Act no longer."""
+        check_claim(claim)
+        await self._database.write(lambda _now: registry.close_term(claim))
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """Have the container hold what its node has, while the store recovers."""
+        check_held(held)
+        return await self._database.call(held.network, held.subnet, AdoptContainer(held))
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """The cluster has reported all that its nodes hold."""
+        check_names(cluster=cluster, uid=cluster_uid)
+        await self._database.write(
+            lambda _now: registry.finish_report(cluster, cluster_uid, recovery, self.expected_clusters())
+        )
+
+    async def list_clusters(self) -> ClusterRegistry:
+        """All clusters, and whether the store grants."""
+        return await self._database.read(lambda now: registry.list_clusters(now, self.expected_clusters()))
+
+    async def move_cluster(self, name: str, *, uid: str) -> None:
+        """Let the name belong to another uid."""
+        check_names(cluster=name, uid=uid)
+        await self._database.write(lambda _now: registry.move_cluster(name, uid))
+
+    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+        """Delete a cluster's containers, or those that record one uid, and let its name be free."""
+        check_names(cluster=name, **({"uid": uid} if uid else {}))
+        gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
+        for container in gone:
+            await self.delete_container(container, cluster=name)
+        if uid is None:
+            await self._database.write(lambda _now: registry.unbind(name))
+        return len(gone)
+
+    async def end_recovery(self) -> None:
+        """Grant again, whoever has reported."""
+        await self._database.write(lambda _now: registry.end_recovery())
+
+    async def begin_recovery(self, reason: str) -> None:
+        """Grant nothing until every cluster has reported: somebody knows that the database was restored."""
+        await self._database.write(lambda now: begin_recovery(reason, now))
+
+    async def examine(self) -> str:
+        """See whether the database is the one it was, by the mark beside it: why it is not, or ""."""
+        mark = self._database.mark
+        if mark is None:
+            return ""
+        read = mark.read()
+        mark.is_examined = True
+        return await self._database.write(lambda now: examine(read, new_uuid(system_randomness()), now))
 
     async def sample(self) -> None:
         """Write down how full every subnet is, where that was not done a moment ago."""

@@ -7,6 +7,7 @@ what was read once, and what they changed is written once. A call that is refuse
 from collections.abc import Sequence
 from dataclasses import replace
 
+from podtide.allocator.store.affairs import Affairs, read_affairs
 from podtide.allocator.store.alike import count_alike, save_counts
 from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
 from podtide.allocator.store.history import note_sample
@@ -26,9 +27,15 @@ class Book:
     """What a transaction knows of a subnet. Opened by `open_book`, and written by `save`."""
 
     def __init__(
-        self, subnet: SubnetRow, containers: dict[str, ContainerRow], now: float, rules: Rules
+        self,
+        subnet: SubnetRow,
+        containers: dict[str, ContainerRow],
+        now: float,
+        rules: Rules,
+        affairs: Affairs,
     ) -> None:
         self.subnet = subnet
+        self.affairs = affairs
         self.containers = containers
         """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
         self.now = now
@@ -39,6 +46,18 @@ class Book:
         self._resting = Resting(subnet.id)
         self._claims: list[Claim] = []
         self._claims_limit = 0
+
+    def bring_in(self, ids: Sequence[str]) -> Script[None]:
+        """Read further containers that a call turns out to be about."""
+        missing = [id_ for id_ in ids if id_ not in self.containers]
+        found = yield from load_containers(missing)
+        self._counted += count_alike(found.values(), self.subnet.id)
+        self.containers.update(found)
+
+    def next_version(self) -> int:
+        """A version for a container whose grants change: higher than any that was given in the subnet."""
+        self.subnet.sequence += 1
+        return self.subnet.sequence
 
     def settle(self) -> Script[None]:
         """Let what has rested for long enough be free."""
@@ -87,6 +106,18 @@ class Book:
         self.subnet.reserved += count
         return taken
 
+    def take_these(self, masks: dict[int, int]) -> Script[dict[int, int]]:
+        """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk."""
+        free = yield from self._supply.take_these(masks)
+        cooling, quarantined = yield from self._resting.take_these(masks)
+        self.subnet.reserved += _size(free) + _size(cooling)
+        self.subnet.quarantined -= _size(quarantined)
+        taken = dict(free)
+        for part in (cooling, quarantined):
+            for chunk, mask in part.items():
+                taken[chunk] = taken.get(chunk, 0) | mask
+        return taken
+
     def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
         """Let addresses that a container gave back be free after a rest."""
         self.subnet.reserved -= _size(masks)
@@ -129,10 +160,19 @@ class Book:
             self._claims_limit = limit
 
 
-def open_book(network: str, name: str, ids: Sequence[str], now: float, rules: Rules) -> Script[Book]:
+def open_book(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
+    network: str,
+    name: str,
+    ids: Sequence[str],
+    now: float,
+    rules: Rules,
+    *,
+    clusters: Sequence[str] = (),
+) -> Script[Book]:
     """Lock the subnet and read what calls about these containers need; NoSuchSubnet when there is none."""
     subnet, due = yield from find_subnet(network, name, now, lock=True)
-    book = Book(subnet, (yield from load_containers(ids)), now, rules)
+    affairs = yield from read_affairs(clusters)
+    book = Book(subnet, (yield from load_containers(ids)), now, rules, affairs)
     if due:
         yield from book.settle()
     return book

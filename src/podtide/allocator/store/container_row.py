@@ -18,7 +18,7 @@ from podtide.core.subnet_layout import Place
 
 _COLUMNS = (
     "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",
-    "owed", "owed_since", "renewed", "waiting_pods", "stated", "statement_number",
+    "owed", "owed_since", "renewed", "waiting_pods", "stated", "statement_number", "cluster_uid", "confirmed",
 )  # fmt: skip
 COLUMNS = ", ".join(f"containers.{column}" for column in _COLUMNS)
 _INSERT = insert_into("containers", _COLUMNS)
@@ -53,6 +53,10 @@ class ContainerRow:
     stated: str = ""
     """See `stated_text`."""
     statement_number: int = 0
+    cluster_uid: str = ""
+    """Of the cluster that it is of; "" for one from before clusters had uids."""
+    confirmed: int = 0
+    """The number of the last recovery in which its cluster reported it."""
     grants: dict[tuple[int, int], int] = field(default_factory=dict)
     """Masks of secondary addresses by version and chunk."""
     changed_grants: set[tuple[int, int]] = field(default_factory=set)
@@ -132,6 +136,7 @@ class ContainerRow:
             generation=self.generation,
             wanted=self.wanted,
             owed=self.owed,
+            cluster_uid=self.cluster_uid,
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.serving import Call
 from podtide.core.errors import InvalidInput
@@ -23,6 +24,8 @@ class Database(Protocol):
 
     name: str
     """What errors call it; without its password."""
+    mark: MarkFile | None
+    """What stands beside it; None where a server tells by itself that it went back, or nothing lasts."""
 
     async def read(self, script: Callable[[float], Script[T]]) -> T:
         """Run a script that changes nothing; it sees one instant."""

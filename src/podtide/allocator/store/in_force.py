@@ -14,6 +14,7 @@ class PutInForce(Struct, frozen=True):
 
     decided: InForce
     container: str = ""
+    cluster: str = ""
 
     def carry_out(self, book: Book) -> Script[Subnet]:
         """Compare the serial, and set what was decided."""

@@ -31,6 +31,8 @@ async def open_allocator(
 ) -> DatabaseAllocator:
     """The allocator on the database at `url`, which is brought to this podtide's schema first if `migrate` says so.
 
+    Such a one is to be served: it is then examined, too, whether it is the one it was (see `examining`).
+
     UnusableDatabase when its schema is another, AllocatorUnavailable when it cannot be reached. `executor` is where SQLite
     is used, by default in a thread of its own; PostgreSQL needs none.
     """
@@ -41,10 +43,13 @@ async def open_allocator(
             await database.write(migration(database.name, dialect))
         else:
             await database.read(check_schema(database.name, dialect))
+        store = DatabaseAllocator(database, clock=clock, rules=rules)
+        if migrate:
+            await store.examine()
     except BaseException:
         await database.close()
         raise
-    return DatabaseAllocator(database, clock=clock, rules=rules)
+    return store
 
 
 async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None) -> tuple[Database, Dialect]:

@@ -17,6 +17,7 @@ import asyncpg
 from podtide.allocator.port import AllocatorUnavailable
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.group_commit import GroupCommit
+from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.allocator.store.serving import Call, serve
@@ -41,8 +42,24 @@ _NO_ANSWER = (
 )
 
 
+_MARK = """(SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+    (SELECT oid FROM pg_database WHERE datname = current_database()), 'store'::regclass::oid))"""
+"""Which server the database is on: its cluster of databases, timeline, database and table."""
+_COMPARE_MARK = f"""UPDATE store SET mark = {_MARK},
+    recovery = recovery + CASE WHEN mark <> '' AND recovering_since = 0 THEN 1 ELSE 0 END,
+    reason = CASE WHEN mark <> '' THEN 'the database is on another server or timeline, or was read in from a dump'
+             ELSE reason END,
+    recovering_since = CASE WHEN mark <> '' AND recovering_since = 0 THEN $1::float8 ELSE recovering_since END
+    WHERE mark <> {_MARK}"""  # noqa: S608 - our own words
+
+
 async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "PostgresqlDatabase":
     """The database at `url`, which errors call `name`."""
+
+    async def look_at_mark(connection: "asyncpg.Connection[Any]") -> None:
+        await _look_at_mark(connection, clock.wall())
+
     try:
         with _readable_errors(name):
             pool = await asyncpg.create_pool(
@@ -51,6 +68,7 @@ async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "Postgr
                 max_size=_CONNECTIONS,
                 timeout=_ANSWER_SECONDS,
                 command_timeout=_ANSWER_SECONDS,
+                init=look_at_mark,
             )
     except ValueError:
         raise InvalidDatabaseUrl(
@@ -61,6 +79,8 @@ async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "Postgr
 
 class PostgresqlDatabase:
     """A PostgreSQL database by a pool of connections. Made by `connect`."""
+
+    mark: MarkFile | None = None
 
     def __init__(self, pool: "asyncpg.Pool[Any]", name: str, *, clock: Clock, rules: Rules) -> None:
         self.name = name
@@ -130,6 +150,21 @@ class PostgresqlDatabase:
     def _refuse_when_closed(self) -> None:
         if not self._open:
             raise AllocatorUnavailable(f"{self.name} is closed: the allocator is stopping, try again")
+
+
+async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> None:
+    """See whether the server behind a new connection is the one that the database was on.
+
+    A failover or a recovery to a point in time begins another timeline of the same server; a dump that is read in makes
+    another table. Both may have lost the last transactions, and then the database recovers (see `core.continuity`). All
+    of it is one statement, so that of several connections one begins the recovery, and the others wait for it.
+    """
+    try:
+        await connection.execute(_COMPARE_MARK, now)
+    except asyncpg.UndefinedTableError:
+        return  # there is no schema yet
+    except asyncpg.UndefinedColumnError:
+        return
 
 
 async def _leave_as_it_is(_connection: object) -> None:

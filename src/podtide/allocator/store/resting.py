@@ -17,6 +17,7 @@ _COOLING_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM rest
     WHERE subnet = $1 AND quarantined = 0 AND holder = $2"""
 _COOLING = """SELECT quarantined, until, chunk, holder, mask FROM resting
     WHERE subnet = $1 AND quarantined = 0 ORDER BY until LIMIT $2"""
+_ALL = "SELECT quarantined, until, chunk, holder, mask FROM resting WHERE subnet = $1"
 _DROP = """DELETE FROM resting
     WHERE subnet = $1 AND quarantined = $2 AND until = $3 AND chunk = $4 AND holder = $5"""
 _SAVE = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) VALUES ($1, $2, $3, $4, $5, $6)
@@ -67,6 +68,19 @@ class Resting:
             taken[rest.chunk] = taken.get(rest.chunk, 0) | mask
             count -= mask.bit_count()
         return {chunk: mask for chunk, mask in taken.items() if mask}
+
+    def take_these(self, masks: dict[int, int]) -> Script[tuple[dict[int, int], dict[int, int]]]:
+        """Take these very addresses, as far as they rest: those that cooled down, and those in quarantine, by chunk."""
+        rows = yield Query(_ALL, (self._subnet,))
+        self._know([row for row in rows if row[2] in masks])
+        taken: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        for rest in (*self._known, *self._added):
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            if mask := there & masks.get(rest.chunk, 0):
+                self._keep(rest, there & ~mask)
+                part = taken[rest.quarantined]
+                part[rest.chunk] = part.get(rest.chunk, 0) | mask
+        return taken
 
     def save(self) -> Script[None]:
         """Write what changed."""

@@ -18,6 +18,7 @@ from podtide.allocator.port import (
     SubnetFull,
     Wish,
 )
+from podtide.allocator.store.affairs import read_affairs
 from podtide.allocator.store.book import Book, open_book
 from podtide.allocator.store.container_row import (
     MOST_SUPERSEDED,
@@ -26,10 +27,12 @@ from podtide.allocator.store.container_row import (
     save_containers,
 )
 from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.registry import behind_reason
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.stated_text import NOTHING, to_text
 from podtide.core.chunks import CHUNK_SIZE
+from podtide.core.continuity import is_behind
 from podtide.core.errors import InvalidInput
 from podtide.core.grants import Claim, Order, is_stale, parse_address_name
 
@@ -42,6 +45,11 @@ class Call(Protocol[AnswerT_co]):
     @property
     def container(self) -> str:
         """The id of the container it is about, "" for none."""
+        ...
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that makes it, "" for none."""
         ...
 
     def carry_out(self, book: Book) -> Script[AnswerT_co]:
@@ -59,15 +67,26 @@ class PutContainer(Struct, frozen=True):
         """The id of the wishing one."""
         return self.wish.id
 
+    @property
+    def cluster(self) -> str:
+        """Whose it is."""
+        return self.wish.cluster
+
     def carry_out(self, book: Book) -> Script[Container]:
         """Release what is named, then grant what is missing, as far as there is."""
         wish = self.wish
         row = book.containers.get(wish.id)
+        yield from _refuse_if_behind(wish, book)
+        book.affairs.refuse_while_recovering()
+        book.affairs.refuse_another_cluster(
+            wish.cluster, wish.cluster_uid, row.cluster_uid if row and row.cluster == wish.cluster else ""
+        )
         if row is None:
             row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
             book.containers[wish.id] = row
         else:
             _refuse_what_does_not_fit(wish, row, book)
+        row.cluster_uid = row.cluster_uid or wish.cluster_uid
         _note_statement(wish, row)
         _note_order(wish, row)
         released = _named_for_release(wish, row)
@@ -75,7 +94,7 @@ class PutContainer(Struct, frozen=True):
             yield from book.cool_down(released, row.id)
         granted = yield from _grant_what_is_missing(wish, row, book)
         if released or granted:
-            row.version += 1
+            row.version = book.next_version()
         if row.primary is None:
             raise SubnetFull(
                 f"subnet {wish.network}/{wish.subnet} has no address left for node {wish.node} to start with: "
@@ -90,10 +109,12 @@ class DeleteContainer(Struct, frozen=True):
 
     container: str
     cluster: str
+    cluster_uid: str = ""
 
     def carry_out(self, book: Book) -> Script[None]:
         """Put all it had in quarantine, and leave a tombstone."""
         yield from ()
+        book.affairs.refuse_while_recovering()
         row = book.containers.get(self.container)
         if row is None:
             book.containers[self.container] = ContainerRow(self.container, self.cluster, None, "")
@@ -102,6 +123,8 @@ class DeleteContainer(Struct, frozen=True):
             raise another_cluster(self.container)
         if row.is_deleted:
             return
+        if self.cluster_uid:
+            book.affairs.refuse_another_cluster(self.cluster, self.cluster_uid, row.cluster_uid)
         if row.subnet != book.subnet.id:
             raise NoSuchSubnet(f"container {self.container} is in another subnet by now: look it up again")
         masks: dict[int, int] = {}
@@ -113,6 +136,7 @@ class DeleteContainer(Struct, frozen=True):
             row.set_grant(version, chunk, 0)
         book.quarantine(masks, row.id)
         book.subnet.owed -= row.owed
+        row.version = book.next_version()
         row.subnet, row.primary_number, row.wanted, row.owed, row.waiting_pods = None, None, 0, 0, 0
         row.stated, row.statement_number = NOTHING, 0
 
@@ -121,6 +145,7 @@ class Sample(Struct, frozen=True):
     """Write down how full the subnet is."""
 
     container: str = ""
+    cluster: str = ""
 
     def carry_out(self, book: Book) -> Script[None]:
         """Note it, unless that was done a moment ago."""
@@ -131,6 +156,7 @@ class Settle(Struct, frozen=True):
     """Let what has rested for long enough be free."""
 
     container: str = ""
+    cluster: str = ""
 
     def carry_out(self, book: Book) -> Script[Subnet]:
         """Nothing more than every call does first."""
@@ -143,8 +169,9 @@ def serve(
 ) -> Script[list[object]]:
     """Carry out calls about one subnet, in order, in one transaction: for each its answer, or the refusal."""
     ids = dict.fromkeys(call.container for call in calls if call.container)
+    clusters = sorted({call.cluster for call in calls} - {""})
     try:
-        book = yield from open_book(network, name, list(ids), now, rules)
+        book = yield from open_book(network, name, list(ids), now, rules, clusters=clusters)
     except NoSuchSubnet as refusal:
         return [refusal for _ in calls]
     outcomes: list[object] = []
@@ -159,6 +186,7 @@ def serve(
 
 def bury(container: str, cluster: str) -> Script[bool]:
     """Leave a tombstone for an id that is not known, so that a wish under way finds it; False when it is known by now."""
+    (yield from read_affairs()).refuse_while_recovering()
     if (yield from load_containers([container])):
         return False
     yield from save_containers([ContainerRow(container, cluster, None, "")])
@@ -170,6 +198,15 @@ def another_cluster(container: str) -> NoSuchContainer:
     return NoSuchContainer(
         f"container {container} is another cluster's: use the id of a node of this cluster"
     )
+
+
+def _refuse_if_behind(wish: Wish, book: Book) -> Script[None]:
+    """Begin to recover if the cluster has seen a version that was never given here. The sequence goes on above that."""
+    subnet = book.subnet
+    if is_behind(subnet.sequence, wish.seen):
+        reason = behind_reason(wish.cluster, subnet.name, wish.seen, subnet.sequence)
+        subnet.sequence = wish.seen
+        yield from book.affairs.begin_recovery(reason, book.now)
 
 
 def _refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None:
@@ -240,7 +277,7 @@ def _grant_what_is_missing(wish: Wish, row: ContainerRow, book: Book) -> Script[
             book.subnet.containers += 1
         for chunk, mask in masks.items():
             if mask:
-                row.set_grant(row.version + 1, chunk, mask)
+                row.set_grant(book.subnet.sequence + 1, chunk, mask)
     owed = missing - count
     book.subnet.owed += owed - row.owed
     row.wanted, row.owed = wish.count, owed

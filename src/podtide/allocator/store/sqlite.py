@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from podtide.allocator.port import AllocatorUnavailable
 from podtide.allocator.store.executors import Executor
 from podtide.allocator.store.group_commit import GroupCommit
+from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.allocator.store.serving import Call, serve
@@ -24,6 +25,7 @@ T = TypeVar("T")
 IN_MEMORY = ":memory:"
 LARGEST_GROUP = 256
 _BUSY_SECONDS = 5.0
+_TO_WRITE = "BEGIN IMMEDIATE"
 
 
 class _SubnetCall(NamedTuple):
@@ -43,6 +45,7 @@ class SqliteDatabase:
         self._calls = GroupCommit(self._commit, LARGEST_GROUP)
         self._open = True
         self._connection = _connect(path)
+        self.mark = None if path == IN_MEMORY else MarkFile(path)
 
     async def read(self, script: Callable[[float], Script[T]]) -> T:
         """Run a script that changes nothing."""
@@ -50,7 +53,7 @@ class SqliteDatabase:
 
     async def write(self, script: Callable[[float], Script[T]]) -> T:
         """Run a script on its own."""
-        return await self._run("BEGIN IMMEDIATE", script)
+        return await self._run(_TO_WRITE, script)
 
     async def call(self, network: str, subnet: str, call: Call[T]) -> T:
         """Carry out a call together with all others that wait."""
@@ -93,7 +96,7 @@ class SqliteDatabase:
         for number, (network, subnet, _call) in enumerate(calls):
             by_subnet.setdefault((network, subnet), []).append(number)
         outcomes: list[object] = [None] * len(calls)
-        with self._transaction("BEGIN IMMEDIATE"):
+        with self._transaction(_TO_WRITE):
             for (network, subnet), numbers in by_subnet.items():
                 script = serve(network, subnet, [calls[n].call for n in numbers], now, self._rules)
                 for number, outcome in zip(numbers, self._carry_out(script), strict=True):
@@ -122,6 +125,8 @@ class SqliteDatabase:
             try:
                 yield
                 self._connection.execute("COMMIT")
+                if self.mark is not None and begin == _TO_WRITE:
+                    self.mark.follow(self._connection)
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")

@@ -39,6 +39,8 @@ class SubnetRow:
     serial: int = 0
     changed_at: float = 0.0
     """Since when batch, buffer and starved are so, in wall-clock seconds."""
+    sequence: int = 0
+    """Grows with every change of what is granted: the versions of containers are drawn from it."""
 
     @property
     def layout(self) -> SubnetLayout:

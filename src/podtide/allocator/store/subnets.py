@@ -25,6 +25,8 @@ _OF_NETWORK = "SELECT name, cidrs FROM subnets WHERE network = $1"
 _NEXT_ID = "SELECT coalesce(max(id), 0) + 1 FROM subnets"
 _LIST = f"SELECT {COLUMNS}, {DUE} FROM subnets ORDER BY network, name"  # noqa: S608 - our own columns
 _LIST_OF_NETWORK = f"SELECT {COLUMNS}, {DUE} FROM subnets WHERE network = $2 ORDER BY name"  # noqa: S608 - our own columns
+_SEQUENCE = "SELECT removed_sequences FROM store WHERE id = 1"
+_KEEP_SEQUENCE = "UPDATE store SET removed_sequences = removed_sequences + $1 WHERE id = 1"
 _REMOVE = (
     "DELETE FROM samples WHERE subnet = $1",
     "DELETE FROM alike WHERE subnet = $1",
@@ -47,6 +49,7 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
         return row.for_callers(now)
     _refuse_overlap(spec.network, spec.name, layout.cidrs, there)
     ((id_,),) = yield Query(_NEXT_ID)
+    ((sequence,),) = yield Query(_SEQUENCE)
     row = SubnetRow(
         id=id_,
         network=spec.network,
@@ -61,6 +64,7 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
         owed=0,
         next_chunk=0,
         sampled=0.0,
+        sequence=sequence,  # above all that a subnet of this name ever gave
     )
     yield from note_sample(row, now)
     yield from insert_subnet(row)
@@ -88,6 +92,7 @@ def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[N
     if name not in there:
         return
     book = yield from open_book(network, name, (), now, rules)
+    book.affairs.refuse_while_recovering()
     if book.subnet.reserved:
         held = (
             f"containers in it: {book.subnet.containers}"
@@ -96,6 +101,7 @@ def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[N
             f"{rules.quarantine_seconds:.0f} s"
         )
         raise SubnetInUse(f"subnet {network}/{name} is in use ({held}): remove it when they are gone")
+    yield Query(_KEEP_SEQUENCE, (book.subnet.sequence,))
     for statement in _REMOVE:
         yield Query(statement, (book.subnet.id,))
 

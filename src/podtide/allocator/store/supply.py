@@ -66,6 +66,17 @@ class Supply:
         for chunk, mask in masks.items():
             self._set(chunk, self._free[chunk] | mask)
 
+    def take_these(self, masks: dict[int, int]) -> Script[dict[int, int]]:
+        """Take these very addresses, as far as they are free: those that were, by chunk."""
+        while self._subnet.next_chunk <= max(masks, default=-1) and self._begin_new() is not None:
+            pass
+        yield from self.give_back(dict.fromkeys(masks, 0))  # has all of them read
+        taken = {chunk: mask & self._free[chunk] for chunk, mask in masks.items()}
+        for chunk, mask in taken.items():
+            if mask:
+                self._set(chunk, self._free[chunk] & ~mask)
+        return {chunk: mask for chunk, mask in taken.items() if mask}
+
     def save(self) -> Script[None]:
         """Write the chunks that changed."""
         yield from execute_many(

@@ -13,6 +13,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
+from podtide.allocator.terms import HeldContainer, OpenedTerm, TermClaim
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.line_fault import ALLOCATOR, Request
 
@@ -74,12 +75,12 @@ class FaultyAllocator:
             lambda: self._wire.put_container(wish),
         )
 
-    async def delete_container(self, container_id: str, *, cluster: str) -> None:
+    async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """See `Allocator.delete_container`."""
         await self._conditions.carry(
             self._request("delete_container", container_id),
-            lambda: self._line.delete_container(container_id, cluster=cluster),
-            lambda: self._wire.delete_container(container_id, cluster=cluster),
+            lambda: self._line.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
+            lambda: self._wire.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
         )
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
@@ -157,6 +158,38 @@ class FaultyAllocator:
             self._request("history", name),
             lambda: self._line.history(network, name, since=since, until=until),
             lambda: self._wire.history(network, name, since=since, until=until),
+        )
+
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        """See `Allocator.open_term`."""
+        return await self._conditions.carry(
+            self._request("open_term", claim.cluster),
+            lambda: self._line.open_term(claim),
+            lambda: self._wire.open_term(claim),
+        )
+
+    async def close_term(self, claim: TermClaim) -> None:
+        """See `Allocator.close_term`."""
+        await self._conditions.carry(
+            self._request("close_term", claim.cluster),
+            lambda: self._line.close_term(claim),
+            lambda: self._wire.close_term(claim),
+        )
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """See `Allocator.adopt_container`."""
+        return await self._conditions.carry(
+            self._request("adopt_container", held.node),
+            lambda: self._line.adopt_container(held),
+            lambda: self._wire.adopt_container(held),
+        )
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """See `Allocator.finish_report`."""
+        await self._conditions.carry(
+            self._request("finish_report", cluster),
+            lambda: self._line.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery),
+            lambda: self._wire.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery),
         )
 
     def _request(self, verb: str, subject: str) -> Request:

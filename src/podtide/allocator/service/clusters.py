@@ -1,0 +1,117 @@
+"""The paths of clusters: their terms, their reports to a store that went back, and what the administration does with names."""
+
+from http import HTTPStatus
+from typing import cast
+
+from litestar import delete, get, put
+from litestar.params import JSONBody
+from msgspec.structs import asdict
+
+from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
+from podtide.allocator.service.authority import ClusterView
+from podtide.allocator.service.callers import Asked
+from podtide.allocator.service.parameters import Flag, PathName, QueryName
+from podtide.allocator.service.refusals import documented
+from podtide.allocator.terms import (
+    ClusterRegistry,
+    HeldAddress,
+    HeldContainer,
+    OpenedTerm,
+    SeenVersion,
+    TermClaim,
+)
+from podtide.allocator.wire import Forgotten, HeldBody, NameBody, ReportBody, TermBody
+
+ONE = "/clusters/{cluster:str}"
+
+
+@put(f"{ONE}/term", responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT))
+async def open_term(allocator: Asked, cluster: PathName, data: JSONBody[TermBody]) -> OpenedTerm:
+    """Act for a cluster from now on. The same again renews the term."""
+    seen = tuple(SeenVersion(**asdict(each)) for each in data.seen)
+    return await allocator.open_term(
+        TermClaim(cluster=cluster, cluster_uid=data.cluster_uid, holder=data.holder, seen=seen)
+    )
+
+
+@delete(f"{ONE}/terms/{{uid:str}}/{{holder:str}}", responses=documented(HTTPStatus.FORBIDDEN))
+async def close_term(allocator: Asked, cluster: PathName, uid: PathName, holder: PathName) -> None:
+    """Act for a cluster no longer."""
+    await allocator.close_term(TermClaim(cluster=cluster, cluster_uid=uid, holder=holder))
+
+
+@put(
+    f"{ONE}/report/{{container_id:str}}",
+    responses=documented(
+        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    ),
+)
+async def adopt_container(
+    allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[HeldBody]
+) -> list[str]:
+    """Report what a node has to a store that went back; the answer is what contradicts another report."""
+    held = HeldContainer(
+        id=container_id,
+        network=data.network,
+        subnet=data.subnet,
+        cluster=cluster,
+        cluster_uid=data.cluster_uid,
+        node=data.node,
+        primary=data.primary,
+        version=data.version,
+        request_uid=data.request_uid,
+        generation=data.generation,
+        addresses=tuple(HeldAddress(each.name, each.ip) for each in data.addresses),
+    )
+    return list(await allocator.adopt_container(held))
+
+
+@put(f"{ONE}/report", responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT))
+async def finish_report(allocator: Asked, cluster: PathName, data: JSONBody[ReportBody]) -> None:
+    """All that the cluster's nodes hold was reported."""
+    await allocator.finish_report(cluster, cluster_uid=data.cluster_uid, recovery=data.recovery)
+
+
+@get("/clusters", responses=documented(HTTPStatus.FORBIDDEN))
+async def list_clusters(allocator: Asked) -> ClusterRegistry:
+    """All clusters, and whether the store grants."""
+    return await _administered(allocator).list_clusters()
+
+
+@put(f"{ONE}/uid", responses=documented(HTTPStatus.FORBIDDEN))
+async def move_cluster(allocator: Asked, cluster: PathName, data: JSONBody[NameBody]) -> None:
+    """Let a cluster's name belong to another uid."""
+    await _administered(allocator).move_cluster(cluster, uid=data.uid)
+
+
+@delete(ONE, status_code=HTTPStatus.OK, responses=documented(HTTPStatus.FORBIDDEN))
+async def forget_cluster(
+    allocator: Asked, cluster: PathName, uid: QueryName = None, *, without_uid: Flag = False
+) -> Forgotten:
+    """Delete a cluster's containers and let its name be free; with a uid, or without any, those that record it alone."""
+    which = "" if without_uid else uid
+    return Forgotten(await _administered(allocator).forget_cluster(cluster, uid=which))
+
+
+@delete("/recovery", responses=documented(HTTPStatus.FORBIDDEN))
+async def end_recovery(allocator: Asked) -> None:
+    """Grant again without the reports that are missing."""
+    await _administered(allocator).end_recovery()
+
+
+def _administered(allocator: Allocator) -> AdministeredAllocator:
+    if isinstance(allocator, ClusterView):
+        raise NotAllowed("a cluster's token may not do this: use one for administration")
+    return cast("AdministeredAllocator", allocator)
+
+
+CLUSTER_ROUTES = (
+    open_term,
+    close_term,
+    adopt_container,
+    finish_report,
+    list_clusters,
+    move_cluster,
+    forget_cluster,
+    end_recovery,
+)

@@ -1,0 +1,220 @@
+"""What a node has by its NodeNetworkConfig becomes what its container holds, in a store that went back.
+
+The store's own rows are of an older day: what they say of a node counts only until the node's cluster has reported it.
+So a reported address is taken from wherever it is: free, resting, or with a container that no report has confirmed. Only
+what another report gave to another node stays there; that is a contradiction between two clusters or nodes, and told.
+What is reported never becomes free by this: where no container can have it, it is in quarantine.
+"""
+
+from msgspec import Struct
+
+from podtide.allocator.store.book import Book
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.terms import HeldContainer
+from podtide.core.chunks import CHUNK_SIZE
+from podtide.core.errors import InvalidInput
+from podtide.core.grants import parse_address_name
+from podtide.core.subnet_layout import Place
+
+Masks = dict[int, int]
+
+_GRANTED = """SELECT grants.container, grants.chunk FROM grants JOIN containers ON containers.id = grants.container
+    WHERE containers.subnet = $1 AND containers.confirmed <> $2"""
+_PRIMARIES = """SELECT id, primary_number FROM containers
+    WHERE subnet = $1 AND confirmed <> $2 AND primary_number IS NOT NULL"""
+
+
+class _Held(Struct):
+    """What was reported, as places in the subnet."""
+
+    primary: Place
+    grants: dict[tuple[int, int], int]
+    """Masks by version and chunk."""
+    unnamed: Masks
+    """Addresses whose names are not those of a grant to this node."""
+
+    def masks(self) -> Masks:
+        """All of it, by chunk."""
+        masks = dict(self.unnamed)
+        _add(masks, self.primary.chunk, 1 << self.primary.position)
+        for (_version, chunk), mask in self.grants.items():
+            _add(masks, chunk, mask)
+        return masks
+
+
+class AdoptContainer(Struct, frozen=True):
+    """Have a container hold what its node has."""
+
+    held: HeldContainer
+
+    @property
+    def container(self) -> str:
+        """Its id."""
+        return self.held.id
+
+    @property
+    def cluster(self) -> str:
+        """Whose it is."""
+        return self.held.cluster
+
+    def carry_out(self, book: Book) -> Script[tuple[str, ...]]:
+        """Take every reported address for it, and put the rest of what it had in quarantine."""
+        held, recovery = self.held, book.affairs.recovery
+        if not recovery:
+            return ()
+        row = book.containers.get(held.id)
+        book.affairs.refuse_another_cluster(held.cluster, held.cluster_uid)
+        there = _places(held, book)
+        complaints = [
+            f"{ip} of node {held.node} has a name that is no grant to it: it is kept from everybody for a while"
+            for chunk, mask in there.unnamed.items()
+            for ip in book.subnet.layout.addresses(chunk, mask)
+        ]
+        if row is not None and (refusal := _refusal(held, row, book)):
+            taken = yield from _take(there.masks(), book, recovery, row)
+            book.quarantine(taken, held.id)
+            return (*complaints, refusal)
+        if row is None:
+            row = ContainerRow(held.id, held.cluster, book.subnet.id, held.node)
+            book.containers[held.id] = row
+        complaints += yield from _hold(row, there, book, recovery, held)
+        return tuple(complaints)
+
+
+def _places(held: HeldContainer, book: Book) -> _Held:
+    layout = book.subnet.layout
+    primary = layout.place(held.primary)
+    grants: dict[tuple[int, int], int] = {}
+    unnamed: Masks = {}
+    outside = [] if primary else [held.primary]
+    counted = {primary}
+    for address in held.addresses:
+        place = layout.place(address.ip)
+        name = parse_address_name(address.name)
+        if place is None:
+            outside.append(address.ip)
+        elif place in counted:
+            continue  # said twice
+        elif name is None or (name.container, name.place) != (held.id, place):
+            _add(unnamed, place.chunk, 1 << place.position)
+        else:
+            key = (name.version, place.chunk)
+            grants[key] = grants.get(key, 0) | 1 << place.position
+        counted.add(place)
+    if primary is None or outside:
+        raise InvalidInput(
+            f"node {held.node} has {', '.join(outside[:3]) or 'no primary'}, which subnet {held.network}/{held.subnet} "
+            "cannot give: let the subnet have the CIDRs that it had (`podtide subnet grow`), and the report goes on"
+        )
+    return _Held(primary, grants, unnamed)
+
+
+def _refusal(held: HeldContainer, row: ContainerRow, book: Book) -> str:
+    """Why the container cannot have anything; its addresses are kept from everybody for a while."""
+    if row.cluster != held.cluster:
+        return f"container {held.id} of node {held.node} is cluster {row.cluster}'s"
+    if row.is_deleted:
+        return f"container {held.id} of node {held.node} was deleted"
+    if row.subnet != book.subnet.id:
+        return f"container {held.id} of node {held.node} is in another subnet than {held.subnet}"
+    return ""
+
+
+def _hold(
+    row: ContainerRow, there: _Held, book: Book, recovery: int, held: HeldContainer
+) -> Script[list[str]]:
+    before = _masks_of(row)
+    wanted = there.masks()
+    missing = {chunk: mask & ~before.get(chunk, 0) for chunk, mask in wanted.items()}
+    taken = yield from _take(missing, book, recovery, row)
+    lost = {chunk: left for chunk, mask in missing.items() if (left := mask & ~taken.get(chunk, 0))}
+    complaints = [
+        f"{ip} is reported by node {held.node} of {held.cluster}, and another node's report had it before: it stays there"
+        for chunk, mask in lost.items()
+        for ip in book.subnet.layout.addresses(chunk, mask)
+    ]
+    surplus = {chunk: mask & ~wanted.get(chunk, 0) for chunk, mask in before.items()}
+    for chunk, mask in there.unnamed.items():
+        _add(surplus, chunk, mask & ~lost.get(chunk, 0))
+    book.quarantine({chunk: mask for chunk, mask in surplus.items() if mask}, row.id)
+    for version, chunk in list(row.grants):
+        row.set_grant(version, chunk, 0)
+    for (version, chunk), mask in there.grants.items():
+        row.set_grant(version, chunk, mask & ~lost.get(chunk, 0))
+    has_primary = not lost.get(there.primary.chunk, 0) >> there.primary.position & 1
+    _set_primary(
+        row, there.primary.chunk * CHUNK_SIZE + there.primary.position if has_primary else None, book
+    )
+    row.version = max(row.version, held.version)
+    versions = [version for version, _chunk in there.grants]
+    book.subnet.sequence = max(book.subnet.sequence, row.version, *versions)
+    row.request_uid, row.generation = held.request_uid, held.generation
+    row.cluster_uid, row.confirmed = held.cluster_uid, recovery
+    _want_what_is_held(row, book)
+    return complaints
+
+
+def _take(masks: Masks, book: Book, recovery: int, row: ContainerRow) -> Script[Masks]:
+    """Take these addresses from wherever they are but with confirmed containers: what could be had."""
+    taken = yield from book.take_these(masks)
+    left = {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~taken.get(chunk, 0))}
+    if left:
+        for owner in (yield from _unconfirmed_holders(left, book, recovery)):
+            if owner is not row:
+                _strip(owner, left, taken, book)
+    return taken
+
+
+def _unconfirmed_holders(masks: Masks, book: Book, recovery: int) -> Script[list[ContainerRow]]:
+    """Containers that no report has confirmed and that have something of these chunks."""
+    granted = yield Query(_GRANTED, (book.subnet.id, recovery))
+    primaries = yield Query(_PRIMARIES, (book.subnet.id, recovery))
+    ids = {id_ for id_, chunk in granted if chunk in masks}
+    ids |= {id_ for id_, number in primaries if number // CHUNK_SIZE in masks}
+    yield from book.bring_in(sorted(ids))
+    return [owner for id_ in sorted(ids) if (owner := book.containers[id_]).confirmed != recovery]
+
+
+def _strip(owner: ContainerRow, masks: Masks, taken: Masks, book: Book) -> None:
+    """Take what is in the masks from a container."""
+    changed = False
+    for (version, chunk), mask in list(owner.grants.items()):
+        if bits := mask & masks.get(chunk, 0):
+            owner.set_grant(version, chunk, mask & ~bits)
+            _add(taken, chunk, bits)
+            changed = True
+    primary = owner.primary
+    if primary is not None and masks.get(primary.chunk, 0) >> primary.position & 1:
+        _add(taken, primary.chunk, 1 << primary.position)
+        _set_primary(owner, None, book)
+        changed = True
+    if changed:
+        owner.version = book.next_version()
+        _want_what_is_held(owner, book)
+
+
+def _set_primary(row: ContainerRow, number: int | None, book: Book) -> None:
+    book.subnet.containers += (number is not None) - (row.primary_number is not None)
+    row.primary_number = number
+
+
+def _want_what_is_held(row: ContainerRow, book: Book) -> None:
+    """Owe it nothing but a primary, where it has none: its next wish says what else it wants."""
+    owed = int(row.primary_number is None)
+    book.subnet.owed += owed - row.owed
+    row.wanted, row.owed, row.waiting_pods = row.held, owed, 0
+    row.owed_since, row.renewed = (book.now, book.now) if owed else (0.0, 0.0)
+
+
+def _masks_of(row: ContainerRow) -> Masks:
+    masks: Masks = {}
+    if (primary := row.primary) is not None:
+        _add(masks, primary.chunk, 1 << primary.position)
+    for (_version, chunk), mask in row.grants.items():
+        _add(masks, chunk, mask)
+    return masks
+
+
+def _add(masks: Masks, chunk: int, mask: int) -> None:
+    masks[chunk] = masks.get(chunk, 0) | mask

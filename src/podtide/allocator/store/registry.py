@@ -1,0 +1,157 @@
+"""The clusters: to which uid each name belongs, who has a term, who reported, and the recovery of a store that went back."""
+
+from collections.abc import Iterable
+
+from podtide.allocator.port import AnotherTerm
+from podtide.allocator.store.affairs import another_uid, begin_recovery, read_affairs
+from podtide.allocator.store.script import Query, Rows, Script
+from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, TermClaim
+from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, may_open_term
+from podtide.core.continuity import awaited_reports, is_behind
+from podtide.core.errors import InvalidInput
+
+_LOCK_STORE = "SELECT recovery, recovering_since, reason FROM store WHERE id = 1 /*lock*/"
+_READ_CLUSTERS = "SELECT name, uid, holder, term_until, reported FROM clusters ORDER BY name"
+_PUT_TERM = """INSERT INTO clusters (name, uid, holder, term_until, reported) VALUES ($1, $2, $3, $4, 0)
+    ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, holder = excluded.holder, term_until = excluded.term_until"""
+_CLOSE = "UPDATE clusters SET holder = '', term_until = 0 WHERE name = $1 AND uid = $2 AND holder = $3"
+_BIND = """INSERT INTO clusters (name, uid, holder, term_until, reported) VALUES ($1, $2, '', 0, 0)
+    ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, holder = '', term_until = 0, reported = 0"""
+_UNBIND = "DELETE FROM clusters WHERE name = $1"
+_DROP_BOUNDS = "DELETE FROM bounds WHERE cluster = $1"
+_SEQUENCES = "SELECT network, name, sequence FROM subnets"
+_RAISE = "UPDATE subnets SET sequence = $1 WHERE network = $2 AND name = $3 AND sequence < $1"
+_REPORTED = "UPDATE clusters SET reported = $1 WHERE name = $2"
+_WITH_CONTAINERS = "SELECT DISTINCT cluster FROM containers WHERE subnet IS NOT NULL"
+_COUNT = """SELECT cluster, cluster_uid, count(*) FROM containers WHERE subnet IS NOT NULL
+    GROUP BY cluster, cluster_uid"""
+_CONTAINERS_OF = (
+    """SELECT id, cluster_uid FROM containers WHERE cluster = $1 AND subnet IS NOT NULL ORDER BY id"""
+)
+_END = "UPDATE store SET recovering_since = 0, reason = '' WHERE id = 1"
+
+
+def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
+    """Bind the name, refuse whoever may not act for it, and keep or renew the term."""
+    ((recovery, since, reason),) = yield Query(_LOCK_STORE)
+    rows = yield Query(_READ_CLUSTERS)
+    by_name = {name: (uid, reported) for name, uid, _holder, _until, reported in rows}
+    bound, reported = by_name.get(claim.cluster, ("", 0))
+    if bound and bound != claim.cluster_uid:
+        raise another_uid(claim.cluster, claim.cluster_uid, bound)
+    held = [HeldTerm(holder, until) for _name, uid, holder, until, _ in rows if uid == claim.cluster_uid]
+    if not may_open_term(claim.holder, held, now):
+        other = next(term.holder for term in held if term.is_live(now) and term.holder != claim.holder)
+        raise AnotherTerm(
+            f"{other} acts for the cluster with uid {claim.cluster_uid} now, and two controllers must not: wait until "
+            f"its term is over ({TERM_SECONDS:.0f} s without a word); if it is of another cluster that was cloned from "
+            "a backup, stop the podtide of one of the two"
+        )
+    yield Query(_PUT_TERM, (claim.cluster, claim.cluster_uid, claim.holder, now + TERM_SECONDS))
+    behind = yield from _behind(claim)
+    if behind and not since:
+        reason = behind
+        recovery, since = (yield from begin_recovery(reason, now)), now
+    if not since:
+        return OpenedTerm()
+    return OpenedTerm(recovery=0 if reported == recovery else recovery, recovering=reason)
+
+
+def _behind(claim: TermClaim) -> Script[str]:
+    """Why the store is behind what the cluster has seen, or "". Its sequences are raised to that."""
+    sequences = {(network, name): sequence for network, name, sequence in (yield Query(_SEQUENCES))}
+    reason = ""
+    for seen in claim.seen:
+        sequence = sequences.get((seen.network, seen.subnet), 0)
+        if is_behind(sequence, seen.version):
+            reason = behind_reason(claim.cluster, seen.subnet, seen.version, sequence)
+            yield Query(_RAISE, (seen.version, seen.network, seen.subnet))
+    return reason
+
+
+def behind_reason(cluster: str, subnet: str, seen: int, sequence: int) -> str:
+    """In words that a cluster has seen more than the store knows."""
+    return (
+        f"cluster {cluster} has seen version {seen} in subnet {subnet}, and the store has come to {sequence}"
+    )
+
+
+def close_term(claim: TermClaim) -> Script[None]:
+    """End the holder's own term."""
+    yield Query(_CLOSE, (claim.cluster, claim.cluster_uid, claim.holder))
+
+
+def finish_report(cluster: str, uid: str, recovery: int, expected: Iterable[str]) -> Script[None]:
+    """Note the report; with the last one the store grants again."""
+    ((current, since, _reason),) = yield Query(_LOCK_STORE)
+    affairs = yield from read_affairs([cluster])
+    affairs.refuse_another_cluster(cluster, uid)
+    if not since:
+        return
+    if recovery != current:
+        raise InvalidInput(
+            f"the report of {cluster} is for recovery {recovery}, and {current} goes on: report anew"
+        )
+    yield Query(_REPORTED, (recovery, cluster))
+    rows = yield Query(_READ_CLUSTERS)
+    if not (yield from _awaited(rows, recovery, expected)):
+        yield Query(_END)
+
+
+def end_recovery() -> Script[None]:
+    """Grant again, whoever has reported."""
+    yield Query(_END)
+
+
+def _awaited(rows: Rows, recovery: int, expected: Iterable[str]) -> Script[tuple[str, ...]]:
+    with_containers = {name for (name,) in (yield Query(_WITH_CONTAINERS))}
+    names = {name for name, *_ in rows}
+    reported = {name for name, *_, number in rows if number == recovery}
+    return awaited_reports({*expected, *with_containers, *names}, reported)
+
+
+def list_clusters(now: float, expected: Iterable[str]) -> Script[ClusterRegistry]:
+    """All clusters, and whether the store grants."""
+    ((recovery, since, reason),) = yield Query(_LOCK_STORE.removesuffix(" /*lock*/"))
+    rows = yield Query(_READ_CLUSTERS)
+    counts = {(cluster, uid): count for cluster, uid, count in (yield Query(_COUNT))}
+    awaited = (yield from _awaited(rows, recovery, expected)) if since else ()
+    known = {name: (uid, HeldTerm(holder, until)) for name, uid, holder, until, _ in rows}
+    names = {*known, *(cluster for cluster, _uid in counts), *expected}
+    records = []
+    for name in sorted(names):
+        uid, term = known.get(name, ("", HeldTerm("", 0.0)))
+        total = sum(count for (cluster, _), count in counts.items() if cluster == name)
+        own = counts.get((name, uid), 0) if uid else 0
+        without = counts.get((name, ""), 0)
+        records.append(
+            ClusterRecord(
+                name=name,
+                uid=uid,
+                containers=own,
+                of_other_uids=total - own - without,
+                without_uid=without,
+                holder=term.holder if term.is_live(now) else "",
+                reported=name not in awaited,
+            )
+        )
+    return ClusterRegistry(clusters=tuple(records), recovering=reason, since=since, awaited=awaited)
+
+
+def move_cluster(name: str, uid: str) -> Script[None]:
+    """Let a name belong to another uid."""
+    yield Query(_LOCK_STORE)
+    yield Query(_BIND, (name, uid))
+
+
+def containers_of(name: str, uid: str | None) -> Script[list[str]]:
+    """The ids of a cluster's containers, newcomers that wait among them; with `uid`, of those that record it."""
+    rows = yield Query(_CONTAINERS_OF, (name,))
+    return [id_ for id_, recorded in rows if uid is None or recorded == uid]
+
+
+def unbind(name: str) -> Script[None]:
+    """Let a name be nobody's."""
+    yield Query(_LOCK_STORE)
+    yield Query(_UNBIND, (name,))
+    yield Query(_DROP_BOUNDS, (name,))

@@ -1,0 +1,84 @@
+"""What clusters and the allocator tell each other about who they are, and what a store that went back has to know."""
+
+from msgspec import Struct
+
+
+class SeenVersion(Struct, frozen=True):
+    """The highest version of a container in a subnet that a cluster has seen."""
+
+    network: str
+    subnet: str
+    version: int
+
+
+class TermClaim(Struct, frozen=True, kw_only=True):
+    """A controller that is to act for a cluster."""
+
+    cluster: str
+    cluster_uid: str
+    """The uid of the cluster's namespace kube-system."""
+    holder: str
+    """Who acts: one controller's own name."""
+    seen: tuple[SeenVersion, ...] = ()
+
+
+class OpenedTerm(Struct, frozen=True, kw_only=True):
+    """The answer to a claim: the term is the holder's, until it is not renewed."""
+
+    recovery: int = 0
+    """The number of the recovery that waits for this cluster's report; 0 for none."""
+    recovering: str = ""
+    """Why the store grants nothing, and for whom it waits; "" when it does grant."""
+
+
+class HeldAddress(Struct, frozen=True):
+    """A secondary address that a node has, by the name it was granted with."""
+
+    name: str
+    ip: str
+
+
+class HeldContainer(Struct, frozen=True, kw_only=True):
+    """What a node has of a subnet by its NodeNetworkConfig, reported to a store that went back."""
+
+    id: str
+    network: str
+    subnet: str
+    cluster: str
+    cluster_uid: str
+    node: str
+    primary: str
+    version: int
+    request_uid: str
+    generation: int
+    addresses: tuple[HeldAddress, ...] = ()
+
+
+class ClusterRecord(Struct, frozen=True, kw_only=True):
+    """What the allocator knows of a cluster."""
+
+    name: str
+    uid: str = ""
+    """"" until a controller opened a term under the name."""
+    containers: int = 0
+    """Those that record this uid."""
+    of_other_uids: int = 0
+    """Containers under the name that record another uid: of a cluster that had the name before."""
+    without_uid: int = 0
+    """Containers under the name that record none: from before clusters had uids, and not seen since."""
+    holder: str = ""
+    """Who has a term now."""
+    reported: bool = True
+    """Whether the store, where it recovers, has its report."""
+
+
+class ClusterRegistry(Struct, frozen=True, kw_only=True):
+    """All clusters, and whether the store grants."""
+
+    clusters: tuple[ClusterRecord, ...]
+    recovering: str = ""
+    """Why the store grants nothing; "" when it does grant."""
+    since: float = 0.0
+    """Wall-clock seconds since when."""
+    awaited: tuple[str, ...] = ()
+    """Clusters whose reports it waits for."""

@@ -1,0 +1,46 @@
+"""The brake on retiring many nodes at once at the start of a term (DESIGN.md "Who a cluster is").
+
+A controller that starts finds containers whose Nodes it does not see. Mostly they were deleted while no controller ran.
+But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same, and to retire nodes that
+live gives their addresses to others. So more than a tenth of the nodes, if that is more than three, are retired only if
+they are still missing when looked at again ten minutes later. Nodes that were seen in this term are not judged here:
+their deletion was watched.
+"""
+
+from msgspec import Struct
+
+ALWAYS_ALLOWED = 3
+ONE_IN = 10
+LOOK_AGAIN_SECONDS = 600.0
+
+
+class HeldRetirement(Struct, frozen=True):
+    """Nodes whose retirement waits for a second look, and when that is."""
+
+    missing: frozenset[str]
+    until: float
+
+
+class Judgement(Struct, frozen=True):
+    """Which nodes may be retired now, and which wait."""
+
+    retire: frozenset[str]
+    held: HeldRetirement | None = None
+
+
+def is_allowed_at_once(missing: int, nodes: int) -> bool:
+    """Whether so many of so many nodes may be retired without a second look."""
+    return missing <= ALWAYS_ALLOWED or missing * ONE_IN <= nodes
+
+
+def judge_retirement(
+    missing: frozenset[str], nodes: int, now: float, held: HeldRetirement | None
+) -> Judgement:
+    """Judge the nodes that are missing now. `nodes` is how many the cluster has, those included."""
+    if held is not None and now < held.until:
+        return Judgement(frozenset(), HeldRetirement(held.missing & missing, held.until))
+    confirmed = held.missing & missing if held is not None else frozenset[str]()
+    rest = missing - confirmed
+    if is_allowed_at_once(len(rest), nodes):
+        return Judgement(confirmed | rest)
+    return Judgement(confirmed, HeldRetirement(rest, now + LOOK_AGAIN_SECONDS))

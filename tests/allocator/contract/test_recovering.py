@@ -1,0 +1,283 @@
+"""A store that went back grants nothing until every cluster has reported, and then holds exactly what nodes have."""
+
+import pytest
+
+from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, everything
+from allocator.contract.test_clusters import a_claim, administered, of_clusters
+from podtide.allocator.port import Container, StoreRecovering
+from podtide.allocator.terms import HeldAddress, HeldContainer, OpenedTerm, SeenVersion, TermClaim
+from podtide.core.errors import InvalidInput
+
+EAST, WEST = "uid-east", "uid-west"
+
+
+def as_held(container: Container, **changed: object) -> HeldContainer:
+    """What a NodeNetworkConfig shows of a container."""
+    fields = {
+        "id": container.id,
+        "network": container.network,
+        "subnet": container.subnet,
+        "cluster": container.cluster,
+        "cluster_uid": container.cluster_uid,
+        "node": container.node,
+        "primary": container.primary,
+        "version": container.version,
+        "request_uid": container.request_uid,
+        "generation": container.generation,
+        "addresses": tuple(HeldAddress(each.name, each.ip) for each in container.addresses),
+        **changed,
+    }
+    return HeldContainer(**fields)  # type: ignore[arg-type]  # as HeldContainer checks
+
+
+def claim_seen(version: int, cluster: str = "east") -> TermClaim:
+    seen = (SeenVersion("blue", "pods", version),)
+    return TermClaim(cluster=cluster, cluster_uid=f"uid-{cluster}", holder=f"of-{cluster}", seen=seen)
+
+
+async def two_nodes(under: AllocatorUnderTest) -> tuple[Container, Container]:
+    """Nodes a of east and w of west, each with a term of its cluster."""
+    await under.subnet("10.1.0.0/26")
+    await under.allocator.open_term(claim_seen(0))
+    await under.allocator.open_term(claim_seen(0, "west"))
+    a = await under.put("a", 3, cluster_uid=EAST)
+    w = await under.put("w", 3, cluster="west", cluster_uid=WEST)
+    return a, w
+
+
+async def go_back(under: AllocatorUnderTest, seen: int = 100) -> int:
+    """Let the store learn that it went back: the number of the recovery."""
+    opened = await under.allocator.open_term(claim_seen(seen))
+    assert opened.recovering
+    return opened.recovery
+
+
+async def finish(under: AllocatorUnderTest, recovery: int, *clusters: str) -> None:
+    for cluster in clusters:
+        await under.allocator.finish_report(cluster, cluster_uid=f"uid-{cluster}", recovery=recovery)
+
+
+async def test_versions_grow_over_all_containers_of_a_subnet(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        assert a.version < w.version < (await under.put("a", 4, 2, cluster_uid=EAST)).version
+
+
+async def test_versions_go_on_above_those_of_a_removed_subnet(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await under.subnet()
+        before = await under.put("a", 3)
+        await under.delete("a")
+        under.clock.pass_by(1000)
+        await under.allocator.remove_subnet("blue", "pods")
+        await under.subnet()
+        assert (await under.put("b", 1)).version > before.version
+
+
+async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        assert (await under.put("a", 3, cluster_uid=EAST, seen=w.version)) == a
+        with pytest.raises(StoreRecovering, match="cluster east has seen version 50 in subnet pods"):
+            await under.put("a", 4, 2, cluster_uid=EAST, seen=50)
+        for again in ("a", "new"):
+            with pytest.raises(StoreRecovering):
+                await under.put(again, 5, 3, cluster_uid=EAST)
+        with pytest.raises(StoreRecovering):
+            await under.put("w", 4, 2, cluster="west", cluster_uid=WEST)
+        for node in ("a", "never-known"):
+            with pytest.raises(StoreRecovering):
+                await under.allocator.delete_container(node, cluster="east", cluster_uid=EAST)
+        with pytest.raises(StoreRecovering):
+            await under.allocator.remove_subnet("blue", "pods")
+        registry = await administered(under.allocator).list_clusters()
+        assert registry.awaited == ("east", "west")
+        assert "version 50" in registry.recovering
+
+
+async def test_it_grants_again_with_the_last_report_and_not_before(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        assert await under.allocator.adopt_container(as_held(a)) == ()
+        await finish(under, recovery, "east")
+        assert (
+            await under.allocator.open_term(claim_seen(100))
+        ).recovery == 0  # nothing more is asked of east
+        with pytest.raises(StoreRecovering):
+            await under.put("a", 4, 2, cluster_uid=EAST)
+        assert (await of_clusters(under.allocator, "west")).reported is False
+        assert (await under.allocator.open_term(claim_seen(0, "west"))).recovery == recovery
+        assert await under.allocator.adopt_container(as_held(w)) == ()
+        await finish(under, recovery, "west")
+        assert await under.allocator.open_term(claim_seen(100)) == OpenedTerm()
+        grown = await under.put("a", 4, 2, cluster_uid=EAST, seen=100)
+        assert addresses(a) < addresses(grown)
+        assert grown.version > 100
+        assert not everything(grown) & everything(w)
+
+
+async def test_what_the_store_forgot_is_held_again_exactly_and_given_to_nobody_else(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        lost = ("10.1.0.40", "10.1.0.41")
+        more = as_held(
+            a,
+            version=90,
+            generation=7,
+            addresses=(
+                *as_held(a).addresses,
+                *(HeldAddress(f"a-90-{ip.rpartition('.')[2]}", ip) for ip in lost),
+            ),
+        )
+        newcomer = as_held(
+            a,
+            id="n",
+            node="node-n",
+            primary="10.1.0.50",
+            request_uid="request-n",
+            addresses=(HeldAddress("n-80-51", "10.1.0.51"),),
+        )
+        assert await under.allocator.adopt_container(more) == ()
+        assert await under.allocator.adopt_container(more) == ()  # again, after a lost answer
+        assert await under.allocator.adopt_container(newcomer) == ()
+        await under.allocator.adopt_container(as_held(w))
+        await finish(under, recovery, "east", "west")
+        held = await under.allocator.get_container("a", cluster="east")
+        assert as_held(held) == more
+        assert as_held(await under.allocator.get_container("n", cluster="east")) == newcomer
+        everyone = await under.put("z", 60, cluster="west", cluster_uid=WEST)
+        assert not everything(everyone) & {*lost, "10.1.0.50", "10.1.0.51", *everything(a), *everything(w)}
+        assert (await under.stands()).reserved == 61
+
+
+async def test_what_the_store_still_had_for_a_node_goes_to_quarantine(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        less = as_held(a, addresses=as_held(a).addresses[:1])
+        assert await under.allocator.adopt_container(less) == ()
+        await under.allocator.adopt_container(as_held(w))
+        await finish(under, recovery, "east", "west")
+        stands = await under.stands()
+        assert (stands.quarantined, stands.reserved) == (2, 8)
+
+
+async def test_a_report_takes_addresses_from_rows_that_no_report_has_confirmed(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        # Since the backup a gave an address back, and w got it, and a's primary of another subnet's day, too.
+        passed_on = as_held(a).addresses[0]
+        number = passed_on.name.rpartition("-")[2]
+        grown = as_held(
+            w, version=60, addresses=(*as_held(w).addresses, HeldAddress(f"w-60-{number}", passed_on.ip))
+        )
+        assert await under.allocator.adopt_container(grown) == ()
+        assert await under.allocator.adopt_container(as_held(a, addresses=as_held(a).addresses[1:])) == ()
+        await finish(under, recovery, "east", "west")
+        assert as_held(await under.allocator.get_container("w", cluster="west")) == grown
+        assert passed_on.ip not in everything(await under.allocator.get_container("a", cluster="east"))
+
+
+async def test_an_address_that_two_nodes_report_stays_with_the_first_and_is_told(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        twice = as_held(a).addresses[0]
+        number = twice.name.rpartition("-")[2]
+        claimed = as_held(w, addresses=(HeldAddress(f"w-2-{number}", twice.ip),), primary=a.primary)
+        assert await under.allocator.adopt_container(as_held(a)) == ()
+        complaints = await under.allocator.adopt_container(claimed)
+        assert len(complaints) == 2
+        assert all("another node's report had it before" in each for each in complaints)
+        await finish(under, recovery, "east", "west")
+        assert everything(await under.allocator.get_container("a", cluster="east")) == everything(a)
+        again = await under.put("w", 1, 2, cluster="west", cluster_uid=WEST)
+        assert not everything(again) & everything(a)
+
+
+async def test_what_can_be_nobodys_is_kept_in_quarantine(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        odd = as_held(a, addresses=(*as_held(a).addresses, HeldAddress("somebody-else-1-45", "10.1.0.45")))
+        (complaint,) = await under.allocator.adopt_container(odd)
+        assert "10.1.0.45" in complaint
+        assert await under.allocator.adopt_container(as_held(w)) == ()
+        await finish(under, recovery, "east", "west")
+        assert (await under.stands()).quarantined == 1
+        assert "10.1.0.45" not in everything(await under.put("z", 50, cluster="west", cluster_uid=WEST))
+
+
+async def test_a_deleted_containers_addresses_are_kept_in_quarantine(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
+        under.clock.pass_by(1000)
+        assert (await under.stands()).reserved == 4
+        recovery = await go_back(under)
+        (complaint,) = await under.allocator.adopt_container(as_held(a))
+        assert "was deleted" in complaint
+        stands = await under.stands()
+        assert (stands.quarantined, stands.reserved) == (4, 8)
+        await under.allocator.adopt_container(as_held(w))
+        await finish(under, recovery, "east", "west")
+
+
+async def test_an_address_that_the_subnet_no_longer_has_keeps_the_report_open(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, _w = await two_nodes(under)
+        await go_back(under)
+        grown = as_held(a, addresses=(*as_held(a).addresses, HeldAddress("a-90-64", "10.2.0.1")))
+        with pytest.raises(InvalidInput, match="podtide subnet grow"):
+            await under.allocator.adopt_container(grown)
+
+
+async def test_a_report_of_an_earlier_recovery_does_not_count(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        recovery = await go_back(under)
+        with pytest.raises(InvalidInput, match="report anew"):
+            await finish(under, recovery - 1, "east")
+        await finish(under, recovery, "east", "west")
+        assert await go_back(under, 200) == recovery + 1
+        assert (await under.allocator.open_term(claim_seen(0, "west"))).recovery == recovery + 1
+
+
+async def test_a_command_ends_the_wait(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        await go_back(under)
+        await administered(under.allocator).end_recovery()
+        await under.put("a", 4, 2, cluster_uid=EAST, seen=100)
+
+
+async def test_reports_to_a_store_that_did_not_go_back_change_nothing(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, _w = await two_nodes(under)
+        assert await under.allocator.adopt_container(as_held(a, addresses=())) == ()
+        await finish(under, 0, "east")
+        assert await under.allocator.get_container("a", cluster="east") == a
+
+
+async def test_a_cluster_without_nodes_is_awaited_like_any_other(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await under.allocator.open_term(a_claim("north", "uid-north"))
+        recovery = await go_back(under)
+        await under.allocator.adopt_container(as_held(a))
+        await under.allocator.adopt_container(as_held(w))
+        await finish(under, recovery, "east", "west")
+        assert (await administered(under.allocator).list_clusters()).awaited == ("north",)
