@@ -141,3 +141,11 @@ def test_an_overlap_is_found_exactly_when_two_cidrs_share_an_address(given_: lis
     if found is not None:
         one, other = map(ip_network, found)
         assert one.overlaps(other)
+
+
+def test_an_address_is_found_where_it_is_numbered() -> None:
+    two = layout("10.0.0.0/28", "10.9.0.0/24")
+    assert two.address(two.place("10.9.0.200")) == "10.9.0.200"
+    for foreign in ("10.0.0.16", "9.0.0.1", "fd00::1"):
+        with pytest.raises(InvalidRange):
+            two.place(foreign)

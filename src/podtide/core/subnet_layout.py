@@ -110,6 +110,11 @@ class SubnetLayout:
         """The address at a place, as text."""
         return next(self.addresses(place.chunk, 1 << place.position))
 
+    def place(self, address: str) -> Place:
+        """Where an address is; InvalidRange when it is not in the subnet."""
+        (hole,) = self._holes([parse_address(address)])
+        return Place(*divmod(hole.first, CHUNK_SIZE))
+
     def cidr(self, place: Place) -> str:
         """The CIDR that the address at a place is in."""
         return str(self._block(place.chunk).network)

@@ -9,7 +9,7 @@ import asyncpg
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, ThreadExecutor, open_allocator
 from podtide.runtime.clock import SystemClock
 
-_CONTENTS = "networks, subnets, containers, grants, chunks, resting, samples, alike, bounds"
+_CONTENTS = "networks, subnets, containers, grants, chunks, resting, samples, alike, bounds, quarantines"
 
 
 async def empty(postgresql_url: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
@@ -18,6 +19,11 @@ from podtide.allocator.store.migrating import SCHEMA
 SINCE_0002 = (
     "quarantined", "batch", "buffer", "top", "exhausted", "starved", "step", "reason", "serial", "changed_at",
 )  # fmt: skip
+WITHOUT_0004 = (
+    "DROP TABLE quarantines",
+    "DROP INDEX quarantined_by_holder",
+    *(f"ALTER TABLE containers DROP COLUMN {column}" for column in ("machine_id", "system_uuid", "boot_id")),
+)
 
 
 async def execute(database: DatabaseUnderTest, statement: str) -> None:
@@ -83,6 +89,7 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
             await allocator.put_container(wish("waits", 3))
         before = await allocator.demand("blue", "pods")
     for statement in (
+        *WITHOUT_0004,
         "DROP TABLE alike",
         "DROP TABLE bounds",
         *(f"ALTER TABLE subnets DROP COLUMN {column}" for column in SINCE_0002),
@@ -91,7 +98,7 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         "UPDATE alembic_version SET version_num = '0001'",
     ):
         await execute(database, statement)
-    with pytest.raises(UnusableDatabase, match="has schema 0001, and this podtide needs 0002"):
+    with pytest.raises(UnusableDatabase, match=f"has schema 0001, and this podtide needs {SCHEMA}"):
         async with database.replica(migrate=False):
             pass
     async with database.replica(migrate=True) as allocator:
@@ -101,6 +108,28 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         assert counted == {(36, 2), (6, 1), (91, 1), (4, 1), (3, 1)}
         assert before.subnet.quarantined == 20
         await allocator.delete_container("a", cluster="east")
+        assert await allocator.audit() == ()
+
+
+async def test_a_quarantine_from_before_it_ended_by_word_is_written_down_when_it_is_migrated(
+    database: DatabaseUnderTest,
+) -> None:
+    await drop_everything(database)
+    async with database.replica() as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/25"))
+        await allocator.put_container(wish("gone", 40))
+        await allocator.put_container(wish("stays", 3))
+        await allocator.delete_container("gone", cluster="east")
+        before = await allocator.quarantined()
+        assert len(before.items[0].addresses) == 41
+    for statement in (*WITHOUT_0004, "UPDATE alembic_version SET version_num = '0002'"):
+        await execute(database, statement)
+    async with database.replica(migrate=True) as allocator:
+        assert await allocator.audit() == ()
+        assert await allocator.quarantined() == before
+        database.clock.now += 361
+        await end_due(allocator)
+        assert (await allocator.get_subnet("blue", "pods")).reserved == 4
         assert await allocator.audit() == ()
 
 

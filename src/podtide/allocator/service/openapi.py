@@ -16,8 +16,26 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
-from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, SubnetDemand, Utilization
-from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, Refusal, SubnetBody, WishBody
+from podtide.allocator.port import (
+    Container,
+    ContainerPage,
+    Debt,
+    Moved,
+    QuarantinePage,
+    Subnet,
+    SubnetDemand,
+    Utilization,
+)
+from podtide.allocator.wire import (
+    BoundsBody,
+    Ended,
+    EndingBody,
+    GrowthBody,
+    InForceBody,
+    Refusal,
+    SubnetBody,
+    WishBody,
+)
 
 BEARER = "bearer"
 _STRUCTS = (
@@ -25,8 +43,12 @@ _STRUCTS = (
     Container,
     ContainerPage,
     Debt,
+    Ended,
+    EndingBody,
     GrowthBody,
     InForceBody,
+    Moved,
+    QuarantinePage,
     Refusal,
     Subnet,
     SubnetBody,

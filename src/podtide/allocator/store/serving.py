@@ -6,7 +6,7 @@ Everything that could refuse a call is looked at before anything is changed, bec
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.allocator.port import (
     AllocatorError,
@@ -67,9 +67,10 @@ class PutContainer(Struct, frozen=True):
             row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
             book.containers[wish.id] = row
         else:
-            _refuse_what_does_not_fit(wish, row, book)
+            refuse_what_does_not_fit(wish, row, book)
         _note_statement(wish, row)
         _note_order(wish, row)
+        note_machine(wish, row)
         released = _named_for_release(wish, row)
         if released:
             yield from book.cool_down(released, row.id)
@@ -111,7 +112,7 @@ class DeleteContainer(Struct, frozen=True):
         for (version, chunk), mask in list(row.grants.items()):
             masks[chunk] = masks.get(chunk, 0) | mask
             row.set_grant(version, chunk, 0)
-        book.quarantine(masks, row.id)
+        yield from book.quarantine(masks, row)
         book.subnet.owed -= row.owed
         row.subnet, row.primary_number, row.wanted, row.owed, row.waiting_pods = None, None, 0, 0, 0
         row.stated, row.statement_number = NOTHING, 0
@@ -172,7 +173,8 @@ def another_cluster(container: str) -> NoSuchContainer:
     )
 
 
-def _refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None:
+def refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None:
+    """Raises what a wish for a container that is there is refused with."""
     if row.cluster != wish.cluster:
         raise another_cluster(wish.id)
     if row.is_deleted:
@@ -201,6 +203,12 @@ def _note_statement(wish: Wish, row: ContainerRow) -> None:
     if row.order == Order(wish.request_uid, wish.generation) and wish.statement_number < row.statement_number:
         return
     row.stated, row.statement_number = to_text(wish.stated), wish.statement_number
+
+
+def note_machine(wish: Wish, row: ContainerRow) -> None:
+    """Keep what the Node runs on. What says too little to be recognised says nothing."""
+    if wish.machine.is_known:
+        row.machine_id, row.system_uuid, row.boot_id = structs.astuple(wish.machine)
 
 
 def _note_order(wish: Wish, row: ContainerRow) -> None:
