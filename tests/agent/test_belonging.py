@@ -8,6 +8,7 @@ from msgspec import structs
 from agent.node_bench import MANAGER, NODE, Bench, container, owner
 from cluster.faulty_cluster import Script
 from podtide.agent.port import NotReady
+from podtide.agent.program import NodeAgent
 from podtide.cluster.port import Unavailable
 from podtide.core.address_states import State
 from podtide.resources.base import ObjectMeta
@@ -16,6 +17,7 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,
     IPAssignment,
+    NetworkContainer,
     NodeNetworkConfig,
 )
 from podtide.runtime.disk import Locked
@@ -94,6 +96,89 @@ async def test_a_recreated_node_starts_clean_and_its_pods_keep_what_they_have() 
         assert await bench.add("old-sandbox") == held
         assert bench.delete("old-sandbox") == held
         assert held[0] not in {address.ip for address in agent.addresses.all_addresses()}
+
+
+async def moved_to_new_node(bench: Bench, *without: str) -> NetworkContainer:
+    """The Node is registered again on the same boot: the allocator moved its addresses, with new names, but for these."""
+    [old] = (await bench.config()).status.network_containers
+    node = await recreate_node(bench)
+    moved = [
+        structs.replace(each, name=f"moved-{each.name}")
+        for each in old.ip_assignments
+        if each.ip not in without
+    ]
+    new = structs.replace(old, id=node.metadata.uid, ip_assignments=moved, version=1)
+    await bench.make_config(node, fill_in=False)
+    await bench.settle(2)
+    await bench.fill_in([new])
+    await bench.settle()
+    return new
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_node_registered_again_on_the_same_boot_keeps_its_pods_addresses(restarted: bool) -> None:
+    bench = Bench(settings=QUICK)
+    await bench.join()
+    async with bench.controller():
+        async with bench.running() as agent:
+            held = await bench.add("sandbox")
+            await bench.settle()
+            if not restarted:
+                new = await moved_to_new_node(bench)
+                await check_moved(bench, agent, new, held)
+        if restarted:
+            new = await moved_to_new_node(bench)
+            async with bench.running() as agent:
+                await bench.settle()
+                await check_moved(bench, agent, new, held)
+
+
+async def check_moved(bench: Bench, agent: NodeAgent, new: NetworkContainer, held: tuple[str, ...]) -> None:
+    addresses = {address.ip: address for address in agent.addresses.all_addresses()}
+    assert addresses[held[0]].state is State.ASSIGNED
+    assert {address.container for address in addresses.values()} == {new.id}
+    assert agent.addresses.state().alarms == 0
+    assert await bench.add("sandbox") == held
+    assert await bench.add("another") != held
+
+
+async def test_what_went_to_others_before_the_node_was_registered_again_is_an_alarm() -> None:
+    bench = Bench(settings=QUICK)
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        held = await bench.add("sandbox")
+        await bench.settle()
+        await moved_to_new_node(bench, *held)
+        addresses = {address.ip: address for address in agent.addresses.all_addresses()}
+        assert addresses[held[0]].state is State.ORPHANED
+        assert agent.addresses.state().alarms == 1
+        assert bench.delete("sandbox") == held
+        assert held[0] not in {address.ip for address in agent.addresses.all_addresses()}
+
+
+async def test_what_was_named_for_release_stays_so_under_its_new_name() -> None:
+    bench = Bench(settings=QUICK)
+    await bench.make_subnet()
+    await bench.join()
+    async with bench.running() as agent:
+        await bench.settle()
+        await bench.grant()
+        await bench.settle()
+        await bench.set_subnet(batch=1)
+        await bench.settle(60)
+        named = [
+            address.ip
+            for address in agent.addresses.all_addresses()
+            if address.state is State.PENDING_RELEASE
+        ]
+        assert len(named) == 14
+        await moved_to_new_node(bench)
+        spec = (await bench.config()).spec
+        assert sorted(spec.ips_not_in_use) == sorted(
+            address.name for address in agent.addresses.all_addresses() if address.ip in named
+        )
+        assert all(name.startswith("moved-") for name in spec.ips_not_in_use)
+        assert not set(named) & set(await bench.add("sandbox"))
 
 
 async def test_an_agent_restarted_after_its_node_was_recreated_hands_out_nothing_of_the_old() -> None:

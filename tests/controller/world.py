@@ -14,6 +14,7 @@ from cluster.faulty_cluster import Faults, FaultyCluster, Script
 from podtide.allocator.port import (
     Container,
     InForce,
+    Moved,
     NoSuchContainer,
     Subnet,
     SubnetDemand,
@@ -63,6 +64,14 @@ class WatchedAllocator(DatabaseAllocator):
         await self.faults.before("put")
         answer = await super().put_container(wish)
         await self.faults.after("put")
+        return answer
+
+    async def move_container(self, wish: Wish) -> Moved:
+        self.wishes.append(wish)
+        self.calls["move"] += 1
+        await self.faults.before("move")
+        answer = await super().move_container(wish)
+        await self.faults.after("move")
         return answer
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:

@@ -488,3 +488,59 @@ def test_a_restored_pool_waits_for_orphans_of_a_withdrawn_container() -> None:
     assert restored.snapshot() == pool.snapshot()
     restored.free("sandbox-1", "eth0", 3.0)
     assert restored.containers() == ()
+
+
+def moved_to(*numbers: int, version: int = 1) -> Container:
+    """The container that another Node of the same machine has, with these addresses."""
+    return container(*numbers, version=version, name="new")
+
+
+def test_what_another_nodes_container_grants_again_goes_on_as_it_is_under_new_names() -> None:
+    pool = pool_with(1, 2, 3, 4)
+    pool.take(pod(1), ["10.0.0.1"], 0.0)
+    pool.name("nc", ["nc-2"], 0.0)
+    moves: list[tuple[str, State | None]] = []
+    pool.on_move.append(lambda address: moves.append((address.name, address.state)))
+    assert pool.carried_over(moved_to(1, 2, 3), ["nc"])
+    assert set(pool.carry_over(moved_to(1, 2, 3), ["nc"], 1.0)) == {"new-1", "new-2", "new-3"}
+    assert {name for name, _state in moves} == {"new-1", "new-2", "new-3"}
+    assert ips(pool.held_by("sandbox-1", "eth0")) == ["10.0.0.1"]
+    assert pool.named("new") == ("new-2",)
+    assert pool.counts("new") == Counts(assigned=1, available=1, pending_release=1)
+    assert pool.apply(moved_to(1, 2, 3), 1.0) == Applied()
+    gone = pool.withdraw("nc", 1.0)
+    assert (gone.gone, len(gone.alarms)) == (("nc-4",), 1)
+    assert pool.containers() == ("new",)
+    assert ips(pool.free("sandbox-1", "eth0", 2.0)) == ["10.0.0.1"]
+    assert pool.counts("new").available == 2
+
+
+def test_what_was_withdrawn_from_under_a_pod_is_granted_to_it_again_by_another_container() -> None:
+    pool = pool_with(1, 2)
+    pool.take(pod(1), ["10.0.0.1"], 0.0)
+    pool.withdraw("nc", 0.0)
+    pool.apply(moved_to(), 1.0)
+    assert pool.carry_over(moved_to(1, version=2), ["nc"], 2.0) == ("new-1",)
+    assert pool.counts("new") == Counts(assigned=1)
+    assert pool.containers() == ("new",)
+
+
+def test_nothing_is_carried_over_that_the_container_does_not_grant_or_that_is_its_own() -> None:
+    pool = pool_with(1, 2)
+    for other, former in ((moved_to(7), ["nc"]), (moved_to(1), []), (container(1, 2), ["nc", "unknown"])):
+        assert not pool.carried_over(other, former)
+        assert pool.carry_over(other, former, 1.0) == ()
+    assert pool.containers() == ("nc",)
+
+
+def test_addresses_carried_over_go_on_being_handed_out_in_their_order() -> None:
+    pool = pool_with(1, 2, 3)
+    pool.take(pod(1), ["10.0.0.1"], 0.0)
+    pool.free("sandbox-1", "eth0", 1.0)
+    pool.carry_over(moved_to(3, 2, 1), ["nc"], 100.0)
+    pool.withdraw("nc", 100.0)
+    assert [ips(pool.assign(pod(number), 100.0)) for number in (4, 5, 6)] == [
+        ["10.0.0.2"],
+        ["10.0.0.3"],
+        ["10.0.0.1"],
+    ]

@@ -3,7 +3,8 @@
 The object must be the present Node's: one that was left by an earlier node of the same name lists addresses which soon
 are somebody else's. So before an object is gone by, the Node is read once, and its uid must be the owner's. Then:
 
-    another Node than in the records   its containers are withdrawn: pods keep what they have, the rest is withheld
+    another Node than in the records   what its containers grant again, by address, goes on under its new names; the rest
+                                       is withdrawn: pods keep what they have, and nothing else is handed out
     the same Node, another object      it was deleted by hand and made again: the pool goes on
     no records                         what the container holds is quarantined (see `recovery`), once the cache is as
                                        new as a read: what it lacks would later seem to be granted to this program
@@ -132,24 +133,33 @@ class ConfigFollower:
             )
 
     def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
-        known = self._holdings.identity
-        if known is not None and known.node_uid != identity.node_uid:
-            for container_id in self._holdings.pool.containers():
-                self._holdings.withdraw(container_id)
-        self._holdings.bind(identity)
+        known, pool = self._holdings.identity, self._holdings.pool
+        is_another = known is not None and known.node_uid != identity.node_uid
         networks = {network.container.id: network for network in networks_of(config)}
+        self.config = config
+        if is_another and not networks:
+            self.networks = {}
+            return  # only its containers tell what of the former Node's is this one's now
+        unseen = {id_ for id_ in networks if is_another or id_ not in pool.containers()}
         for network in networks.values():
-            self._apply(network, config)
-        if is_settled(config):
-            for container_id in self._holdings.pool.containers():
+            former = [id_ for id_ in pool.containers() if id_ not in networks]
+            self._holdings.carry_over(network.container, former)
+        if is_another:
+            for container_id in pool.containers():
                 if container_id not in networks:
                     self._holdings.withdraw(container_id)
-        self.config = config
+        self._holdings.bind(identity)
+        for network in networks.values():
+            self._apply(network, config, is_unseen=network.container.id in unseen)
+        if is_settled(config):
+            for container_id in pool.containers():
+                if container_id not in networks:
+                    self._holdings.withdraw(container_id)
         self.networks = networks
 
-    def _apply(self, network: Network, config: NodeNetworkConfig) -> None:
+    def _apply(self, network: Network, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
         container = network.container
-        if self._holdings.lost and container.id not in self._holdings.pool.containers():
+        if self._holdings.lost and is_unseen:
             self._holdings.recover(container, config.spec.ips_not_in_use)
         else:
             # What comes after the first sight was granted to this program, which has given it to nobody.

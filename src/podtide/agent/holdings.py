@@ -166,6 +166,13 @@ class Holdings:
         self._sound(applied)
         self._tell(self.on_supply)
 
+    def carry_over(self, container: Container, former: Collection[str]) -> None:
+        """The machine is another Node by now: what the container grants of former ones goes on under new names."""
+        with self._stopping_at_contradictions:
+            names = self._kept.carry_over(container, former)
+        if names:
+            self._log.info("addresses go on under a new Node", container=container.id, addresses=len(names))
+
     def recover(self, container: Container, named: Iterable[str]) -> None:
         """A container of which the records are lost: nothing in it is known to be free."""
         with self._stopping_at_contradictions:

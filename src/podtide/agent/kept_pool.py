@@ -17,6 +17,7 @@ from podtide.agent.pool_changes import (
     Adopted,
     Assigned,
     Bound,
+    CarriedOver,
     Change,
     ContainerApplied,
     Freed,
@@ -98,6 +99,12 @@ class KeptPool:
     def apply(self, container: Container) -> Applied:
         """See `Pool.apply`. What is no news is not written."""
         return self._change(ContainerApplied(container)) if self.pool.is_news(container) else Applied()
+
+    def carry_over(self, container: Container, former: Collection[str]) -> tuple[str, ...]:
+        """See `Pool.carry_over`. What is no news is not written."""
+        if not self.pool.carried_over(container, former):
+            return ()
+        return self._change(CarriedOver(container, tuple(former)))
 
     def recover(self, container: Container, named: Iterable[str]) -> Applied:
         """See `Pool.recover`: while the records are lost. What is no news is not written."""

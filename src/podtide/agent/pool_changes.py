@@ -87,6 +87,17 @@ class ContainerApplied(_Record, frozen=True, tag="applied"):
         return state.pool.apply(self.container, now)
 
 
+class CarriedOver(_Record, frozen=True, tag="carried over"):
+    """The machine is another Node by now, and its container grants what former ones did."""
+
+    container: Container
+    former: tuple[str, ...]
+
+    def carry_out(self, state: PoolState, now: float) -> tuple[str, ...]:
+        """See `Change`."""
+        return state.pool.carry_over(self.container, self.former, now)
+
+
 class Recovered(_Record, frozen=True, tag="recovered"):
     """A network container came while the records were lost."""
 
@@ -179,6 +190,7 @@ class ProvenFree(_Record, frozen=True, tag="proven free"):
 AnyChange = (
     Bound
     | ContainerApplied
+    | CarriedOver
     | Recovered
     | Withdrawn
     | Programmed

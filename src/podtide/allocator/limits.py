@@ -11,6 +11,7 @@ from podtide.core.batch_bounds import BatchBounds
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
 from podtide.core.exhaustion import Thresholds
+from podtide.core.ranges import parse_address
 from podtide.core.statement import StatedDemand
 
 LONGEST_NAME = 253
@@ -66,6 +67,18 @@ def check_wish(wish: Wish) -> None:
         check_names(uid=wish.cluster_uid)
     if wish.stated is not None:
         _check_stated(wish.stated)
+    for what in ("machine_id", "system_uuid", "boot_id"):
+        _check_text(what, getattr(wish.machine, what), LONGEST_NAME)
+
+
+def check_ending(addresses: tuple[str, ...], reason: str) -> None:
+    """Refuse the end of a quarantine that nobody could understand later, and what is no address."""
+    _check_length("addresses", addresses, MOST_WANTED, "end the quarantine in several calls")
+    for address in addresses:
+        parse_address(address)
+    if not reason.strip():
+        raise InvalidInput("a quarantine ends for a reason: say why no pod has these addresses any more")
+    _check_text("reason", reason, LONGEST_REASON)
 
 
 def check_claim(claim: TermClaim) -> None:

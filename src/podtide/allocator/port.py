@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
 from podtide.core.errors import FixError, PodtideError, RetryError
+from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.core.statement import StatedDemand
 
 
@@ -190,6 +191,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     """Who the cluster is (see `core.cluster_identity`); the container records it. "" for whoever is no cluster."""
     seen: int = 0
     """The highest version of any container in the subnet that the cluster has seen (see `core.continuity`)."""
+    machine: MachineIdentity = UNKNOWN_MACHINE
+    """What the living Node states it runs on; one that is not known leaves what was stated before."""
 
 
 class GrantedAddress(Struct, frozen=True):
@@ -222,6 +225,42 @@ class Container(Struct, frozen=True, kw_only=True):
     """How many more were wanted than could be given."""
     cluster_uid: str = ""
     """The uid of the cluster that it is of; "" for one from before clusters had uids."""
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """What came of moving a former Node's addresses to the one that its machine is now."""
+
+    container: Container
+    moved: tuple[str, ...]
+    """The addresses that came, a former primary among them."""
+    missing: int
+    """How many the former Node had beside these when it was removed: others may have them."""
+
+
+class Quarantined(Struct, frozen=True, kw_only=True):
+    """What a removed container left, and nobody gets until somebody who looked says so."""
+
+    container: str
+    cluster: str
+    cluster_uid: str
+    """"" for what was removed before clusters had uids."""
+    node: str
+    network: str
+    subnet: str
+    addresses: tuple[str, ...]
+    machine: MachineIdentity
+    """What its Node last stated to run on."""
+    until: float
+    """Wall-clock seconds of the allocator, before which nobody should say so."""
+    seconds_left: float
+    """How long that is, by the allocator's clock; 0 when it is over."""
+
+
+class QuarantinePage(Struct, frozen=True):
+    """One page of a list; `more` is the token for the next, "" on the last."""
+
+    items: tuple[Quarantined, ...]
+    more: str = ""
 
 
 class Debt(Struct, frozen=True, kw_only=True):
@@ -301,11 +340,40 @@ class Allocator(Protocol):
         ...
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
-        """The node is gone: everything it held is in quarantine, then free; its claims end. The id never comes back.
+        """The node is gone: everything it held is in quarantine; its claims end. The id never comes back.
 
+        A quarantine does not end by itself: see `move_container` and `end_quarantine`.
         An id that is not known is remembered as deleted, so that a wish that was under way finds it so. AnotherCluster
         when the container records another uid than `cluster_uid`, where that is given. StoreRecovering while the
         store recovers: it may not know yet what the node held.
+        """
+        ...
+
+    async def move_container(self, wish: Wish) -> Moved:
+        """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
+
+        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster and node name whose
+        Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names; a
+        former primary is the primary, if there is none yet. So it needs no free address. The same again moves nothing.
+        """
+        ...
+
+    async def quarantined(
+        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
+    ) -> QuarantinePage:
+        """What is in quarantine, by removed container, narrowed by any of these; `due`: that has been for long enough.
+
+        No quarantine lasts longer than its length from now, whatever the clock said when it began.
+        """
+        ...
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """Let exactly these addresses be free that a removed container left, and answer how many that were.
+
+        It is for the caller to know that no pod has them. What is not in quarantine for that container stays as it is, so
+        the same again, or late, changes nothing. `reason` is for the log.
         """
         ...
 

@@ -56,6 +56,8 @@ Version = Annotated[int, Meta(ge=0, le=LARGEST_VERSION)]
 """Of a container."""
 FractionText = Annotated[str, Meta(min_length=1, max_length=64)]
 """A decimal or a fraction, such as 0.5 or 1/3; whether it is one is the allocator's to say."""
+MachineText = Annotated[str, Meta(max_length=LONGEST_NAME)]
+"""An id of a machine or a boot."""
 Cidrs = Annotated[tuple[AddressText, ...], Meta(min_length=1, max_length=1_000)]
 
 
@@ -87,6 +89,14 @@ class StatedBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of_two: bool = False
 
 
+class MachineBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a node states to run on (see `core.machine_identity.MachineIdentity`)."""
+
+    machine_id: MachineText = ""
+    system_uuid: MachineText = ""
+    boot_id: MachineText = ""
+
+
 class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that a node wants of a subnet; the path has its cluster and id."""
 
@@ -102,6 +112,20 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     statement_number: Number = 0
     cluster_uid: Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")] = ""
     seen: Version = 0
+    machine: MachineBody = MachineBody()
+
+
+class EndingBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Addresses in quarantine that no pod has any more, and why that is certain."""
+
+    addresses: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_WANTED)]
+    reason: Annotated[str, Meta(min_length=1, max_length=LONGEST_REASON)]
+
+
+class Ended(Struct, frozen=True):
+    """How many addresses became free."""
+
+    ended: int
 
 
 class BoundsBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from math import inf
 from msgspec import Struct, structs
 
 from podtide.controller.placing import Place
+from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.runtime.clock import Clock
 
 RENEW_SECONDS = 200.0
@@ -22,6 +23,9 @@ class Basis(Struct, frozen=True):
     """The NodeNetworkConfig's."""
     places: tuple[Place, ...]
     own_addresses: tuple[str, ...]
+    machine: MachineIdentity = UNKNOWN_MACHINE
+    waiting: str = ""
+    """What former Nodes of its name left and waits, in words."""
 
 
 class _Answered(Struct, frozen=True):

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import AllocatorError, Container, NoSuchContainer, SubnetFull, Wish
+from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
 from podtide.controller.guard import GuardedAllocator
 from podtide.controller.options import ControllerOptions
 from podtide.controller.placing import Place
 from podtide.core.errors import InvalidInput
+from podtide.core.machine_identity import MachineIdentity
 from podtide.core.scaler import NodeScaler, effective_scaler
 from podtide.core.statement import StatedDemand, inferred_demand, stated_demand
 from podtide.resources.marks import waiting_pods_in
@@ -27,6 +28,8 @@ class Answer(Struct, frozen=True):
 
     place: Place
     container: Container | None = None
+    moved: Moved | None = None
+    """What came of it that the machine had left under a former uid, if that was asked for."""
     refusal: Refusal | None = None
 
     @property
@@ -63,8 +66,14 @@ def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple
     return inferred_demand(request, by, of_two=of_two), 0
 
 
-def make_wish(
-    config: NodeNetworkConfig, places: Sequence[Place], place: Place, options: ControllerOptions, most: int
+def make_wish(  # noqa: PLR0913 - all that a wish is made from
+    config: NodeNetworkConfig,
+    places: Sequence[Place],
+    place: Place,
+    options: ControllerOptions,
+    most: int,
+    *,
+    machine: MachineIdentity,
 ) -> Wish:
     """All that the node wants in one of its places. Names for release of another's container mean nothing there."""
     stated, number = known_demand(config, most, of_two=len(places) > 1)
@@ -81,29 +90,34 @@ def make_wish(
         waiting_pods=min(waiting_pods_in(config.metadata.annotations), MOST_WANTED),
         stated=stated,
         statement_number=number,
+        machine=machine,
     )
 
 
-async def ask(
+async def ask(  # noqa: PLR0913 - all that a wish is made from
     allocator: GuardedAllocator,
     config: NodeNetworkConfig,
     places: Sequence[Place],
     options: ControllerOptions,
     most: int,
+    *,
+    machine: MachineIdentity,
+    moves: bool,
 ) -> tuple[Answer, ...]:
-    """State the node's wish at each of its places."""
+    """State the node's wish at each of its places; `moves`: after what the machine left there was moved to it."""
     answers = []
     for place in places:
+        wish = make_wish(config, places, place, options, most, machine=machine)
         try:
-            answers.append(await _put(allocator, make_wish(config, places, place, options, most), place))
+            answers.append(await _put(allocator, wish, place, moves=moves))
         except (AllocatorError, InvalidInput) as refusal:
             answers.append(Answer(place, refusal=refusal))
     return tuple(answers)
 
 
-async def _put(allocator: GuardedAllocator, wish: Wish, place: Place) -> Answer:
+async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
     try:
-        return Answer(place, await allocator.put_container(wish))
+        return await _state(allocator, wish, place, moves=moves)
     except InvalidInput:
         # A NodeNetworkConfig that was made again does not show where the node's container is: it may be elsewhere.
         try:
@@ -113,5 +127,11 @@ async def _put(allocator: GuardedAllocator, wish: Wish, place: Place) -> Answer:
         if held is None or held.subnet == wish.subnet:
             raise
         there = structs.replace(wish, network=held.network, subnet=held.subnet)
-        container = await allocator.put_container(there)
-        return Answer(structs.replace(place, subnet=held.subnet), container)
+        return await _state(allocator, there, structs.replace(place, subnet=held.subnet), moves=moves)
+
+
+async def _state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+    if not moves:
+        return Answer(place, await allocator.put_container(wish))
+    moved = await allocator.move_container(wish)
+    return Answer(place, moved.container, moved)

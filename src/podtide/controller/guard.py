@@ -15,6 +15,8 @@ from podtide.allocator.port import (
     ContainerPage,
     Debt,
     InForce,
+    Moved,
+    QuarantinePage,
     Subnet,
     SubnetDemand,
     Wish,
@@ -110,6 +112,25 @@ class GuardedAllocator:
         self._check()
         self._counts["delete_container"] += 1
         await self._allocator.delete_container(container_id, cluster=cluster)
+
+    async def move_container(self, wish: Wish) -> Moved:
+        """See `Allocator`."""
+        self._check()
+        self._counts["move_container"] += 1
+        return await self._allocator.move_container(wish)
+
+    async def quarantined(self, *, cluster: str, node: str = "", more: str = "") -> QuarantinePage:
+        """See `Allocator`."""
+        self._counts["quarantined"] += 1
+        return await self._allocator.quarantined(cluster=cluster, node=node, more=more)
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """See `Allocator`."""
+        self._check()
+        self._counts["end_quarantine"] += 1
+        return await self._allocator.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator`."""

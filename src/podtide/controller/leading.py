@@ -3,6 +3,7 @@
     Nodes, NodeNetworkConfigs           → queue of nodes   → Nodes.reconcile
     ClusterSubnets, ClusterSubnetStates → queue of subnets → SubnetLooks.look, which is also a poll
     short grants, addresses given back  → queue of subnets
+    Nodes that went or came back        → queue of leftovers → Leftovers.look
     whose turn it is                    → queue of nodes
 
 Beside them, secondary networks have copies and a queue of their own (`slices.program`), and share the copies of Nodes;
@@ -25,7 +26,9 @@ from podtide.controller.container_view import own_addresses
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.guard import Check, GuardedAllocator, GuardedWrites
+from podtide.controller.leftovers import Leftovers
 from podtide.controller.looking import BatchRule, SubnetLooks
+from podtide.controller.machines import machine_of
 from podtide.controller.nodes import Nodes
 from podtide.controller.options import ControllerOptions
 from podtide.controller.repair.repair import Repair
@@ -73,7 +76,7 @@ class Leading:
         self._randomness = randomness
         self._log = log
         self._node_queue, self._subnet_queue = WorkQueue[str](), WorkQueue[str]()
-        self._sweep_queue = WorkQueue[str]()
+        self._sweep_queue, self._leftover_queue = WorkQueue[str](), WorkQueue[str]()
 
         system = Scope(namespace=SYSTEM_NAMESPACE)
         self._node_copies = self._informer(cluster, Node, Scope())
@@ -98,8 +101,11 @@ class Leading:
         )
         defaults = [name for name in (options.subnet, options.subnet_v6) if name]
         self._subnets = Subnets(self._subnet_queue, defaults)
-        requests = Requests(around, self._subnets)
-        self._nodes = Nodes(around, self._node_copies, self._configs, requests, self._subnets)
+        self._leftovers = Leftovers(around, self._leftover_queue, self._node_queue)
+        requests = Requests(around, self._subnets, self._leftovers)
+        self._nodes = Nodes(
+            around, self._node_copies, self._configs, requests, self._subnets, leftovers=self._leftovers
+        )
         objects = SubnetObjects(around, self._subnet_copies, self._states)
         self._looks = SubnetLooks(around, objects, self._subnets, self._node_queue, batch_rule)
         self._sweep = Sweep(around, self._node_copies, self._nodes, self._node_queue)
@@ -152,7 +158,8 @@ class Leading:
                 if self._options.secondary_networks:
                     group.create_task(self._repair.run())
                 self._sweep_queue.add(self._options.cluster)
-                group.create_task(self._workers(self._sweep_queue).run(self._sweep.run))
+                group.create_task(self._workers(self._sweep_queue).run(self._find_what_is_left))
+                group.create_task(self._workers(self._leftover_queue).run(self._leftovers.look))
                 group.create_task(self._workers(self._node_queue).run(self._reconcile, count=_NODE_WORKERS))
                 group.create_task(
                     self._workers(self._subnet_queue).run(self._looks.look, count=_SUBNET_WORKERS)
@@ -162,6 +169,10 @@ class Leading:
         finally:
             self._counts.leading = False
         raise AssertionError("queues that nobody stops have no end")
+
+    async def _find_what_is_left(self, cluster: str) -> None:
+        await self._leftovers.find(cluster)
+        await self._sweep.run(cluster)
 
     async def _reconcile(self, name: str) -> float | None:
         try:
@@ -176,6 +187,7 @@ class Leading:
             self._node_queue.add(old.metadata.name)
         elif old is None or _what_matters(old) != _what_matters(new):
             self._node_queue.add(new.metadata.name)
+            self._leftovers.node_changed(new.metadata.name)
 
     def _on_config(self, old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
         self._node_queue.add(_name(old, new))
@@ -210,4 +222,4 @@ def _name(old: Resource | None, new: Resource | None) -> str:
 def _what_matters(node: Node) -> tuple[object, ...]:
     """The parts of a Node that anything here depends on: kubelets write the others every few seconds."""
     labels = node.metadata.labels
-    return labels.get(SUBNET_LABEL), labels.get(SUBNET_V6_LABEL), own_addresses(node)
+    return labels.get(SUBNET_LABEL), labels.get(SUBNET_V6_LABEL), own_addresses(node), machine_of(node)

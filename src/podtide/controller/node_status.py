@@ -38,6 +38,8 @@ GRANTED = "Granted"
 """The condition: whether the node has all it asked for."""
 PLACED = "Placed"
 """The condition: whether its containers are where labels and options say. Said only once there was a reason to."""
+FORMER = "FormerAddresses"
+"""The condition: whether what former Nodes of its name had is free or this node's. Said only once there was a reason to."""
 
 
 class Reason(StrEnum):
@@ -102,10 +104,19 @@ def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
     )
 
 
-def status_after(
-    config: NodeNetworkConfig, node: Node, answers: Sequence[Answer], scaler: Scaler, now: str
+def status_after(  # noqa: PLR0913 - all that a status is made from
+    config: NodeNetworkConfig,
+    node: Node,
+    answers: Sequence[Answer],
+    scaler: Scaler,
+    now: str,
+    *,
+    waiting: str = "",
 ) -> NodeNetworkConfigStatus:
-    """The status once the allocator has answered for each of the node's places."""
+    """The status once the allocator has answered for each of the node's places.
+
+    `waiting` says what former Nodes of the node's name left, and until when it waits.
+    """
     before = {container.id: container for container in config.status.network_containers}
     containers = [
         container
@@ -129,13 +140,14 @@ def status_after(
         # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
         granted = structs.replace(granted, message=shown.message)
     conditions = with_condition(config.status.conditions, granted)
-    placed = _placed(config, answers, now)
+    for said in (_placed(config, answers, now), _former(config, waiting, now)):
+        conditions = with_condition(conditions, said) if said else conditions
     return NodeNetworkConfigStatus(
         assigned_ip_count=sum(len(container.ip_assignments) for container in containers),
         scaler=scaler,
         status=worst.config,
         network_containers=containers,
-        conditions=with_condition(conditions, placed) if placed else conditions,
+        conditions=conditions,
     )
 
 
@@ -175,6 +187,19 @@ def _placed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> C
         last_transition_time=now,
         reason="InAnotherSubnet" if elsewhere else "AsStated",
         message=message or "the node's addresses are in the subnets that labels and options name",
+        observed_generation=config.metadata.generation,
+    )
+
+
+def _former(config: NodeNetworkConfig, waiting: str, now: str) -> Condition | None:
+    if not waiting and condition_of(config, FORMER) is None:
+        return None
+    return Condition(
+        type=FORMER,
+        status=ConditionStatus.FALSE if waiting else ConditionStatus.TRUE,
+        last_transition_time=now,
+        reason="InQuarantine" if waiting else "Settled",
+        message=waiting or "nothing of former Nodes of this name is in quarantine",
         observed_generation=config.metadata.generation,
     )
 

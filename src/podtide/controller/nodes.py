@@ -27,6 +27,7 @@ from podtide.controller.binding import (
     uid_of,
     without_finalizer,
 )
+from podtide.controller.leftovers import Leftovers
 from podtide.controller.placing import container_ids
 from podtide.controller.requests import Requests
 from podtide.controller.subnets import Subnets
@@ -40,19 +41,22 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 class Nodes:
     """Reconciles nodes by name."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the copies it reads, and the parts it calls
         self,
         around: Surroundings,
         nodes: Informer[Node],
         configs: Informer[NodeNetworkConfig],
         requests: Requests,
         subnets: Subnets,
+        *,
+        leftovers: Leftovers,
     ) -> None:
         self._around = around
         self._nodes = nodes
         self._configs = configs
         self._requests = requests
         self._subnets = subnets
+        self._leftovers = leftovers
         self._suspects: defaultdict[str, set[str]] = defaultdict(set)
         """Uids of Nodes that seem to be gone, by name, whose containers may still be there."""
 
@@ -70,7 +74,7 @@ class Nodes:
             # Only a fresh read tells who is there; and from now on it is newer than the copy.
             node = await self._read(name)
             gone = known - {uid_of(node)}
-            await self._delete_containers(gone)
+            await self._delete_containers(name, gone)
             if config is not None and (is_being_deleted(config) or owner_uid(config) in gone):
                 await self._let_go(config)
                 self._note_retired(name, gone)
@@ -98,11 +102,13 @@ class Nodes:
         except NotFound:
             return None
 
-    async def _delete_containers(self, gone: frozenset[str]) -> None:
-        """Delete the containers of Nodes that are gone."""
+    async def _delete_containers(self, name: str, gone: frozenset[str]) -> None:
+        """Delete the containers of Nodes that are gone. What they held is in quarantine."""
         for uid in sorted(gone):
             for container in container_ids(uid):
                 await self._around.allocator.delete_container(container, cluster=self._around.options.cluster)
+        if gone:
+            self._leftovers.begun(name)
 
     def _note_retired(self, name: str, gone: frozenset[str]) -> None:
         """All is done for Nodes that are gone. Not said before, or an outage of the API would count one many times."""

@@ -30,6 +30,9 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     repair_schedule: str = ""
     """When to look for what secondary networks hold for nobody, as a cron expression; "" for every `repair_interval`."""
 
+    hold_removed_nodes: bool = False
+    """Whether what a removed node had is held until its machine returns or is booted, or a person releases it."""
+
     def __post_init__(self) -> None:
         for name in ("cluster", "network", "subnet"):
             if not getattr(self, name):

@@ -14,7 +14,10 @@ from podtide.cluster.port import Conflict, NotFound
 from podtide.controller.answered import AnsweredWishes, Basis
 from podtide.controller.asking import Answer, Refusal, ask
 from podtide.controller.container_view import own_addresses
+from podtide.controller.leftovers import Leftovers
+from podtide.controller.machines import machine_of
 from podtide.controller.node_status import (
+    FORMER,
     GRANTED,
     PLACED,
     condition_of,
@@ -36,7 +39,7 @@ from podtide.resources.timestamps import to_time
 class Requests:
     """Carries out the requests of nodes. One call at a time for each node."""
 
-    def __init__(self, around: Surroundings, subnets: Subnets) -> None:
+    def __init__(self, around: Surroundings, subnets: Subnets, leftovers: Leftovers) -> None:
         self._cluster = around.cluster
         self._writes = around.writes
         self._allocator = around.allocator
@@ -46,6 +49,7 @@ class Requests:
         self._max_ips = around.settings.max_ips
         self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
         self._subnets = subnets
+        self._leftovers = leftovers
         self._answered = AnsweredWishes(around.clock)
 
     def forget(self, node: str) -> None:
@@ -58,17 +62,26 @@ class Requests:
         places = places_of(node, config.status.network_containers, self._options)
         self._subnets.use(name, [place.subnet for place in places])
         scaler = self._scaler(config, places)
-        basis = Basis(config.metadata.uid, places, own_addresses(node))
-        in_turn = self._subnets.take_turn(name)
-        if not in_turn and self._answered.is_answered(name, basis, config.metadata.resource_version):
+        basis = self._basis(node, config, places)
+        is_urged = self._subnets.take_turn(name) or self._leftovers.is_to_move(name)
+        if not is_urged and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
-            answers = await ask(self._allocator, config, places, self._options, self._max_ips)
+            machine, moves = machine_of(node), self._leftovers.may_be_there(name)
+            answers = await ask(
+                self._allocator, config, places, self._options, self._max_ips, machine=machine, moves=moves
+            )
             await self._refuse_if_behind(config, answers)
             self._tell_subnets(config, answers)
+            if moved := [answer.moved for answer in answers if answer.moved]:
+                await self._leftovers.note_moved(config, moved)
             await self._conclude(node, config, answers, scaler)
         return self._answered.renew_in_seconds(name)
+
+    def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...]) -> Basis:
+        waiting = self._leftovers.waiting(config.metadata.name)
+        return Basis(config.metadata.uid, places, own_addresses(node), machine_of(node), waiting)
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
         """What the node is told to size its pool by: of two subnets, the more frugal decides.
@@ -115,7 +128,14 @@ class Requests:
         if isinstance(failure, AllocatorUnavailable) and is_settled(config):
             raise failure  # the node has what it wants: an outage is no news to it
         written = config
-        status = status_after(config, node, answers, scaler, to_time(self._clock.wall()))
+        status = status_after(
+            config,
+            node,
+            answers,
+            scaler,
+            to_time(self._clock.wall()),
+            waiting=self._leftovers.waiting(config.metadata.name),
+        )
         if self._differs(status, config.status):
             written = await self._write(config, status)
         if failure is not None:
@@ -123,7 +143,7 @@ class Requests:
         places = tuple(answer.place for answer in answers)
         self._answered.note(
             config.metadata.name,
-            Basis(config.metadata.uid, places, own_addresses(node)),
+            self._basis(node, config, places),
             frozenset({config.metadata.resource_version, written.metadata.resource_version}),
             owed=any(answer.owed for answer in answers),
         )
@@ -147,7 +167,7 @@ class Requests:
 
     async def _write(self, config: NodeNetworkConfig, status: NodeNetworkConfigStatus) -> NodeNetworkConfig:
         written = await self._writes.replace_status(structs.replace(config, status=status))
-        for kind in (GRANTED, PLACED):
+        for kind in (GRANTED, PLACED, FORMER):
             before, now = condition_of(config, kind), condition_of(written, kind)
             is_good = now is None or now.status == ConditionStatus.TRUE
             if now is None or (before is None and is_good):

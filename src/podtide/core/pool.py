@@ -102,6 +102,38 @@ class Pool:
         self._forget_if_gone(holding)
         return Applied(gone=tuple(gone), alarms=tuple(alarms))
 
+    def carried_over(self, container: Container, former: Collection[str]) -> bool:
+        """Whether any of these former containers has an address that the container grants."""
+        return any(
+            twin.container in former and twin.container != container.id
+            for twin in map(self._by_ip.get, container.addresses.values())
+            if twin is not None
+        )
+
+    def carry_over(self, container: Container, former: Collection[str], now: float) -> tuple[str, ...]:
+        """The machine is another Node by now: what the container grants of former ones is its own, under the new names.
+
+        It is matched by address, and stays as it is: a pod's with the pod, what was named for release named. What had
+        been withdrawn from under a pod is granted to it again. All else of the container is for `apply` to take in.
+        """
+        names = {ip: name for name, ip in container.addresses.items()}
+        found = [
+            address
+            for id_ in former
+            if id_ != container.id and id_ in self._holdings
+            for address in self._holdings[id_].addresses.values()
+            if address.ip in names
+        ]
+        if not found:
+            return ()
+        holding = self._granted(container)
+        for address in sorted(found, key=lambda address: address.turn):
+            self._relocate(address, holding, names[address.ip], now)
+        for id_ in former:
+            if id_ in self._holdings:
+                self._forget_if_gone(self._holdings[id_])
+        return tuple(address.name for address in found)
+
     def _take_in(self, container: Container, named: frozenset[str], event: Event, now: float) -> Applied:
         if not self.is_news(container):
             return Applied()
@@ -369,6 +401,19 @@ class Pool:
         del holding.addresses[address.name], shelf[address.name]
         address.name = name
         holding.addresses[name] = shelf[name] = address
+
+    def _relocate(self, address: Address, holding: Holding, name: str, now: float) -> None:
+        """Put an address into another holding under another name, in the state it is in."""
+        state, former = address.state, self._holdings[address.container]
+        assert state is not None, "what is in a holding has a state"
+        del former.addresses[address.name], former.shelf(address, state)[address.name]
+        address.container, address.name = holding.id, name
+        holding.addresses[name] = holding.shelf(address, state)[name] = address
+        if state is State.ORPHANED:
+            self._move(address, Event.GRANTED, now)
+            return
+        for tell in self.on_move:
+            tell(address)
 
     def _move(self, address: Address, event: Event, now: float) -> None:
         """The only place where an address changes its state."""

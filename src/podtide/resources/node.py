@@ -17,10 +17,20 @@ class NodeAddress(Part, frozen=True, kw_only=True):
     address: str
 
 
+class NodeSystemInfo(Part, frozen=True, kw_only=True):
+    """Which machine it is, and since when it runs, by ids."""
+
+    machine_id: str = field(default="", name="machineID")
+    system_uuid: str = field(default="", name="systemUUID")
+    boot_id: str = field(default="", name="bootID")
+    """Drawn anew at every boot."""
+
+
 class NodeStatus(Part, frozen=True, kw_only=True):
     """The machine."""
 
     addresses: list[NodeAddress] = field(default_factory=list)
+    node_info: NodeSystemInfo = NodeSystemInfo()
 
 
 class Node(Resource, frozen=True, kw_only=True):

@@ -16,6 +16,8 @@ from podtide.allocator.port import (
     ContainerPage,
     Debt,
     InForce,
+    Moved,
+    QuarantinePage,
     Subnet,
     SubnetDemand,
     SubnetSpec,
@@ -211,6 +213,25 @@ class RecordingAllocator:
         self._check()
         await _whoever_waits(self._delete(container_id, cluster, cluster_uid))
 
+    async def move_container(self, wish: Wish) -> Moved:
+        """See `Allocator.move_container`."""
+        self._check()
+        return await _whoever_waits(self._move(wish))
+
+    async def quarantined(
+        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
+    ) -> QuarantinePage:
+        """See `Allocator.quarantined`."""
+        self._check()
+        return await self._inner.quarantined(cluster=cluster, node=node, due=due, limit=limit, more=more)
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """See `Allocator.end_quarantine`."""
+        self._check()
+        return await _whoever_waits(self._end_quarantine(container_id, addresses, cluster, reason))
+
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator.get_container`."""
         self._check()
@@ -298,6 +319,18 @@ class RecordingAllocator:
         answer = await self._inner.put_container(wish)
         self._record("put_container", wish.node, answer)
         return answer
+
+    async def _move(self, wish: Wish) -> Moved:
+        answer = await self._inner.move_container(wish)
+        self._record("move_container", wish.node, answer.container)
+        return answer
+
+    async def _end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], cluster: str, reason: str
+    ) -> int:
+        ended = await self._inner.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
+        self._record("end_quarantine", container_id)
+        return ended
 
     async def _delete(self, container_id: str, cluster: str, cluster_uid: str) -> None:
         await self._inner.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)

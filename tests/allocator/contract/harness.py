@@ -53,9 +53,26 @@ class AllocatorUnderTest(Struct, frozen=True):
         """State a wish."""
         return await self.allocator.put_container(a_wish(container_id, count, generation, **more))
 
+    async def pass_quarantine(self) -> None:
+        """Let the time of all quarantines pass, and somebody say that nobody has what is in them."""
+        self.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await end_due(self.allocator)
+
     async def delete(self, container_id: str) -> None:
         """The node of `put` is gone."""
         await self.allocator.delete_container(container_id, cluster="east")
+
+
+async def end_due(allocator: Allocator) -> None:
+    """Say of all that has been in quarantine for long enough that nobody has it."""
+    more, is_last = "", False
+    while not is_last:
+        page = await allocator.quarantined(due=True, more=more)
+        for left in page.items:
+            await allocator.end_quarantine(
+                left.container, left.addresses, cluster=left.cluster, reason="no pod shows it"
+            )
+        more, is_last = page.more, not page.more
 
 
 OpenAllocator = Callable[[], AbstractAsyncContextManager[AllocatorUnderTest]]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from allocator.contract.harness import QUARANTINE_SECONDS, AllocatorUnderTest, OpenAllocator, names
+from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, names
 from podtide.allocator.port import Bounds, ClusterBounds, NoSuchSubnet, StaleWish, SubnetFull
 from podtide.core.errors import InvalidInput
 from podtide.core.statement import StatedDemand
@@ -188,7 +188,7 @@ async def test_the_addresses_of_removed_nodes_are_quarantined_and_told(open_allo
         await under.delete("a")
         await under.delete("a")
         assert ((await under.stands()).quarantined, (await under.stands()).reserved) == (4, 9)
-        under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await under.pass_quarantine()
         settled = (await under.allocator.demand("blue", "pods")).subnet
         assert (settled.quarantined, settled.reserved) == (0, 5)
 
@@ -211,7 +211,7 @@ async def test_a_subnet_that_is_made_again_begins_without_demand(open_allocator:
             await under.put("waits", 4, stated=FOUR)
         await under.allocator.set_bounds("blue", "pods", cluster="east", bounds=WITHIN)
         await under.delete("a")
-        under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await under.pass_quarantine()
         await under.allocator.remove_subnet("blue", "pods")
         await under.subnet("10.1.0.0/29")
         assert await counts(under) == {}

@@ -112,7 +112,7 @@ async def test_what_is_in_force_outlives_whatever_happens_in_the_subnet(
         await under.put("a", 3)
         await under.allocator.grow_subnet("blue", "pods", ("10.1.0.8/29",))
         await under.delete("a")
-        under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await under.pass_quarantine()
         stands = await under.stands()
         assert stands.reserved == 0
         assert stands.in_force == replace(before, age_seconds=QUARANTINE_SECONDS + 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, everything
+from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, end_due, everything
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
 from podtide.allocator.port import Container, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, OpenedTerm, SeenVersion, TermClaim
@@ -69,6 +69,7 @@ async def test_versions_go_on_above_those_of_a_removed_subnet(open_allocator: Op
         before = await under.put("a", 3)
         await under.delete("a")
         under.clock.pass_by(1000)
+        await end_due(under.allocator)
         await under.allocator.remove_subnet("blue", "pods")
         await under.subnet()
         assert (await under.put("b", 1)).version > before.version

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allocator.contract.harness import QUARANTINE_SECONDS, OpenAllocator
+from allocator.contract.harness import OpenAllocator
 from podtide.allocator.port import NoSuchSubnet, SubnetExists, SubnetInUse, SubnetSpec
 from podtide.core.errors import InvalidInput
 
@@ -123,7 +123,7 @@ async def test_a_subnet_is_not_removed_while_anything_in_it_is_reserved(
         await under.delete("a")
         with pytest.raises(SubnetInUse):
             await under.allocator.remove_subnet("blue", "pods")
-        under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await under.pass_quarantine()
         await under.allocator.remove_subnet("blue", "pods")
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from allocator.contract.harness import (
     COOLDOWN_SECONDS,
-    QUARANTINE_SECONDS,
     OpenAllocator,
     a_wish,
     addresses,
@@ -192,7 +191,7 @@ async def test_the_addresses_of_a_node_that_is_gone_are_nobodys_for_a_while(
         others = await under.put("b", 4)
         assert not everything(others) & everything(gone)
         assert (len(others.addresses), others.owed) == (1, 3)
-        under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await under.pass_quarantine()
         assert len((await under.put("b", 4)).addresses) == 4
         assert (await under.stands()).reserved == 5
 

@@ -9,7 +9,9 @@ import asyncpg
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, ThreadExecutor, open_allocator
 from podtide.runtime.clock import SystemClock
 
-_CONTENTS = "networks, subnets, containers, grants, chunks, resting, samples, alike, bounds, clusters"
+_CONTENTS = (
+    "networks, subnets, containers, grants, chunks, resting, samples, alike, bounds, clusters, quarantines"
+)
 _AS_NEW = "UPDATE store SET removed_sequences = 0, recovery = 0, recovering_since = 0, reason = ''"
 
 

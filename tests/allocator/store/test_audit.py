@@ -43,6 +43,11 @@ from allocator.store.wishes import spec, wish
         ("UPDATE containers SET wanted = 99 WHERE id = 'a'", "container a is owed 0, but lacks"),
         ("DELETE FROM containers WHERE id = 'b'", "container b's, which is not there"),
         ("DELETE FROM resting", "it is lost"),
+        ("DELETE FROM quarantines", "in quarantine of container gone is not written down as it is"),
+        (
+            "UPDATE quarantines SET container = 'c'",
+            "in quarantine of container c is not written down as it is",
+        ),
         ("DELETE FROM subnets", "rows are left of subnet number 1"),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
@@ -32,6 +33,13 @@ def forget_mark(database: DatabaseUnderTest) -> None:
     """A database of an older schema never had one."""
     if database.is_sqlite:
         MarkFile(database.url.removeprefix("sqlite:///")).path.unlink()
+
+
+WITHOUT_0004 = (
+    "DROP TABLE quarantines",
+    "DROP INDEX quarantined_by_holder",
+    *(f"ALTER TABLE containers DROP COLUMN {column}" for column in ("machine_id", "system_uuid", "boot_id")),
+)
 
 
 async def execute(database: DatabaseUnderTest, statement: str) -> None:
@@ -98,6 +106,7 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         before = await allocator.demand("blue", "pods")
         versions = {each.id: each.version for each in (await allocator.list_containers()).items}
     for statement in (
+        *WITHOUT_0004,
         *SINCE_0003,
         "DROP TABLE alike",
         "DROP TABLE bounds",
@@ -126,6 +135,28 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         given_back = list(named(await allocator.get_container("e", cluster="east")))[:1]
         changed = await allocator.put_container(wish("e", 1, 3, release=tuple(given_back)))
         assert changed.version > max(versions.values())
+
+
+async def test_a_quarantine_from_before_it_ended_by_word_is_written_down_when_it_is_migrated(
+    database: DatabaseUnderTest,
+) -> None:
+    await drop_everything(database)
+    async with database.replica() as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/25"))
+        await allocator.put_container(wish("gone", 40))
+        await allocator.put_container(wish("stays", 3))
+        await allocator.delete_container("gone", cluster="east")
+        before = await allocator.quarantined()
+        assert len(before.items[0].addresses) == 41
+    for statement in (*WITHOUT_0004, "UPDATE alembic_version SET version_num = '0002'"):
+        await execute(database, statement)
+    async with database.replica(migrate=True) as allocator:
+        assert await allocator.audit() == ()
+        assert await allocator.quarantined() == before
+        database.clock.now += 361
+        await end_due(allocator)
+        assert (await allocator.get_subnet("blue", "pods")).reserved == 4
+        assert await allocator.audit() == ()
 
 
 async def test_a_newer_schema_is_refused_even_when_told_to_migrate(database: DatabaseUnderTest) -> None:

@@ -10,6 +10,7 @@ from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import Bounds, InForce
 from podtide.allocator.store import sqlite
 from podtide.allocator.store.script import Rows, Statement
+from podtide.core.machine_identity import MachineIdentity
 from podtide.core.statement import StatedDemand
 
 
@@ -34,6 +35,9 @@ async def test_no_statement_of_any_call_scans_a_table(
         await allocator.put_container(wish("b", 40))
         await allocator.delete_container("a", cluster="east")
         database.clock.now += 1_000
+        await allocator.quarantined(cluster="east", node="node-a", due=True)
+        await allocator.end_quarantine("a", ("10.1.0.2",), cluster="east", reason="looked")
+        await allocator.move_container(wish("d", 1, node="node-a", machine=MachineIdentity("m", "s", "b")))
         await allocator.put_container(wish("b", 50, 2, stated=StatedDemand(batch=16, high=8)))
         await allocator.utilization("blue", "pods")
         await allocator.owed("blue", "pods")

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import Container, NoSuchContainer, StaleWish, SubnetExists, SubnetFull, SubnetSpec
@@ -198,6 +199,7 @@ async def test_a_subnet_made_again_remembers_nothing_of_the_one_before(database:
             await allocator.put_container(wish("waiting", 1))
         await allocator.delete_container("a", cluster="east")
         database.clock.now += 1_000
+        await end_due(allocator)
         await allocator.remove_subnet("blue", "pods")
         await allocator.add_subnet(spec("10.1.0.0/28"))
         assert (await allocator.get_subnet("blue", "pods")).owed == 0
@@ -234,13 +236,14 @@ async def test_what_is_released_and_granted_in_one_transaction_is_counted_once(
         assert len(given) == len(set(given)) == 50
 
 
-async def test_quarantine_that_ends_is_seen_without_a_write(database: DatabaseUnderTest) -> None:
+async def test_quarantine_that_ended_is_seen_at_once(database: DatabaseUnderTest) -> None:
     async with database.allocator() as allocator:
         await allocator.add_subnet(spec("10.1.0.0/24"))
         await allocator.put_container(wish("a", 9))
         await allocator.delete_container("a", cluster="east")
         (during,) = await allocator.utilization("blue", "pods")
         database.clock.now += 361
+        await end_due(allocator)
         (after,) = await allocator.utilization("blue", "pods")
         assert (during.reserved, after.reserved) == (10, 0)
         assert [subnet.reserved for subnet in await allocator.list_subnets()] == [0]
@@ -256,6 +259,7 @@ async def test_many_that_are_gone_at_once_are_all_settled(database: DatabaseUnde
         )
         assert (await allocator.list_subnets())[0].reserved == 4_000
         database.clock.now += 361
+        await end_due(allocator)
         assert (await allocator.list_subnets())[0].reserved == 0
         assert len((await allocator.put_container(wish("all", 4_092))).addresses) == 4_092
 

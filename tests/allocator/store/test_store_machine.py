@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from msgspec import structs
 
+from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.model import Model
 from allocator.store.wishes import spec, wish
@@ -109,6 +110,7 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1.0, 29.0, 31.0, 200.0, 361.0, 601.0]))
     def wait(self, seconds: float) -> None:
         self.database.clock.now += seconds
+        self.runner.run(end_due(self._one()))
         self.model.pass_by(self.database.clock.now)
 
     @rule(seed=st.integers(0, 2**32), deletes=st.booleans())

@@ -16,6 +16,8 @@ from podtide.allocator.port import (
     ContainerPage,
     Debt,
     InForce,
+    Moved,
+    QuarantinePage,
     Subnet,
     SubnetDemand,
     SubnetSpec,
@@ -25,11 +27,14 @@ from podtide.allocator.port import (
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
 from podtide.allocator.wire import (
     BoundsBody,
+    Ended,
+    EndingBody,
     Forgotten,
     GrowthBody,
     HeldAddressBody,
     HeldBody,
     InForceBody,
+    MachineBody,
     NameBody,
     ReportBody,
     SeenBody,
@@ -113,22 +118,34 @@ class HttpAllocator:
     async def put_container(self, wish: Wish) -> Container:
         """See `Allocator`."""
         doing = f"put container {wish.id} of {wish.cluster}"
-        body = WishBody(
-            network=wish.network,
-            subnet=wish.subnet,
-            node=wish.node,
-            request_uid=wish.request_uid,
-            generation=wish.generation,
-            count=wish.count,
-            release=wish.release,
-            waiting_pods=wish.waiting_pods,
-            stated=None if wish.stated is None else StatedBody(**asdict(wish.stated)),
-            statement_number=wish.statement_number,
-            cluster_uid=wish.cluster_uid,
-            seen=wish.seen,
-        )
         path = _container(wish.cluster, wish.id, doing)
-        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Container)
+        return await self._ask(
+            Question(doing=doing, method="PUT", path=path, body=_wish_body(wish)), Container
+        )
+
+    async def move_container(self, wish: Wish) -> Moved:
+        """See `Allocator`."""
+        doing = f"move addresses to container {wish.id} of {wish.cluster}"
+        path = f"{_container(wish.cluster, wish.id, doing)}/move"
+        return await self._ask(Question(doing=doing, method="POST", path=path, body=_wish_body(wish)), Moved)
+
+    async def quarantined(
+        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
+    ) -> QuarantinePage:
+        """See `Allocator`."""
+        narrowed = {"cluster": cluster, "node": node, "due": "true" if due else "", "more": more}
+        query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
+        question = Question(doing="list quarantines", method="GET", path="/quarantined", query=query)
+        return await self._ask(question, QuarantinePage)
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """See `Allocator`."""
+        doing = f"end the quarantine of container {container_id} of {cluster}"
+        path = f"{_container(cluster, container_id, doing)}/end-quarantine"
+        body = EndingBody(addresses=addresses, reason=reason)
+        return (await self._ask(Question(doing=doing, method="POST", path=path, body=body), Ended)).ended
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """See `Allocator`."""
@@ -277,6 +294,24 @@ class HttpAllocator:
             raise AllocatorUnavailable(
                 f"cannot {question.doing}: the answer is none of an allocator ({error}): see that the URL is one's"
             ) from error
+
+
+def _wish_body(wish: Wish) -> WishBody:
+    return WishBody(
+        network=wish.network,
+        subnet=wish.subnet,
+        node=wish.node,
+        request_uid=wish.request_uid,
+        generation=wish.generation,
+        count=wish.count,
+        release=wish.release,
+        waiting_pods=wish.waiting_pods,
+        stated=None if wish.stated is None else StatedBody(**asdict(wish.stated)),
+        statement_number=wish.statement_number,
+        machine=MachineBody(**asdict(wish.machine)),
+        cluster_uid=wish.cluster_uid,
+        seen=wish.seen,
+    )
 
 
 def _subnet(network: str, name: str, doing: str) -> str:

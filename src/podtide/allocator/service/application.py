@@ -15,6 +15,7 @@ from podtide.allocator.service.metrics import Metrics
 from podtide.allocator.service.observation import Observed
 from podtide.allocator.service.openapi import BEARER, openapi_route
 from podtide.allocator.service.operations import OPERATION_ROUTES, Operations
+from podtide.allocator.service.quarantine import QUARANTINE_ROUTES
 from podtide.allocator.service.refusals import error_handlers
 from podtide.allocator.service.subnets import SUBNET_ROUTES
 from podtide.allocator.service.tokens import Tokens
@@ -50,13 +51,14 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
         Router("/", route_handlers=OPERATION_ROUTES),
         Router(
             "/",
-            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES, *CLUSTER_ROUTES],
+            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES, *QUARANTINE_ROUTES, *CLUSTER_ROUTES],
             guards=[recognise(allocator, tokens)],
             security=[{BEARER: []}] if tokens else None,
         ),
     ]
     dependencies = {
         "allocator": Provide(asked_allocator, sync_to_thread=False),
+        "log": Provide(lambda: log, sync_to_thread=False),
         "cache": Provide(lambda: cache, sync_to_thread=False),
         "operations": Provide(lambda: operations, sync_to_thread=False),
     }

@@ -16,7 +16,9 @@ from podtide.allocator.port import (
     ContainerPage,
     Debt,
     InForce,
+    Moved,
     NotAllowed,
+    QuarantinePage,
     Subnet,
     SubnetDemand,
     SubnetSpec,
@@ -63,6 +65,27 @@ class ClusterView:
         """See `Allocator`; for its own nodes."""
         self._check(cluster)
         await self._allocator.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
+
+    async def move_container(self, wish: Wish) -> Moved:
+        """See `Allocator`; for its own nodes."""
+        self._check(wish.cluster)
+        return await self._allocator.move_container(wish)
+
+    async def quarantined(
+        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
+    ) -> QuarantinePage:
+        """See `Allocator`; its own alone, whether it says so or not."""
+        self._check(cluster or self._cluster)
+        return await self._allocator.quarantined(
+            cluster=self._cluster, node=node, due=due, limit=limit, more=more
+        )
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """See `Allocator`; for its own nodes."""
+        self._check(cluster)
+        return await self._allocator.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator`; for its own nodes."""

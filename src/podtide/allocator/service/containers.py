@@ -11,9 +11,31 @@ from podtide.allocator.service.callers import Asked
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import documented
 from podtide.allocator.wire import WishBody
+from podtide.core.machine_identity import MachineIdentity
 from podtide.core.statement import StatedDemand
 
 ONE = "/clusters/{cluster:str}/containers/{container_id:str}"
+
+
+def wish_of(cluster: str, container_id: str, data: WishBody) -> Wish:
+    """The wish that a body states for the container of a path."""
+    return Wish(
+        id=container_id,
+        network=data.network,
+        subnet=data.subnet,
+        cluster=cluster,
+        node=data.node,
+        request_uid=data.request_uid,
+        generation=data.generation,
+        count=data.count,
+        release=data.release,
+        waiting_pods=data.waiting_pods,
+        stated=None if data.stated is None else StatedDemand(**asdict(data.stated)),
+        statement_number=data.statement_number,
+        machine=MachineIdentity(**asdict(data.machine)),
+        cluster_uid=data.cluster_uid,
+        seen=data.seen,
+    )
 
 
 @put(
@@ -26,24 +48,7 @@ async def put_container(
     allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[WishBody]
 ) -> Container:
     """State all that a node wants of a subnet, and get what it has now. The same again changes nothing."""
-    return await allocator.put_container(
-        Wish(
-            id=container_id,
-            network=data.network,
-            subnet=data.subnet,
-            cluster=cluster,
-            node=data.node,
-            request_uid=data.request_uid,
-            generation=data.generation,
-            count=data.count,
-            release=data.release,
-            waiting_pods=data.waiting_pods,
-            stated=None if data.stated is None else StatedDemand(**asdict(data.stated)),
-            statement_number=data.statement_number,
-            cluster_uid=data.cluster_uid,
-            seen=data.seen,
-        )
-    )
+    return await allocator.put_container(wish_of(cluster, container_id, data))
 
 
 @get(ONE, responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND))

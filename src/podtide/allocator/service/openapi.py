@@ -16,10 +16,21 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
-from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, SubnetDemand, Utilization
+from podtide.allocator.port import (
+    Container,
+    ContainerPage,
+    Debt,
+    Moved,
+    QuarantinePage,
+    Subnet,
+    SubnetDemand,
+    Utilization,
+)
 from podtide.allocator.terms import ClusterRegistry, OpenedTerm
 from podtide.allocator.wire import (
     BoundsBody,
+    Ended,
+    EndingBody,
     Forgotten,
     GrowthBody,
     HeldBody,
@@ -39,12 +50,16 @@ _STRUCTS = (
     Container,
     ContainerPage,
     Debt,
+    Ended,
+    EndingBody,
     Forgotten,
     GrowthBody,
     HeldBody,
     InForceBody,
+    Moved,
     NameBody,
     OpenedTerm,
+    QuarantinePage,
     Refusal,
     ReportBody,
     Subnet,

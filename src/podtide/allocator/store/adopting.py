@@ -73,7 +73,7 @@ class AdoptContainer(Struct, frozen=True):
         ]
         if row is not None and (refusal := _refusal(held, row, book)):
             taken = yield from _take(there.masks(), book, recovery, row)
-            book.quarantine(taken, held.id)
+            yield from book.quarantine(taken, _quarantined_as(held))
             return (*complaints, refusal)
         if row is None:
             row = ContainerRow(held.id, held.cluster, book.subnet.id, held.node)
@@ -137,7 +137,9 @@ def _hold(
     surplus = {chunk: mask & ~wanted.get(chunk, 0) for chunk, mask in before.items()}
     for chunk, mask in there.unnamed.items():
         _add(surplus, chunk, mask & ~lost.get(chunk, 0))
-    book.quarantine({chunk: mask for chunk, mask in surplus.items() if mask}, row.id)
+    yield from book.quarantine(
+        {chunk: mask for chunk, mask in surplus.items() if mask}, _quarantined_as(held)
+    )
     for version, chunk in list(row.grants):
         row.set_grant(version, chunk, 0)
     for (version, chunk), mask in there.grants.items():
@@ -153,6 +155,11 @@ def _hold(
     row.cluster_uid, row.confirmed = held.cluster_uid, recovery
     _want_what_is_held(row, book)
     return complaints
+
+
+def _quarantined_as(held: HeldContainer) -> ContainerRow:
+    """Whose what is kept from everybody was: of no machine, so that no move takes it for what a sandbox has."""
+    return ContainerRow(held.id, held.cluster, None, held.node, cluster_uid=held.cluster_uid)
 
 
 def _take(masks: Masks, book: Book, recovery: int, row: ContainerRow) -> Script[Masks]:

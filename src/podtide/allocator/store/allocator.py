@@ -6,6 +6,7 @@ from typing import Self
 from podtide.allocator.limits import (
     check_bounds,
     check_claim,
+    check_ending,
     check_held,
     check_in_force,
     check_names,
@@ -19,7 +20,9 @@ from podtide.allocator.port import (
     ContainerPage,
     Debt,
     InForce,
+    Moved,
     NoSuchSubnet,
+    QuarantinePage,
     Subnet,
     SubnetDemand,
     SubnetSpec,
@@ -34,6 +37,13 @@ from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
 from podtide.allocator.store.examining import examine
 from podtide.allocator.store.in_force import PutInForce
+from podtide.allocator.store.moving import EndQuarantine, MoveContainer
+from podtide.allocator.store.quarantines import (
+    clamp_quarantines,
+    ends_too_late,
+    list_quarantined,
+    subnet_of_quarantine,
+)
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.serving import (
     DeleteContainer,
@@ -136,6 +146,38 @@ class DatabaseAllocator:
                 return await self._database.call(network, subnet, call)
             except NoSuchSubnet:
                 continue
+
+    async def move_container(self, wish: Wish) -> Moved:
+        """Carry out the wish after what its machine left under a former uid was moved to it."""
+        check_wish(wish)
+        return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
+
+    async def quarantined(
+        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
+    ) -> QuarantinePage:
+        """What is in quarantine, by removed container, a page at a time."""
+        narrowed = {"cluster": cluster, "node": node, "more": more}
+        narrowed = {what: name for what, name in narrowed.items() if name}
+        check_names(**narrowed)
+        check_page(limit)
+        after, seconds = narrowed.pop("more", ""), self._rules.quarantine_seconds
+        if await self._database.read(lambda now: ends_too_late(now, seconds)):
+            await self._database.write(lambda now: clamp_quarantines(now, seconds))
+        return await self._database.read(lambda now: list_quarantined(narrowed, limit, after, now, due=due))
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """Let exactly these addresses be free that a removed container left."""
+        check_names(container=container_id, cluster=cluster)
+        check_ending(addresses, reason)
+        found = await self._database.read(lambda _now: subnet_of_quarantine(container_id))
+        if found is None:
+            return 0
+        owner, network, subnet = found
+        if owner != cluster:
+            raise another_cluster(container_id)
+        return await self._database.call(network, subnet, EndQuarantine(container_id, addresses))
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """What a node has."""

@@ -20,6 +20,8 @@ _CONTAINERS = f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
     FROM containers LEFT JOIN grants ON grants.container = containers.id"""  # noqa: S608 - our own columns
 _CHUNKS = "SELECT subnet, chunk, free FROM chunks"
 _RESTING = "SELECT subnet, quarantined, chunk, mask FROM resting"
+_IN_QUARANTINE = "SELECT DISTINCT holder FROM resting WHERE quarantined = 1"
+_QUARANTINES = "SELECT container FROM quarantines"
 _ALIKE = "SELECT subnet, cluster, stated, taken, containers FROM alike"
 _BOUNDS = "SELECT subnet FROM bounds"
 _STRAY = "SELECT container, chunk FROM grants WHERE container NOT IN (SELECT id FROM containers)"
@@ -52,6 +54,13 @@ def audit_database() -> Script[tuple[Violation, ...]]:
     violations = [
         Violation(2, container, f"a grant of chunk {chunk} is container {container}'s, which is not there")
         for container, chunk in (yield Query(_STRAY))
+    ]
+    holders = {holder for (holder,) in (yield Query(_IN_QUARANTINE))}
+    violations += [
+        Violation(
+            2, container, f"what is in quarantine of container {container} is not written down as it is"
+        )
+        for container in holders ^ {container for (container,) in (yield Query(_QUARANTINES))}
     ]
     violations += [
         Violation(2, str(id_), f"rows are left of subnet number {id_}, which is not there")

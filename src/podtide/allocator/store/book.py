@@ -11,6 +11,7 @@ from podtide.allocator.store.affairs import Affairs, read_affairs
 from podtide.allocator.store.alike import count_alike, save_counts
 from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
 from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
 from podtide.allocator.store.resting import Rest, Resting
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Script
@@ -65,9 +66,6 @@ class Book:
             masks: dict[int, int] = {}
             for rest, mask in due:
                 masks[rest.chunk] = masks.get(rest.chunk, 0) | mask
-                if rest.quarantined:
-                    self.subnet.reserved -= mask.bit_count()
-                    self.subnet.quarantined -= mask.bit_count()
             yield from self._supply.give_back(masks)
 
     def may_take(self, wanted: Claim) -> Script[int]:
@@ -109,7 +107,9 @@ class Book:
     def take_these(self, masks: dict[int, int]) -> Script[dict[int, int]]:
         """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk."""
         free = yield from self._supply.take_these(masks)
-        cooling, quarantined = yield from self._resting.take_these(masks)
+        (cooling, quarantined), ended = yield from self._resting.take_these(masks)
+        for holder in ended:
+            yield from forget_quarantine(holder)
         self.subnet.reserved += _size(free) + _size(cooling)
         self.subnet.quarantined -= _size(quarantined)
         taken = dict(free)
@@ -128,12 +128,34 @@ class Book:
         for chunk, mask in masks.items():
             self._resting.add(Rest(0, until, chunk, holder), mask)
 
-    def quarantine(self, masks: dict[int, int], holder: str) -> None:
-        """Keep the addresses of a removed node from everybody; they stay reserved."""
+    def quarantine(self, masks: dict[int, int], former: ContainerRow) -> Script[None]:
+        """Keep the addresses of a removed node from everybody until somebody says so; they stay reserved."""
+        if not masks:
+            return
         self.subnet.quarantined += _size(masks)
         until = self.now + self.rules.quarantine_seconds
         for chunk, mask in masks.items():
-            self._resting.add(Rest(1, until, chunk, holder), mask)
+            self._resting.add(Rest(1, until, chunk, former.id), mask)
+        yield from begin_quarantine(self.subnet.id, former, _size(masks), until)
+
+    def end_quarantine(self, holder: str, wanted: dict[int, int]) -> Script[int]:
+        """Let these be free that a removed container left in quarantine; how many that were."""
+        masks = yield from self._resting.take_quarantined(holder, wanted)
+        if not masks:
+            return 0
+        self.subnet.quarantined -= _size(masks)
+        self.subnet.reserved -= _size(masks)
+        yield from self._supply.give_back(masks)
+        if not self._resting.is_in_quarantine(holder):
+            yield from forget_quarantine(holder)
+        return _size(masks)
+
+    def take_over(self, holder: str) -> Script[dict[int, int]]:
+        """Masks by chunk of all that a removed container left, which from now on is another's, and reserved as before."""
+        masks = yield from self._resting.take_quarantined(holder)
+        self.subnet.quarantined -= _size(masks)
+        yield from forget_quarantine(holder)
+        return masks
 
     def save(self) -> Script[None]:
         """Write what changed."""

@@ -14,11 +14,13 @@ from podtide.allocator.store.script import Query, Rows, Script, among, execute_m
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.grants import Claim, Order, address_names
+from podtide.core.machine_identity import MachineIdentity
 from podtide.core.subnet_layout import Place
 
 _COLUMNS = (
     "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",
     "owed", "owed_since", "renewed", "waiting_pods", "stated", "statement_number", "cluster_uid", "confirmed",
+    "machine_id", "system_uuid", "boot_id",
 )  # fmt: skip
 COLUMNS = ", ".join(f"containers.{column}" for column in _COLUMNS)
 _INSERT = insert_into("containers", _COLUMNS)
@@ -57,6 +59,10 @@ class ContainerRow:
     """Of the cluster that it is of; "" for one from before clusters had uids."""
     confirmed: int = 0
     """The number of the last recovery in which its cluster reported it."""
+    machine_id: str = ""
+    """What its Node last stated to run on, from here on."""
+    system_uuid: str = ""
+    boot_id: str = ""
     grants: dict[tuple[int, int], int] = field(default_factory=dict)
     """Masks of secondary addresses by version and chunk."""
     changed_grants: set[tuple[int, int]] = field(default_factory=set)
@@ -101,6 +107,11 @@ class ContainerRow:
     def order(self) -> Order:
         """Where in the history of the node's wishes the last one stands."""
         return Order(self.request_uid, self.generation)
+
+    @property
+    def machine(self) -> MachineIdentity:
+        """What its Node last stated to run on."""
+        return MachineIdentity(self.machine_id, self.system_uuid, self.boot_id)
 
     def set_grant(self, version: int, chunk: int, mask: int) -> None:
         """Let the mask be what was granted of a chunk with a version; 0 when nothing is left of it."""

@@ -14,7 +14,7 @@ from podtide.allocator.port import AllocatorError
 from podtide.allocator.store.script import Query, Script
 from podtide.core.errors import FixError
 
-SCHEMA = "0003"
+SCHEMA = "0004"
 """The schema that this podtide reads and writes."""
 _MIGRATIONS = Path(__file__).parent.parent / "migrations"
 _READ = "SELECT version_num FROM alembic_version"

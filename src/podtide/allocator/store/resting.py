@@ -1,10 +1,11 @@
 """Addresses that rest: those a node gave back cool down, those of a removed node are in quarantine.
 
-Both are rows with the time their rest ends, so that what is due is found by a look-up. What cools down is free and can be
-had when nothing else is; what is in quarantine is reserved and goes to nobody (DESIGN.md "A node deleted while its
-machine lives").
+What cools down is a row with the time its rest ends, so that what is due is found by a look-up; it is free, and can be had
+when nothing else is. What is in quarantine is reserved and goes to nobody, however long ago it began, until somebody
+says so (`quarantines`; DESIGN.md "A node deleted while its machine lives").
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from podtide.allocator.store.script import Query, Rows, Script, execute_many
@@ -12,12 +13,14 @@ from podtide.core.chunks import lowest
 
 _PAGE = 256
 _DUE = f"""SELECT quarantined, until, chunk, holder, mask FROM resting
-    WHERE subnet = $1 AND quarantined IN (0, 1) AND until <= $2 LIMIT {_PAGE}"""  # noqa: S608 - a number
+    WHERE subnet = $1 AND quarantined = 0 AND until <= $2 LIMIT {_PAGE}"""  # noqa: S608 - a number
 _COOLING_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index cooling_by_holder*/
     WHERE subnet = $1 AND quarantined = 0 AND holder = $2"""
 _COOLING = """SELECT quarantined, until, chunk, holder, mask FROM resting
     WHERE subnet = $1 AND quarantined = 0 ORDER BY until LIMIT $2"""
 _ALL = "SELECT quarantined, until, chunk, holder, mask FROM resting WHERE subnet = $1"
+_QUARANTINED_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index quarantined_by_holder*/
+    WHERE subnet = $1 AND quarantined = 1 AND holder = $2"""
 _DROP = """DELETE FROM resting
     WHERE subnet = $1 AND quarantined = $2 AND until = $3 AND chunk = $4 AND holder = $5"""
 _SAVE = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) VALUES ($1, $2, $3, $4, $5, $6)
@@ -69,18 +72,50 @@ class Resting:
             count -= mask.bit_count()
         return {chunk: mask for chunk, mask in taken.items() if mask}
 
-    def take_these(self, masks: dict[int, int]) -> Script[tuple[dict[int, int], dict[int, int]]]:
-        """Take these very addresses, as far as they rest: those that cooled down, and those in quarantine, by chunk."""
+    def take_these(
+        self, masks: dict[int, int]
+    ) -> Script[tuple[tuple[dict[int, int], dict[int, int]], list[str]]]:
+        """Take these very addresses, as far as they rest: those that cooled down, and those in quarantine, by chunk.
+
+        With it, the removed containers of which nothing is left in quarantine by that.
+        """
         rows = yield Query(_ALL, (self._subnet,))
-        self._know([row for row in rows if row[2] in masks])
+        self._know(rows)
         taken: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        left: set[str] = set()
         for rest in (*self._known, *self._added):
             there = self._known.get(rest, 0) | self._added.get(rest, 0)
             if mask := there & masks.get(rest.chunk, 0):
                 self._keep(rest, there & ~mask)
                 part = taken[rest.quarantined]
                 part[rest.chunk] = part.get(rest.chunk, 0) | mask
+                if rest.quarantined:
+                    left.add(rest.holder)
+        return taken, [holder for holder in sorted(left) if not self.is_in_quarantine(holder)]
+
+    def take_quarantined(
+        self, holder: str, wanted: Mapping[int, int] | None = None
+    ) -> Script[dict[int, int]]:
+        """Masks by chunk of what is in quarantine of a removed container, taken out: all, or what is wanted of it."""
+        self._know((yield Query(_QUARANTINED_OF_HOLDER, (self._subnet, holder))))
+        taken: dict[int, int] = {}
+        for rest in [
+            rest for rest in (*self._known, *self._added) if rest.quarantined and rest.holder == holder
+        ]:
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            mask = there if wanted is None else there & wanted.get(rest.chunk, 0)
+            if mask:
+                self._keep(rest, there & ~mask)
+                taken[rest.chunk] = taken.get(rest.chunk, 0) | mask
         return taken
+
+    def is_in_quarantine(self, holder: str) -> bool:
+        """Whether anything of a removed container, which was taken from before, is left."""
+        return any(
+            mask and rest.quarantined and rest.holder == holder
+            for there in (self._known, self._added)
+            for rest, mask in there.items()
+        )
 
     def save(self) -> Script[None]:
         """Write what changed."""

@@ -6,7 +6,7 @@ Everything that could refuse a call is looked at before anything is changed, bec
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.allocator.port import (
     AllocatorError,
@@ -76,19 +76,16 @@ class PutContainer(Struct, frozen=True):
         """Release what is named, then grant what is missing, as far as there is."""
         wish = self.wish
         row = book.containers.get(wish.id)
-        yield from _refuse_if_behind(wish, book)
-        book.affairs.refuse_while_recovering()
-        book.affairs.refuse_another_cluster(
-            wish.cluster, wish.cluster_uid, row.cluster_uid if row and row.cluster == wish.cluster else ""
-        )
+        yield from refuse_by_affairs(wish, row, book)
         if row is None:
             row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
             book.containers[wish.id] = row
         else:
-            _refuse_what_does_not_fit(wish, row, book)
+            refuse_what_does_not_fit(wish, row, book)
         row.cluster_uid = row.cluster_uid or wish.cluster_uid
         _note_statement(wish, row)
         _note_order(wish, row)
+        note_machine(wish, row)
         released = _named_for_release(wish, row)
         if released:
             yield from book.cool_down(released, row.id)
@@ -134,7 +131,7 @@ class DeleteContainer(Struct, frozen=True):
         for (version, chunk), mask in list(row.grants.items()):
             masks[chunk] = masks.get(chunk, 0) | mask
             row.set_grant(version, chunk, 0)
-        book.quarantine(masks, row.id)
+        yield from book.quarantine(masks, row)
         book.subnet.owed -= row.owed
         row.version = book.next_version()
         row.subnet, row.primary_number, row.wanted, row.owed, row.waiting_pods = None, None, 0, 0, 0
@@ -200,6 +197,15 @@ def another_cluster(container: str) -> NoSuchContainer:
     )
 
 
+def refuse_by_affairs(wish: Wish, row: ContainerRow | None, book: Book) -> Script[None]:
+    """Raises what a wish is refused with while the store recovers, or when the cluster is not who the name is bound to."""
+    yield from _refuse_if_behind(wish, book)
+    book.affairs.refuse_while_recovering()
+    book.affairs.refuse_another_cluster(
+        wish.cluster, wish.cluster_uid, row.cluster_uid if row and row.cluster == wish.cluster else ""
+    )
+
+
 def _refuse_if_behind(wish: Wish, book: Book) -> Script[None]:
     """Begin to recover if the cluster has seen a version that was never given here. The sequence goes on above that."""
     subnet = book.subnet
@@ -209,7 +215,8 @@ def _refuse_if_behind(wish: Wish, book: Book) -> Script[None]:
         yield from book.affairs.begin_recovery(reason, book.now)
 
 
-def _refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None:
+def refuse_what_does_not_fit(wish: Wish, row: ContainerRow, book: Book) -> None:
+    """Raises what a wish for a container that is there is refused with."""
     if row.cluster != wish.cluster:
         raise another_cluster(wish.id)
     if row.is_deleted:
@@ -238,6 +245,12 @@ def _note_statement(wish: Wish, row: ContainerRow) -> None:
     if row.order == Order(wish.request_uid, wish.generation) and wish.statement_number < row.statement_number:
         return
     row.stated, row.statement_number = to_text(wish.stated), wish.statement_number
+
+
+def note_machine(wish: Wish, row: ContainerRow) -> None:
+    """Keep what the Node runs on. What says too little to be recognised says nothing."""
+    if wish.machine.is_known:
+        row.machine_id, row.system_uuid, row.boot_id = structs.astuple(wish.machine)
 
 
 def _note_order(wish: Wish, row: ContainerRow) -> None:

@@ -92,7 +92,7 @@ def _layout(cidrs: str, gateway: str, keep_back: str, keep_back_first: int) -> S
 _COLUMNS = [field.name for field in fields(SubnetRow)]
 COLUMNS = ", ".join(_COLUMNS)
 DUE = """EXISTS (SELECT 1 FROM resting
-    WHERE resting.subnet = subnets.id AND resting.quarantined IN (0, 1) AND resting.until <= $1)"""
+    WHERE resting.subnet = subnets.id AND resting.quarantined = 0 AND resting.until <= $1)"""
 """Whether something of the subnet has rested for long enough."""
 _FIND = f"SELECT {COLUMNS}, {DUE} FROM subnets WHERE network = $2 AND name = $3"  # noqa: S608 - our own columns
 _LOCK = f"{_FIND} /*lock*/"

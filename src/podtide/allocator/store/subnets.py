@@ -97,8 +97,7 @@ def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[N
         held = (
             f"containers in it: {book.subnet.containers}"
             if book.subnet.containers
-            else f"addresses of removed nodes in quarantine: {book.subnet.reserved}, each for "
-            f"{rules.quarantine_seconds:.0f} s"
+            else f"addresses of removed nodes in quarantine: {book.subnet.reserved}; see `podtide quarantine list`"
         )
         raise SubnetInUse(f"subnet {network}/{name} is in use ({held}): remove it when they are gone")
     yield Query(_KEEP_SEQUENCE, (book.subnet.sequence,))

@@ -7,6 +7,8 @@ from podtide.allocator.port import (
     ContainerPage,
     Debt,
     InForce,
+    Moved,
+    QuarantinePage,
     Subnet,
     SubnetDemand,
     SubnetSpec,
@@ -81,6 +83,34 @@ class FaultyAllocator:
             self._request("delete_container", container_id),
             lambda: self._line.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
             lambda: self._wire.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
+        )
+
+    async def move_container(self, wish: Wish) -> Moved:
+        """See `Allocator.move_container`."""
+        return await self._conditions.carry(
+            self._request("move_container", wish.node),
+            lambda: self._line.move_container(wish),
+            lambda: self._wire.move_container(wish),
+        )
+
+    async def quarantined(
+        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
+    ) -> QuarantinePage:
+        """See `Allocator.quarantined`."""
+
+        async def read() -> QuarantinePage:
+            return await self._line.quarantined(cluster=cluster, node=node, due=due, limit=limit, more=more)
+
+        return await self._conditions.carry(self._request("quarantined", node or cluster), read, read)
+
+    async def end_quarantine(
+        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+    ) -> int:
+        """See `Allocator.end_quarantine`."""
+        return await self._conditions.carry(
+            self._request("end_quarantine", container_id),
+            lambda: self._line.end_quarantine(container_id, addresses, cluster=cluster, reason=reason),
+            lambda: self._wire.end_quarantine(container_id, addresses, cluster=cluster, reason=reason),
         )
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:

@@ -1,0 +1,107 @@
+"""What becomes of a quarantine: it moves to the container that its machine has now, or ends by somebody's word."""
+
+from msgspec import Struct
+
+from podtide.allocator.port import Moved, Wish
+from podtide.allocator.store.book import Book
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.quarantines import former_containers
+from podtide.allocator.store.script import Script
+from podtide.allocator.store.serving import PutContainer, refuse_by_affairs, refuse_what_does_not_fit
+from podtide.core.chunks import CHUNK_SIZE
+
+
+class MoveContainer(Struct, frozen=True):
+    """Carry out a wish, after what the same machine left under a former uid was moved to it."""
+
+    wish: Wish
+
+    @property
+    def container(self) -> str:
+        """The id of the wishing one."""
+        return self.wish.id
+
+    @property
+    def cluster(self) -> str:
+        """Whose it is."""
+        return self.wish.cluster
+
+    def carry_out(self, book: Book) -> Script[Moved]:
+        """Move what is in quarantine, then as for a PUT."""
+        wish = self.wish
+        row = book.containers.get(wish.id)
+        yield from refuse_by_affairs(wish, row, book)
+        if row is not None:
+            refuse_what_does_not_fit(wish, row, book)
+        former = (yield from former_containers(book.subnet.id, wish)) if wish.machine.is_known else []
+        moved: dict[int, int] = {}
+        if former:
+            if row is None:
+                row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
+                book.containers[wish.id] = row
+            for holder, _primary, _held in former:
+                for chunk, mask in (yield from book.take_over(holder)).items():
+                    moved[chunk] = moved.get(chunk, 0) | mask
+            _give(row, moved, [primary for _holder, primary, _held in former], book)
+        container = yield from PutContainer(wish).carry_out(book)
+        addresses = tuple(
+            ip for chunk, mask in sorted(moved.items()) for ip in book.subnet.layout.addresses(chunk, mask)
+        )
+        held = sum(held for _holder, _primary, held in former)
+        return Moved(container=container, moved=addresses, missing=held - len(addresses))
+
+
+class EndQuarantine(Struct, frozen=True):
+    """Let addresses be free that a removed container left."""
+
+    holder: str
+    addresses: tuple[str, ...]
+    container: str = ""
+    """No container's row is needed: the removed one's is a tombstone."""
+    cluster: str = ""
+
+    def carry_out(self, book: Book) -> Script[int]:
+        """Those that are in quarantine for it. What is not of the subnet is not.
+
+        While the store recovers it may not know yet who else has them.
+        """
+        book.affairs.refuse_while_recovering()
+        wanted: dict[int, int] = {}
+        for address in self.addresses:
+            place = book.subnet.layout.place(address)
+            if place is None:
+                continue
+            wanted[place.chunk] = wanted.get(place.chunk, 0) | 1 << place.position
+        return (yield from book.end_quarantine(self.holder, wanted))
+
+
+def _give(row: ContainerRow, masks: dict[int, int], primaries: list[int | None], book: Book) -> None:
+    """Let the row have these, with new names; a former primary, or the lowest, as its primary if it has none.
+
+    What it was owed is counted anew by the wish that follows.
+    """
+    granted = dict(masks)
+    if row.primary is None:
+        numbers = [number for number in primaries if number is not None and _has(granted, number)]
+        row.primary_number = numbers[0] if numbers else _lowest(granted)
+        if row.primary_number is not None:
+            chunk, position = divmod(row.primary_number, CHUNK_SIZE)
+            granted[chunk] &= ~(1 << position)
+            book.subnet.containers += 1
+    if masks:
+        row.version = book.next_version()
+    for chunk, mask in granted.items():
+        if mask:
+            row.set_grant(row.version, chunk, mask)
+
+
+def _has(masks: dict[int, int], number: int) -> bool:
+    chunk, position = divmod(number, CHUNK_SIZE)
+    return bool(masks.get(chunk, 0) >> position & 1)
+
+
+def _lowest(masks: dict[int, int]) -> int | None:
+    if not masks:
+        return None
+    chunk = min(masks)
+    return chunk * CHUNK_SIZE + (masks[chunk] & -masks[chunk]).bit_length() - 1

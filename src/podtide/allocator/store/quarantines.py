@@ -1,0 +1,149 @@
+"""What removed containers left: one row for each whose addresses are in quarantine, beside their masks in `resting`.
+
+A row says whose they were, on which machine, and until when nobody should end the quarantine. It goes with the last of its
+addresses. So what is in quarantine of a cluster or node is found without a look at the tombstones, which are for ever.
+"""
+
+from collections import defaultdict
+
+from msgspec import structs
+
+from podtide.allocator.port import Quarantined, QuarantinePage, Wish
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.script import Query, Rows, Script, among, insert_into
+from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
+from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.core.machine_identity import MachineIdentity
+from podtide.core.quarantine import latest_end
+
+_BEGIN = insert_into(
+    "quarantines",
+    ("container", "subnet", "cluster", "cluster_uid", "node", "machine_id", "system_uuid", "boot_id", "primary_number", "held", "until"),
+) + """ ON CONFLICT (container) DO UPDATE SET primary_number = excluded.primary_number, held = quarantines.held + excluded.held,
+    until = excluded.until"""  # fmt: skip
+_FORGET = "DELETE FROM quarantines WHERE container = $1"
+_FORMER = """SELECT container, primary_number, held FROM quarantines /*index quarantines_by_node*/
+    WHERE cluster = $1 AND node = $2 AND subnet = $3 AND machine_id = $4 AND system_uuid = $5 AND boot_id = $6
+        AND container <> $7 AND cluster_uid IN ('', $8)
+    ORDER BY until DESC, container"""
+_SUBNET = """SELECT quarantines.cluster, subnets.network, subnets.name
+    FROM quarantines JOIN subnets ON subnets.id = quarantines.subnet WHERE quarantines.container = $1"""
+_LIST = """SELECT container, subnet, cluster, cluster_uid, node, machine_id, system_uuid, boot_id, until FROM quarantines
+    WHERE container > $1 AND until <= $2"""
+_MASKS = """SELECT holder, chunk, mask FROM resting /*index quarantined_by_holder*/
+    WHERE quarantined = 1 AND subnet = $1 AND holder IN """
+_SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
+_TOO_LATE = "SELECT 1 FROM quarantines WHERE until > $1 LIMIT 1"
+_CLAMP = "UPDATE quarantines SET until = $1 WHERE until > $1"
+_NEVER = 1e18
+
+
+def begin_quarantine(subnet: int, former: ContainerRow, held: int, until: float) -> Script[None]:
+    """Write down what a removed container left."""
+    yield Query(
+        _BEGIN,
+        (
+            former.id,
+            subnet,
+            former.cluster,
+            former.cluster_uid,
+            former.node,
+            former.machine_id,
+            former.system_uuid,
+            former.boot_id,
+            former.primary_number,
+            held,
+            until,
+        ),
+    )
+
+
+def forget_quarantine(container: str) -> Script[None]:
+    """Nothing of the container is in quarantine any more."""
+    yield Query(_FORGET, (container,))
+
+
+def former_containers(subnet: int, wish: Wish) -> Script[list[tuple[str, int | None, int]]]:
+    """Removed containers of the wish's machine and boot under its node's name: their ids, primaries and what they held."""
+    machine = wish.machine
+    rows = yield Query(
+        _FORMER,
+        (wish.cluster, wish.node, subnet, *structs.astuple(machine), wish.id, wish.cluster_uid),
+    )
+    return [(container, primary, held) for container, primary, held in rows]
+
+
+def subnet_of_quarantine(container: str) -> Script[tuple[str, str, str] | None]:
+    """Cluster, network and subnet of what a removed container left; None when nothing is in quarantine."""
+    rows = yield Query(_SUBNET, (container,))
+    if not rows:
+        return None
+    cluster, network, subnet = rows[0]
+    return cluster, network, subnet
+
+
+def ends_too_late(now: float, quarantine_seconds: float) -> Script[bool]:
+    """Whether a quarantine is written down to end later than its length from now: a clock was ahead when it began."""
+    return bool((yield Query(_TOO_LATE, (now + quarantine_seconds,))))
+
+
+def clamp_quarantines(now: float, quarantine_seconds: float) -> Script[None]:
+    """Let every quarantine end at the latest its length from now."""
+    yield Query(_CLAMP, (latest_end(_NEVER, now, quarantine_seconds),))
+
+
+def list_quarantined(
+    narrowed: dict[str, str], limit: int, after: str, now: float, *, due: bool
+) -> Script[QuarantinePage]:
+    """What is in quarantine by removed container, those after one."""
+    conditions = "".join(f" AND {what} = ${number}" for number, what in enumerate(narrowed, 4))
+    rows = yield Query(
+        f"{_LIST}{conditions} ORDER BY container LIMIT $3",
+        (after, now if due else _NEVER, limit + 1, *narrowed.values()),
+    )
+    addresses, subnets = yield from _addresses(rows[:limit])
+    return QuarantinePage(
+        tuple(
+            Quarantined(
+                container=container,
+                cluster=cluster,
+                cluster_uid=cluster_uid,
+                node=node,
+                network=subnets[subnet].network,
+                subnet=subnets[subnet].name,
+                addresses=addresses[container],
+                machine=MachineIdentity(*machine),
+                until=until,
+                seconds_left=max(0.0, until - now),
+            )
+            for container, subnet, cluster, cluster_uid, node, *machine, until in rows[:limit]
+        ),
+        rows[limit - 1][0] if len(rows) > limit else "",
+    )
+
+
+def _addresses(
+    rows: Rows,
+) -> Script[tuple[dict[str, tuple[str, ...]], dict[int, SubnetRow]]]:
+    """The addresses by container, in their order, and the subnets by id."""
+    holders: defaultdict[int, list[str]] = defaultdict(list)
+    for container, subnet, *_others in rows:
+        holders[subnet].append(container)
+    if not holders:
+        return {}, {}
+    places, values = among(sorted(holders), first=1)
+    subnets = {row[0]: SubnetRow(*row) for row in (yield Query(f"{_SUBNETS}{places}", values))}
+    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for subnet, containers in holders.items():
+        places, values = among(containers, first=2)
+        for holder, chunk, mask in (yield Query(f"{_MASKS}{places}", (subnet, *values))):
+            found[holder].append((chunk, mask))
+    return {
+        container: tuple(
+            ip
+            for chunk, mask in sorted(found[container])
+            for ip in subnets[subnet].layout.addresses(chunk, mask)
+        )
+        for subnet, containers in holders.items()
+        for container in containers
+    }, subnets

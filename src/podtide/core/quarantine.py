@@ -1,0 +1,65 @@
+"""When the addresses of a removed Node may go to others, and to whom (DESIGN.md "A node deleted while its machine lives").
+
+Time alone ends nothing: a machine may live on without its Node, with pods that have these addresses. Whoever looks after
+the cluster looks at who bears the node's name now, and at a fresh list of the pods bound to it, and then says:
+
+    the same machine, same boot    its pods may live: the addresses move to its new container, and are nobody else's
+    the same machine, booted since nothing of before lives: they are free at once
+    another machine, or none       they are free once the quarantine has passed, unless they are held for a person
+    shown by a living pod          never: it is looked at again later
+
+Times are those left by the allocator's clock. A clock that was ahead when a quarantine began and is right again would
+make it last for ever, so it never lasts longer than its length from now.
+"""
+
+from collections.abc import Collection, Iterable
+from enum import Enum, auto
+
+from msgspec import Struct
+
+from podtide.core.machine_identity import Kinship
+
+
+class Course(Enum):
+    """What is to be done with what a removed Node left."""
+
+    MOVE = auto()
+    """To the container of the Node that bears the name now."""
+    END = auto()
+    """Let it be free, but for what living pods show."""
+    WAIT = auto()
+    """The quarantine lasts."""
+    HOLD = auto()
+    """Until the machine returns or is booted, or a person says so."""
+
+
+class Ending(Struct, frozen=True):
+    """Which addresses become free, and which living pods still show."""
+
+    free: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+def latest_end(until: float, now: float, quarantine_seconds: float) -> float:
+    """When a quarantine ends that is written down to end at `until`."""
+    return min(until, now + quarantine_seconds)
+
+
+def course_of(kin: Kinship, seconds_left: float, *, hold: bool) -> Course:
+    """What to do, `kin` being what the machine that bears the name now is to the removed one's."""
+    if kin is Kinship.SAME_BOOT:
+        return Course.MOVE
+    if kin is Kinship.BOOTED_SINCE:
+        return Course.END
+    if hold:
+        return Course.HOLD
+    return Course.WAIT if seconds_left > 0 else Course.END
+
+
+def ending_of(addresses: Iterable[str], shown_by_living_pods: Collection[str]) -> Ending:
+    """Which of the addresses may be free now."""
+    listed = tuple(addresses)
+    return Ending(
+        tuple(address for address in listed if address not in shown_by_living_pods),
+        tuple(address for address in listed if address in shown_by_living_pods),
+    )
