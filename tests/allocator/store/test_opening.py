@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from allocator.store.before_0005 import UNDO_0005
 from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
@@ -88,10 +89,12 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         *(f"ALTER TABLE subnets DROP COLUMN {column}" for column in SINCE_0002),
         "ALTER TABLE containers DROP COLUMN stated",
         "ALTER TABLE containers DROP COLUMN statement_number",
+        *UNDO_0005,
+        "UPDATE subnets SET gateway = '10.2.0.1' WHERE name = 'empty'",
         "UPDATE alembic_version SET version_num = '0001'",
     ):
         await execute(database, statement)
-    with pytest.raises(UnusableDatabase, match="has schema 0001, and this podtide needs 0002"):
+    with pytest.raises(UnusableDatabase, match=f"has schema 0001, and this podtide needs {SCHEMA}"):
         async with database.replica(migrate=False):
             pass
     async with database.replica(migrate=True) as allocator:

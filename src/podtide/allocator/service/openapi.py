@@ -16,18 +16,36 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
-from podtide.allocator.port import Container, ContainerPage, Debt, Subnet, SubnetDemand, Utilization
-from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, Refusal, SubnetBody, WishBody
+from podtide.allocator.port import (
+    CidrHolders,
+    Container,
+    ContainerPage,
+    Debt,
+    Subnet,
+    SubnetDemand,
+    Utilization,
+)
+from podtide.allocator.wire import (
+    BoundsBody,
+    GrowthBody,
+    InForceBody,
+    Refusal,
+    ShrinkingBody,
+    SubnetBody,
+    WishBody,
+)
 
 BEARER = "bearer"
 _STRUCTS = (
     BoundsBody,
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
     GrowthBody,
     InForceBody,
     Refusal,
+    ShrinkingBody,
     Subnet,
     SubnetBody,
     SubnetDemand,

@@ -9,14 +9,18 @@ from dataclasses import replace
 
 from podtide.allocator.store.alike import count_alike, save_counts
 from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
+from podtide.allocator.store.drained import drop_drained
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.resting import Rest, Resting
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
 from podtide.allocator.store.supply import Supply
+from podtide.core.chunks import masks_of
 from podtide.core.errors import StopError
 from podtide.core.grants import Claim, may_take
+from podtide.core.intervals import both, without
+from podtide.core.subnet_layout import SubnetLayout
 
 _CLAIMS = """SELECT id, owed, waiting_pods, owed_since FROM containers /*index containers_owed*/
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
@@ -47,7 +51,7 @@ class Book:
             for rest, mask in due:
                 masks[rest.chunk] = masks.get(rest.chunk, 0) | mask
                 if rest.quarantined:
-                    self.subnet.reserved -= mask.bit_count()
+                    self.subnet.unreserve({rest.chunk: mask})
                     self.subnet.quarantined -= mask.bit_count()
             yield from self._supply.give_back(masks)
 
@@ -76,7 +80,8 @@ class Book:
         """Masks by chunk of exactly `count` addresses, which are free; those that cool down go last."""
         taken = yield from self._supply.take(count)
         if missing := count - _size(taken):
-            cooling = yield from self._resting.take_cooling(missing, holder)
+            draining = [block.chunks for block in self.subnet.layout.blocks if block.is_draining]
+            cooling = yield from self._resting.take_cooling(missing, holder, draining)
             for chunk, mask in cooling.items():
                 taken[chunk] = taken.get(chunk, 0) | mask
         if _size(taken) != count:
@@ -89,7 +94,7 @@ class Book:
 
     def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
         """Let addresses that a container gave back be free after a rest."""
-        self.subnet.reserved -= _size(masks)
+        self.subnet.unreserve(masks)
         until = self.now + self.rules.cooldown_seconds
         if until <= self.now:
             yield from self._supply.give_back(masks)
@@ -104,11 +109,26 @@ class Book:
         for chunk, mask in masks.items():
             self._resting.add(Rest(1, until, chunk, holder), mask)
 
+    def lay_out(self, layout: SubnetLayout) -> Script[bool]:
+        """Let the subnet's CIDRs be these; False, and nothing is changed, when somebody has what they no longer give.
+
+        None of the subnet's own CIDRs is left out.
+        """
+        before, begun = self.subnet.layout, self.subnet.begun_numbers
+        gone = without(before.usable, layout.usable)
+        if not (yield from self._supply.take_these(masks_of(both(gone, begun)))):
+            return False
+        come = without(layout.usable, before.usable)
+        self.subnet.lay_out(layout)
+        yield from self._supply.give_back(masks_of(both(come, begun)))
+        return True
+
     def save(self) -> Script[None]:
         """Write what changed."""
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
+        yield from drop_drained(self.subnet)
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
         )
@@ -142,6 +162,9 @@ def _size(masks: dict[int, int]) -> int:
     return sum(mask.bit_count() for mask in masks.values())
 
 
-def _totals(subnet: SubnetRow) -> tuple[int, ...]:
+def _totals(subnet: SubnetRow) -> tuple[int | str, ...]:
     """The columns that transactions on containers change."""
-    return subnet.reserved, subnet.containers, subnet.owed, subnet.next_chunk, subnet.quarantined
+    return (
+        *(subnet.capacity, subnet.reserved, subnet.containers, subnet.owed, subnet.quarantined),
+        subnet.next_chunks,
+    )
