@@ -116,8 +116,18 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         self.model.draining.discard(cidr)
         self.model.usable.setdefault(cidr, ip_network(cidr).num_addresses - 3)
 
-    @rule(data=st.data(), lost=st.booleans())
-    def shrink(self, data: st.DataObject, lost: bool) -> None:
+    @rule(data=st.data(), lost=st.booleans(), before=st.integers(0, 6), after=counts)
+    def shrink(self, data: st.DataObject, lost: bool, before: int, after: int) -> None:
+        self._grant("a", before)
+        self._shrink(data, lost=lost)
+        self._grant("b", after)
+        self._grant("a", after)
+
+    def _grant(self, node: str, count: int) -> None:
+        self.generation += 1
+        self.runner.run(self._put(self._wish(node, count, 0, ()), lost=False))
+
+    def _shrink(self, data: st.DataObject, *, lost: bool) -> None:
         cidr = data.draw(st.sampled_from(sorted(self.model.usable)))
         if self.model.usable.keys() - self.model.draining <= {cidr}:
             with pytest.raises(InvalidInput):
