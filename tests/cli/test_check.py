@@ -83,7 +83,7 @@ def a_subnet(reserved: int, containers: int) -> Subnet:
         network="blue",
         name="pods",
         cidrs=("10.1.0.0/24",),
-        gateway="10.1.0.1",
+        gateways=("10.1.0.1",),
         keep_back=(),
         keep_back_first=0,
         capacity=253,

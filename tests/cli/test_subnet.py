@@ -55,10 +55,13 @@ def test_a_subnet_is_added_listed_shown_grown_and_removed(podtide: Run, where: W
         "blue     pods  10.1.0.0/28  11        0         11    0           0",
     ]
     grown = podtide("subnet", "grow", "blue", "pods", "10.2.0.0/29", *where)
-    assert grown.out == "blue/pods has 17 addresses in 10.1.0.0/28, 10.2.0.0/29, gateway 10.1.0.1\n"
+    assert (
+        grown.out
+        == "blue/pods has 16 addresses in 10.1.0.0/28, gateway 10.1.0.1; 10.2.0.0/29, gateway 10.2.0.1\n"
+    )
     assert podtide("subnet", "show", "blue", "pods", *where).out.splitlines() == [
-        "blue/pods has 17 addresses in 10.1.0.0/28, 10.2.0.0/29, gateway 10.1.0.1",
-        "  reserved 0 (0 %), free 17, containers 0",
+        "blue/pods has 16 addresses in 10.1.0.0/28, gateway 10.1.0.1; 10.2.0.0/29, gateway 10.2.0.1",
+        "  reserved 0 (0 %), free 16, containers 0",
         "  kept back the first 2",
     ]
     assert podtide("subnet", "remove", "blue", "pods", *where).out == "blue/pods is removed\n"
@@ -67,9 +70,9 @@ def test_a_subnet_is_added_listed_shown_grown_and_removed(podtide: Run, where: W
 
 def test_json_is_the_allocators_own(podtide: Run, where: Where) -> None:
     added = json.loads(podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", *where, "-o", "json").out)
-    assert (added["capacity"], added["gateway"]) == (13, "10.1.0.1")
+    assert (added["capacity"], added["gateways"]) == (13, ["10.1.0.1"])
     shown = json.loads(podtide("subnet", "show", "blue", "pods", *where, "-o", "json").out)
-    assert shown == {"subnet": added, "owed": []}
+    assert shown == {"subnet": added, "owed": [], "draining": []}
 
 
 def test_who_is_owed_is_shown(podtide: Run, tmp_path: Path) -> None:
@@ -87,6 +90,48 @@ def test_who_is_owed_is_shown(podtide: Run, tmp_path: Path) -> None:
         "  reserved 5 (100 %), free 0, containers 1",
         "  owes 6 to node-a of east, where 4 pods wait",
     ]
+
+
+def test_a_cidr_is_shrunk_and_it_is_said_who_holds_it_up(podtide: Run, tmp_path: Path) -> None:
+    where = ("--database", f"sqlite:///{tmp_path / 'subnets.db'}")
+    asyncio.run(migrated(where[1]))
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/29", *where)
+    podtide("subnet", "grow", "blue", "pods", "10.2.0.0/29", "--gateway", "10.2.0.6", *where)
+
+    async def wish() -> None:
+        async with await open_allocator(where[1], clock=SystemClock()) as store:
+            await store.put_container(a_wish("a", 5))
+            await store.put_container(a_wish("b", 0))
+            await store.put_container(a_wish("gone", 0))
+            await store.delete_container("gone", cluster="east")
+
+    asyncio.run(wish())
+    refused = podtide("subnet", "shrink", "blue", "pods", "10.1.0.0/29", "--now", *where)
+    assert (refused.status, refused.out) == (2, "")
+    assert "node node-a of east has its primary address and 4 for pods" in refused.err
+    draining = [
+        "blue/pods has 10 addresses in 10.1.0.0/29, gateway 10.1.0.1, draining; 10.2.0.0/29, gateway 10.2.0.6",
+        "  the CIDRs that stay have 5 addresses, and 8 are reserved: nodes will be short unless the subnet grows or pods go",
+        "  10.1.0.0/29 drains: 5 addresses are still reserved, and it leaves when none is",
+        "    node-a of east has its primary address and 4 for pods",
+        (
+            "    an address on a pod stays until the pod is deleted; a primary address until its node asks for another, as "
+            "podtide's agents do, or is replaced"
+        ),
+    ]
+    assert podtide("subnet", "shrink", "blue", "pods", "10.1.0.0/29", *where).out.splitlines() == draining
+    shown = podtide("subnet", "show", "blue", "pods", *where).out.splitlines()
+    assert [line for line in shown if line in draining] == draining
+    ended = podtide("subnet", "shrink", "blue", "pods", "10.1.0.0/29", "--cancel", *where)
+    assert (
+        ended.out
+        == "blue/pods has 10 addresses in 10.1.0.0/29, gateway 10.1.0.1; 10.2.0.0/29, gateway 10.2.0.6\n"
+    )
+    podtide("subnet", "shrink", "blue", "pods", "10.2.0.0/29", *where)
+    shown = podtide("subnet", "show", "blue", "pods", *where).out.splitlines()
+    assert "    removed nodes had 1, which are in quarantine until it ends" in shown
+    both = podtide("subnet", "shrink", "blue", "pods", "10.1.0.0/29", "--cancel", "--now", *where)
+    assert both.status == 2
 
 
 def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:

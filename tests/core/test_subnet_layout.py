@@ -6,25 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.chunks import WHOLE, positions
+from podtide.core.chunks import WHOLE
 from podtide.core.errors import InvalidRange, MixedFamilies
-from podtide.core.subnet_layout import MOST_ADDRESSES, Place, SubnetLayout, first_overlap
+from podtide.core.subnet_layout import (
+    MOST_ADDRESSES,
+    Place,
+    SubnetLayout,
+    choose_gateways,
+    first_overlap,
+)
 
 
 def everything(layout: SubnetLayout) -> list[str]:
     """Every usable address, chunk by chunk."""
     found: list[str] = []
-    chunk = layout.next_chunk(0)
-    while chunk is not None:
-        found += layout.addresses(chunk, layout.mask(chunk))
-        chunk = layout.next_chunk(chunk + 1)
+    for block in layout.blocks:
+        chunk = layout.next_chunk(block, block.first_chunk)
+        while chunk is not None:
+            found += layout.addresses(chunk, layout.mask(chunk))
+            chunk = layout.next_chunk(block, chunk + 1)
     return found
 
 
 def layout(
     *cidrs: str, gateway: str | None = None, keep: tuple[str, ...] = (), first: int = 0
 ) -> SubnetLayout:
-    return SubnetLayout(cidrs, gateway, keep, first)
+    return SubnetLayout(cidrs, choose_gateways(cidrs, [gateway] if gateway else ()), keep, first)
 
 
 @given(
@@ -37,34 +44,74 @@ def test_what_is_numbered_is_what_can_be_given(
     lengths: list[int], gateway_at: int | None, kept_at: set[int], first: int
 ) -> None:
     networks = [ip_network((f"10.0.{number}.0", length)) for number, length in enumerate(lengths)]
-    hosts = [str(host) for network in networks for host in network.hosts()]
-    gateway = hosts[0] if gateway_at is None else hosts[min(gateway_at, len(hosts) - 1)]
+    hosts = [[str(host) for host in network.hosts()] for network in networks]
+    gateways = [each[0] for each in hosts]
+    if gateway_at is not None:
+        gateways[-1] = hosts[-1][min(gateway_at, len(hosts[-1]) - 1)]
     keep = tuple(str(networks[0][at % networks[0].num_addresses]) for at in kept_at)
-    left = [host for host in hosts if host != gateway][first:]
+    left = [host for each in hosts for host in each if host not in gateways][first:]
     expected = [host for host in left if host not in keep]
     cidrs = [str(network) for network in networks]
     if not expected:
         with pytest.raises(InvalidRange, match="no address to give"):
-            SubnetLayout(cidrs, gateway, keep, first)
+            SubnetLayout(cidrs, gateways, keep, first)
         return
-    numbered = SubnetLayout(cidrs, None if gateway_at is None else gateway, keep, first)
+    chosen = choose_gateways(cidrs, () if gateway_at is None else gateways[-1:])
+    numbered = SubnetLayout(cidrs, chosen, keep, first)
     assert everything(numbered) == expected
     assert numbered.capacity == len(expected)
-    assert str(numbered.gateway) == gateway
-    chunks = range(4 * 16)
-    for chunk in chunks:
-        assert numbered.usable_from(chunk) == sum(
-            len(list(positions(numbered.mask(later)))) for later in range(chunk, 4 * 16)
-        )
+    assert [block.gateway for block in numbered.blocks] == gateways
+    for block in numbered.blocks:
+        for chunk in (0, *block.chunks, block.last_chunk + 1):
+            later = range(max(chunk, block.first_chunk), block.last_chunk + 1)
+            assert numbered.usable_in(block, chunk) == sum(numbered.mask(each).bit_count() for each in later)
+    assert sum(map(numbered.kept_first_in, numbered.blocks)) == min(first, sum(map(len, hosts)) - len(hosts))
 
 
 def test_growing_renumbers_nothing() -> None:
     before, after = layout("10.0.0.0/27"), layout("10.0.0.0/27", "10.9.0.0/29")
     assert [after.mask(chunk) for chunk in range(2)] == [before.mask(chunk) for chunk in range(2)]
-    assert everything(after) == everything(before) + [f"10.9.0.{last}" for last in range(1, 7)]
-    assert after.cidr(Place(2, 1)) == "10.9.0.0/29"
+    assert everything(after) == everything(before) + [f"10.9.0.{last}" for last in range(2, 7)]
+    assert after.block(2).cidr == "10.9.0.0/29"
     assert after.address(Place(2, 1)) == "10.9.0.1"
     assert after.cidrs == ("10.0.0.0/27", "10.9.0.0/29")
+
+
+def test_each_cidr_has_its_own_gateway() -> None:
+    cidrs = ("10.0.0.0/29", "10.1.0.0/29", "10.2.0.0/29")
+    assert choose_gateways(cidrs) == ("10.0.0.1", "10.1.0.1", "10.2.0.1")
+    assert choose_gateways(cidrs, ["10.1.0.6"]) == ("10.0.0.1", "10.1.0.6", "10.2.0.1")
+    without_one = SubnetLayout(cidrs, ("10.0.0.1", "", "10.2.0.1"))
+    assert without_one.capacity == 5 + 6 + 5
+
+
+def test_a_gateway_is_in_its_cidr_and_each_has_one() -> None:
+    with pytest.raises(InvalidRange, match=r"gateway 10\.9\.0\.1 is in none of 10\.0\.0\.0/29"):
+        choose_gateways(["10.0.0.0/29"], ["10.9.0.1"])
+    with pytest.raises(InvalidRange, match=r"has one gateway, and 10\.0\.0\.2 and 10\.0\.0\.3"):
+        choose_gateways(["10.0.0.0/29"], ["10.0.0.2", "10.0.0.3"])
+    assert choose_gateways(["10.0.0.0/29"], ["10.0.0.2", "10.0.0.2"]) == ("10.0.0.2",)
+
+
+def test_a_cidr_that_drains_keeps_its_numbers_and_is_not_in_the_capacity() -> None:
+    cidrs = ("10.0.0.0/27", "10.9.0.0/29")
+    gateways = choose_gateways(cidrs)
+    draining = SubnetLayout(cidrs, gateways, draining=["10.0.0.0/27"])
+    whole = layout(*cidrs)
+    assert draining.capacity == 5
+    assert [block.is_draining for block in draining.blocks] == [True, False]
+    assert everything(draining) == everything(whole)
+
+
+def test_losing_a_cidr_renumbers_nothing() -> None:
+    whole = layout("10.0.0.0/27", "10.9.0.0/29")
+    rest = SubnetLayout(["10.9.0.0/29"], ["10.9.0.1"], first_chunks=[2])
+    assert rest.mask(2) == whole.mask(2)
+    assert rest.address(Place(2, 3)) == whole.address(Place(2, 3))
+    assert rest.find("10.9.0.0/29") == whole.blocks[1]
+    assert rest.find("10.0.0.0/27") is None
+    grown = SubnetLayout(["10.9.0.0/29", "10.7.0.0/29"], ["10.9.0.1", "10.7.0.1"], first_chunks=[2])
+    assert [block.first_chunk for block in grown.blocks] == [2, 3]
 
 
 def test_a_chunk_never_spans_two_24s() -> None:
@@ -75,10 +122,10 @@ def test_a_chunk_never_spans_two_24s() -> None:
 def test_an_8_is_described_as_quickly_as_a_29() -> None:
     wide = layout("10.0.0.0/8", first=1_000_000)
     assert wide.capacity == 2**24 - 3 - 1_000_000
-    assert wide.next_chunk(0) == 1_000_002 // 16
+    assert wide.next_chunk(wide.blocks[0], 0) == 1_000_002 // 16
     assert wide.mask(2**19) == WHOLE
     assert wide.address(Place(2**20 - 1, 14)) == "10.255.255.254"
-    assert wide.next_chunk(2**20) is None
+    assert wide.next_chunk(wide.blocks[0], 2**20) is None
 
 
 def test_of_a_wide_ipv6_cidr_the_first_2_to_the_53_are_used() -> None:
@@ -87,7 +134,7 @@ def test_of_a_wide_ipv6_cidr_the_first_2_to_the_53_are_used() -> None:
     assert next(wide.addresses(0, wide.mask(0))) == "2001:db8::2"
     last = MOST_ADDRESSES // 16 - 1
     assert wide.mask(last) == WHOLE
-    assert wide.next_chunk(last + 1) is None
+    assert wide.next_chunk(wide.blocks[0], last + 1) is None
     assert wide.address(Place(last, 15)) == "2001:db8::1f:ffff:ffff:ffff"
     with pytest.raises(InvalidRange, match="make another subnet"):
         layout("2001:db8::/64", "2001:db9::/64")
@@ -123,7 +170,7 @@ def test_a_subnet_is_of_one_family() -> None:
 
 def test_gateway_and_what_is_kept_back_are_of_the_subnet() -> None:
     with pytest.raises(InvalidRange, match=r"10\.0\.1\.1 is not in subnet 10\.0\.0\.0/24"):
-        layout("10.0.0.0/24", gateway="10.0.1.1")
+        SubnetLayout(["10.0.0.0/24"], ["10.0.1.1"])
     with pytest.raises(InvalidRange, match="fd00::1 is not in subnet"):
         layout("10.0.0.0/24", keep=("fd00::1",))
 
@@ -144,7 +191,7 @@ def test_an_overlap_is_found_exactly_when_two_cidrs_share_an_address(given_: lis
 
 
 def test_an_address_that_can_be_given_is_found_by_its_text() -> None:
-    layout = SubnetLayout(["10.1.0.0/28", "10.9.0.0/28"], None, ["10.1.0.5"], 0)
+    layout = SubnetLayout(["10.1.0.0/28", "10.9.0.0/28"], ["10.1.0.1", "10.9.0.1"], ["10.1.0.5"], 0)
     for chunk in (0, 1):
         for position, address in zip(
             (p for p in range(16) if layout.mask(chunk) >> p & 1),

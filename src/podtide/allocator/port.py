@@ -7,7 +7,8 @@ An address of a subnet is in exactly one state:
 
     reserved     a container's primary or secondary, or in quarantine: counted in R
     free         nobody's; among these, some cool down and are given last
-    kept back    the network and last address, the gateway, and what the subnet keeps for others: not counted in Q
+    kept back    a CIDR's network and last address, its gateway, and what the subnet keeps for others: not counted in Q
+    drained      of a CIDR that drains, and nobody's: not counted in Q, and given to nobody
 
 So Q = R + free, always, in every transaction.
 """
@@ -39,7 +40,7 @@ class SubnetExists(AllocatorError, FixError):
 
 
 class SubnetInUse(AllocatorError, FixError):
-    """Containers, or addresses in quarantine, are still in the subnet."""
+    """Containers, or addresses in quarantine, are still in the subnet, or in the CIDR that is to leave it."""
 
 
 class SubnetFull(AllocatorError, RetryError):
@@ -80,12 +81,12 @@ class SubnetSpec(Struct, frozen=True, kw_only=True):
     network: str
     name: str
     cidrs: tuple[str, ...]
-    gateway: str | None = None
-    """None is the first usable address of the first CIDR."""
+    gateways: tuple[str, ...] = ()
+    """Each is an address of the CIDR it is for. Of a CIDR that none is named for, it is the first usable address."""
     keep_back: tuple[str, ...] = ()
     """Addresses never to be given, beside network, last address and gateway."""
     keep_back_first: int = 0
-    """How many of the lowest usable addresses after the gateway are kept back as well."""
+    """How many of the lowest usable addresses after the gateways are kept back as well."""
 
 
 class InForce(Struct, frozen=True, kw_only=True):
@@ -140,7 +141,8 @@ class Subnet(Struct, frozen=True, kw_only=True):
     network: str
     name: str
     cidrs: tuple[str, ...]
-    gateway: str
+    gateways: tuple[str, ...]
+    """One for each CIDR; "" for one that has none, because all of it was in use when it was to get one."""
     keep_back: tuple[str, ...]
     keep_back_first: int
     capacity: int
@@ -153,6 +155,31 @@ class Subnet(Struct, frozen=True, kw_only=True):
     quarantined: int = 0
     """Of the reserved ones, those of removed nodes, which go to nobody for a while."""
     in_force: InForce = InForce()
+    draining: tuple[str, ...] = ()
+    """The CIDRs that drain: nothing is granted of them, and each leaves the subnet when nothing in it is reserved."""
+    draining_reserved: int = 0
+    """Of the reserved ones, those in CIDRs that drain. They are in Q until they are given back."""
+
+
+class CidrHolder(Struct, frozen=True, kw_only=True):
+    """A container that has addresses of a CIDR."""
+
+    container: str
+    cluster: str
+    node: str
+    primary: bool
+    """Whether its primary address is in it."""
+    addresses: int
+    """How many of its secondary addresses are in it."""
+
+
+class CidrHolders(Struct, frozen=True, kw_only=True):
+    """What of a CIDR is reserved, and for whom."""
+
+    cidr: str
+    holders: tuple[CidrHolder, ...]
+    quarantined: int
+    """Addresses of removed nodes."""
 
 
 class SubnetDemand(Struct, frozen=True, kw_only=True):
@@ -180,7 +207,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     count: int
     """Secondary addresses wanted in all."""
     release: tuple[str, ...] = ()
-    """Names of addresses the node gives back for good."""
+    """Names of addresses the node gives back for good; its primary's is `core.grants.primary_name`."""
     waiting_pods: int = 0
     """Pods on the node that have no address: nodes with more of them are served first."""
     stated: StatedDemand | None = None
@@ -202,6 +229,13 @@ class GrantedAddress(Struct, frozen=True):
     ip: str
 
 
+class CidrInUse(Struct, frozen=True):
+    """A CIDR that a container has addresses of, and its gateway."""
+
+    cidr: str
+    gateway: str
+
+
 class Container(Struct, frozen=True, kw_only=True):
     """What a node has of a subnet."""
 
@@ -212,6 +246,7 @@ class Container(Struct, frozen=True, kw_only=True):
     node: str
     primary: str
     gateway: str
+    """Of the CIDR that the primary is in."""
     cidr: str
     """The subnet's CIDR that the primary is in."""
     addresses: tuple[GrantedAddress, ...]
@@ -223,6 +258,8 @@ class Container(Struct, frozen=True, kw_only=True):
     wanted: int
     owed: int
     """How many more were wanted than could be given."""
+    cidrs: tuple[CidrInUse, ...] = ()
+    """Every CIDR that its addresses are in, the primary's first: prefix length and gateway are those of the CIDR."""
     cluster_uid: str = ""
     """The uid of the cluster that it is of; "" for one from before clusters had uids."""
 
@@ -301,8 +338,28 @@ class Allocator(Protocol):
         """
         ...
 
-    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
-        """Add CIDRs to the subnet; those it has already change nothing."""
+    async def grow_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
+    ) -> Subnet:
+        """Add CIDRs to the subnet, each with its gateway, which is kept back (see `SubnetSpec.gateways`).
+
+        Those it has already change nothing, but one that drains gives addresses again, and a gateway that is named for one
+        is its gateway from now on: SubnetInUse when a node has that address.
+        """
+        ...
+
+    async def shrink_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
+    ) -> Subnet:
+        """Let CIDRs drain: nothing more is granted of them, and each leaves the subnet when nothing in it is reserved.
+
+        With `at_once` they leave it now, or none does: SubnetInUse, in words that say who has what of them. Those that the
+        subnet does not have left it before. At least one CIDR must be left that does not drain.
+        """
+        ...
+
+    async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
+        """Who has addresses of a CIDR, by cluster and node; nobody, where the subnet does not have it any more."""
         ...
 
     async def remove_subnet(self, network: str, name: str) -> None:
@@ -329,6 +386,9 @@ class Allocator(Protocol):
 
         Free addresses that do not cool down go first; one that cools down goes only when nothing else is free, but
         its last holder may have it at once. Addresses in quarantine go to nobody.
+
+        A node whose primary is in a CIDR that drains may name that too (`core.grants.primary_name`): it gets another one
+        first, as soon as one may be had, and keeps its own until then.
 
         An older generation of the same request_uid, and any wish for a deleted id, is StaleWish. The same wish again
         answers the same container and changes nothing unless the node was owed.

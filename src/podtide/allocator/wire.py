@@ -59,21 +59,30 @@ FractionText = Annotated[str, Meta(min_length=1, max_length=64)]
 MachineText = Annotated[str, Meta(max_length=LONGEST_NAME)]
 """An id of a machine or a boot."""
 Cidrs = Annotated[tuple[AddressText, ...], Meta(min_length=1, max_length=1_000)]
+Gateways = Annotated[tuple[AddressText, ...], Meta(max_length=1_000)]
 
 
 class SubnetBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A subnet as a person states it; the path has its name."""
 
     cidrs: Cidrs
-    gateway: AddressText | None = None
+    gateways: Gateways = ()
     keep_back: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_KEPT_BACK)] = ()
     keep_back_first: Count = 0
 
 
-class GrowthBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """CIDRs to add to a subnet."""
+class GrowthBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """CIDRs to add to a subnet, and gateways of them, each for the CIDR it is in."""
 
     cidrs: Cidrs
+    gateways: Gateways = ()
+
+
+class ShrinkingBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """CIDRs of a subnet to drain, or to take out at once."""
+
+    cidrs: Cidrs
+    at_once: bool = False
 
 
 class StatedBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

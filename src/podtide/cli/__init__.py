@@ -55,7 +55,7 @@ FAILED = 1
             "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
         ),
-        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow and remove subnets."),
+        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow, shrink and remove subnets."),
         "top": (
             "podtide.cli.top:top",
             "Show how full the subnets are and how the nodes do, worst first.",

@@ -4,16 +4,24 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from podtide.allocator.port import Allocator, Debt, Subnet, SubnetSpec
+from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.cli.draining import draining_lines, holders_of
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
 
+_gateway_option = click.option(
+    "--gateway",
+    multiple=True,
+    metavar="ADDRESS",
+    help="The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address.",
+)
+
 
 @click.group()
 def subnet() -> None:
-    """Add, list, show, grow and remove subnets.
+    """Add, list, show, grow, shrink and remove subnets.
 
     Each command asks a running allocator (--server) or the database itself (--database).
     """
@@ -23,7 +31,7 @@ def subnet() -> None:
 @click.argument("network")
 @click.argument("name")
 @click.argument("cidrs", nargs=-1, required=True)
-@click.option("--gateway", help="The gateway's address. Default: the first usable one of the first CIDR.")
+@_gateway_option
 @click.option(
     "--keep-back", multiple=True, metavar="ADDRESS", help="An address never to be given; may be repeated."
 )
@@ -42,7 +50,7 @@ def add(  # noqa: PLR0913 - one argument per option
     network: str,
     name: str,
     cidrs: tuple[str, ...],
-    gateway: str | None,
+    gateway: tuple[str, ...],
     keep_back: tuple[str, ...],
     keep_back_first: int,
     reach: Reach,
@@ -56,7 +64,7 @@ def add(  # noqa: PLR0913 - one argument per option
         network=network,
         name=name,
         cidrs=cidrs,
-        gateway=gateway,
+        gateways=gateway,
         keep_back=keep_back,
         keep_back_first=keep_back_first,
     )
@@ -68,12 +76,56 @@ def add(  # noqa: PLR0913 - one argument per option
 @click.argument("network")
 @click.argument("name")
 @click.argument("cidrs", nargs=-1, required=True)
+@_gateway_option
 @reach_options
 @output_option
-def grow(*, network: str, name: str, cidrs: tuple[str, ...], reach: Reach, output: str) -> None:
-    """Add CIDRs to a subnet."""
-    grown = reach.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs))
+def grow(  # noqa: PLR0913 - one argument per option
+    *,
+    network: str,
+    name: str,
+    cidrs: tuple[str, ...],
+    gateway: tuple[str, ...],
+    reach: Reach,
+    output: str,
+) -> None:
+    """Add CIDRs to a subnet, each with a gateway of its own.
+
+    A CIDR that it has and that drains gives addresses again, and has the gateway that is named for it.
+    """
+    grown = reach.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
     show(output, grown, [_sentence(grown)])
+
+
+@subnet.command()
+@click.argument("network")
+@click.argument("name")
+@click.argument("cidrs", nargs=-1, required=True)
+@click.option(
+    "--now", is_flag=True, help="Take the CIDRs out at once, or refuse if anything in them is in use."
+)
+@click.option("--cancel", is_flag=True, help="Let CIDRs that drain give addresses again.")
+@reach_options
+@output_option
+def shrink(  # noqa: PLR0913 - one argument per option
+    *, network: str, name: str, cidrs: tuple[str, ...], now: bool, cancel: bool, reach: Reach, output: str
+) -> None:
+    """Let CIDRs of a subnet drain.
+
+    Nothing more is granted of them, nodes give back what they do not use, and each leaves the subnet when it is empty.
+    """
+    if now and cancel:
+        raise click.UsageError("--now and --cancel exclude each other: give one of them")
+
+    async def drain(allocator: Allocator) -> tuple[Subnet, list[CidrHolders]]:
+        if cancel:
+            there = await allocator.get_subnet(network, name)
+            draining = tuple(cidr for cidr in cidrs if cidr in there.draining)
+            return await allocator.grow_subnet(network, name, draining) if draining else there, []
+        shrunk = await allocator.shrink_subnet(network, name, cidrs, at_once=now)
+        return shrunk, await holders_of(allocator, shrunk)
+
+    shrunk, held = reach.ask(drain)
+    show(output, {"subnet": shrunk, "draining": held}, [_sentence(shrunk), *draining_lines(shrunk, held)])
 
 
 @subnet.command("list")
@@ -92,13 +144,15 @@ def list_subnets(*, network: str, reach: Reach, output: str) -> None:
 @reach_options
 @output_option
 def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
-    """Show a subnet, and who is owed addresses in it."""
+    """Show a subnet, who is owed addresses in it, and what holds up CIDRs that drain."""
 
-    async def both(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...]]:
-        return await allocator.get_subnet(network, name), await allocator.owed(network, name)
+    async def ask(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...], list[CidrHolders]]:
+        found = await allocator.get_subnet(network, name)
+        return found, await allocator.owed(network, name), await holders_of(allocator, found)
 
-    found, debts = reach.ask(both)
-    show(output, {"subnet": found, "owed": debts}, _details(found, debts))
+    found, debts, held = reach.ask(ask)
+    lines = [*_details(found, debts), *draining_lines(found, held)]
+    show(output, {"subnet": found, "owed": debts, "draining": held}, lines)
 
 
 @subnet.command()
@@ -113,10 +167,11 @@ def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
 
 
 def _sentence(subnet: Subnet) -> str:
-    cidrs = ", ".join(subnet.cidrs)
-    return (
-        f"{subnet.network}/{subnet.name} has {subnet.capacity} addresses in {cidrs}, gateway {subnet.gateway}"
-    )
+    parts = [
+        f"{cidr}, {f'gateway {gateway}' if gateway else 'no gateway'}{', draining' if cidr in subnet.draining else ''}"
+        for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
+    ]
+    return f"{subnet.network}/{subnet.name} has {subnet.capacity} addresses in {'; '.join(parts)}"
 
 
 def _row(subnet: Subnet) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ row or two of the allocator's database, whatever the size of the subnet; a row p
 and one bitmap of the whole subnet would be written anew with every grant.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from podtide.core.intervals import Interval
 
 CHUNK_SIZE = 16
 WHOLE = (1 << CHUNK_SIZE) - 1
@@ -36,3 +38,13 @@ def mask_between(first: int, last: int) -> int:
     """The mask of the positions from `first` to `last`, as far as they lie in the chunk; 0 when none does."""
     first, last = max(first, 0), min(last, CHUNK_SIZE - 1)
     return 0 if first > last else (1 << (last + 1)) - (1 << first)
+
+
+def masks_of(intervals: Iterable[Interval]) -> dict[int, int]:
+    """The masks, by chunk, of the numbers in these intervals, which are few."""
+    masks: dict[int, int] = {}
+    for first, last in intervals:
+        for chunk in range(first // CHUNK_SIZE, last // CHUNK_SIZE + 1):
+            start = chunk * CHUNK_SIZE
+            masks[chunk] = masks.get(chunk, 0) | mask_between(first - start, last - start)
+    return masks

@@ -65,6 +65,11 @@ def parse_address_name(text: str) -> AddressName | None:
     return AddressName(container, version, Place(*divmod(number, CHUNK_SIZE)))
 
 
+def primary_name(container: str) -> str:
+    """What a node names to have another primary address instead of one in a CIDR that drains. No address has this name."""
+    return f"{container}-primary"
+
+
 class Order(Struct, frozen=True):
     """Where in the history of a node's wishes one stands: the request object's uid, and its generation."""
 

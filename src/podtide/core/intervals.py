@@ -48,6 +48,11 @@ def without(intervals: Sequence[Interval], holes: Iterable[Interval]) -> tuple[I
     return tuple(remaining)
 
 
+def both(intervals: Sequence[Interval], others: Iterable[Interval]) -> tuple[Interval, ...]:
+    """What sorted, disjoint `intervals` have in common with `others`."""
+    return without(intervals, without(intervals, others))
+
+
 def absent(intervals: Iterable[Interval], taken: AddressSet) -> Iterator[int]:
     """The numbers in `intervals` that are not in `taken`, in order, each found when asked for."""
     for first, last in intervals:

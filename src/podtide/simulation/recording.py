@@ -12,6 +12,7 @@ from podtide.allocator.port import (
     Allocator,
     AllocatorUnavailable,
     Bounds,
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
@@ -180,12 +181,28 @@ class RecordingAllocator:
         self._record("add_subnet", spec.name)
         return answer
 
-    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+    async def grow_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
+    ) -> Subnet:
         """See `Allocator.grow_subnet`."""
         self._check()
-        answer = await self._inner.grow_subnet(network, name, cidrs)
+        answer = await self._inner.grow_subnet(network, name, cidrs, gateways)
         self._record("grow_subnet", name)
         return answer
+
+    async def shrink_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
+    ) -> Subnet:
+        """See `Allocator.shrink_subnet`."""
+        self._check()
+        answer = await self._inner.shrink_subnet(network, name, cidrs, at_once=at_once)
+        self._record("shrink_subnet", name)
+        return answer
+
+    async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
+        """See `Allocator.holders`."""
+        self._check()
+        return await self._inner.holders(network, name, cidr)
 
     async def remove_subnet(self, network: str, name: str) -> None:
         """See `Allocator.remove_subnet`."""

@@ -225,6 +225,7 @@ async def test_a_deleted_containers_addresses_are_kept_in_quarantine(open_alloca
         a, w = await two_nodes(under)
         await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
         under.clock.pass_by(1000)
+        await end_due(under.allocator)
         assert (await under.stands()).reserved == 4
         recovery = await go_back(under)
         (complaint,) = await under.allocator.adopt_container(as_held(a))

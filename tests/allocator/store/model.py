@@ -5,10 +5,12 @@ It does not choose addresses: it judges what was chosen.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 
 from allocator.store.wishes import named
 from podtide.allocator.port import Container, Debt, Wish
 from podtide.allocator.store import Rules
+from podtide.core.grants import primary_name
 from podtide.core.statement import StatedDemand
 
 
@@ -52,7 +54,9 @@ class Model:
     """The subnet."""
 
     rules: Rules
-    capacity: int
+    usable: dict[str, int]
+    """How many addresses each CIDR has to give."""
+    draining: set[str] = field(default_factory=set)
     held: dict[str, Held] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
@@ -67,9 +71,42 @@ class Model:
         self.cooling = {ip: rest for ip, rest in self.cooling.items() if rest[0] > now}
         self.quarantined = {ip: until for ip, until in self.quarantined.items() if until > now}
 
+        self._leave()
+
     @property
     def reserved(self) -> int:
-        return sum(held.size for held in self.held.values()) + len(self.quarantined)
+        return len(self._reserved())
+
+    @property
+    def capacity(self) -> int:
+        """What CIDRs have to give, and of those that drain what is still reserved."""
+        staying = sum(usable for cidr, usable in self.usable.items() if cidr not in self.draining)
+        return staying + self.draining_reserved
+
+    @property
+    def draining_reserved(self) -> int:
+        return sum(map(self._drains, self._reserved()))
+
+    def drain(self, cidr: str) -> None:
+        self.draining.add(cidr)
+        self._leave()
+
+    def _reserved(self) -> list[str]:
+        held = [ip for held in self.held.values() for ip in (held.primary, *held.addresses.values())]
+        return held + list(self.quarantined)
+
+    def _drains(self, ip: str) -> bool:
+        return any(ip_address(ip) in ip_network(cidr) for cidr in self.draining)
+
+    def _leave(self) -> None:
+        """CIDRs that drained leave, and what cooled down in them is nobody's."""
+        reserved = [ip_address(ip) for ip in self._reserved()]
+        for cidr in [cidr for cidr in self.draining if not any(ip in ip_network(cidr) for ip in reserved)]:
+            self.draining.discard(cidr)
+            del self.usable[cidr]
+            self.cooling = {
+                ip: rest for ip, rest in self.cooling.items() if ip_address(ip) not in ip_network(cidr)
+            }
 
     @property
     def alike(self) -> Counter[tuple[StatedDemand, int]]:
@@ -80,12 +117,13 @@ class Model:
             counts[last.stated or StatedDemand(), 1 + max(held, last.wanted)] += 1
         return counts
 
-    def expected_grant(self, wish: Wish, now: float) -> int:
-        """How many addresses the wish must get now, its primary among them."""
+    def expected_grant(self, wish: Wish, now: float) -> tuple[int, bool]:
+        """How many addresses the wish must get now, its primary among them, and whether its primary must be another."""
         held = self.held.get(wish.id)
         kept = {name for name in held.addresses if name not in wish.release} if held else set()
         missing = max(0, wish.count - len(kept)) + (held is None)
-        free = self.capacity - self.reserved + (len(held.addresses) - len(kept) if held else 0)
+        given_back = [ip for name, ip in held.addresses.items() if name not in kept] if held else []
+        free = self.capacity - self.reserved + sum(not self._drains(ip) for ip in given_back)
         mine = self.claims.get(wish.id)
         rank = (-wish.waiting_pods, mine.since if mine else now, wish.id)
         before = sum(
@@ -95,11 +133,13 @@ class Model:
             and claim.renewed > now - self.rules.claim_seconds
             and (-claim.waiting, claim.since, container) < rank
         )
-        return min(missing, max(0, free - before))
+        moves = held is not None and self._drains(held.primary) and primary_name(wish.id) in wish.release
+        moves = moves and free - before > 0
+        return min(missing, max(0, free - moves - before)), moves
 
     def put(self, wish: Wish, answer: Container | None, now: float) -> None:
         """Judge the answer to a wish (None: there was no address for a primary), and take it over."""
-        expected = self.expected_grant(wish, now)
+        expected, moves = self.expected_grant(wish, now)
         self._state(wish)
         before = self.held.get(wish.id)
         if answer is None:
@@ -116,17 +156,21 @@ class Model:
         assert not self.names & granted.keys(), "a name is minted for one grant"
         assert len(granted) + (before is None) == expected, "all that may be had, and no more"
         if before:
-            assert answer.primary == before.primary
+            assert (answer.primary != before.primary) == moves
+            if moves:
+                self.cooling[before.primary] = (now + self.rules.cooldown_seconds, wish.id)
             for name, ip in before.addresses.items():
                 if name not in kept:
                     self.cooling[ip] = (now + self.rules.cooldown_seconds, wish.id)
-        changed = before is None or before.addresses != after
+        changed = before is None or before.addresses != after or moves
         assert answer.version == (before.version if before else 0) + changed
         assert answer.owed == max(0, wish.count - len(after))
         self.names |= granted.keys()
-        self._give(wish.id, {*granted.values(), *(() if before else (answer.primary,))})
+        new_primary = () if before and not moves else (answer.primary,)
+        self._give(wish.id, {*granted.values(), *new_primary})
         self.held[wish.id] = Held(answer.primary, after, answer.version, answer.generation)
         self._owe(wish, answer.owed, now)
+        self._leave()
 
     def delete(self, container: str, now: float) -> None:
         if held := self.held.pop(container, None):
@@ -166,6 +210,7 @@ class Model:
         for wish in sorted(wishes, key=lambda wish: wish.generation):
             if wish.id not in self.deleted:
                 self._state(wish)  # an older one was refused, or came before
+        self._leave()
         put = {wish.id for wish in wishes}
         renewed = {id_: claim.renewed for id_, claim in self.claims.items()}
         self.claims = {
@@ -180,12 +225,14 @@ class Model:
 
     def _give(self, container: str, ips: set[str]) -> None:
         assert not ips & self.quarantined.keys(), "quarantine is for everybody"
+        assert not any(map(self._drains, ips)), "nothing is granted of a CIDR that drains"
         others = {ip for ip in ips & self.cooling.keys() if self.cooling[ip][1] != container}
-        own = {ip for ip, (_until, holder) in self.cooling.items() if holder == container}
+        cooling = {ip: holder for ip, (_until, holder) in self.cooling.items() if not self._drains(ip)}
+        own = {ip for ip, holder in cooling.items() if holder == container}
         for ip in ips:
             self.cooling.pop(ip, None)
         if others:
-            left = self.capacity - self.reserved - len(ips) - len(self.cooling)
+            left = self.capacity - self.reserved - len(ips) - len(cooling.keys() - ips)
             assert left <= 0, "what cools down goes to others only when nothing else is free"
             assert not own - ips, "and after what the node itself gave back"
 

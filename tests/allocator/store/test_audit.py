@@ -34,7 +34,7 @@ from allocator.store.wishes import spec, wish
             "rows are left of subnet number 7",
         ),
         ("UPDATE containers SET stated = '{}' WHERE id = 'a'", "and state {}, but there are 1"),
-        ("UPDATE subnets SET next_chunk = 0", "never begun"),
+        ("UPDATE subnets SET next_chunks = '0'", "never begun"),
         ("UPDATE chunks SET free = free | 4 WHERE chunk = 0", "10.1.0.2 of subnet pods is in two places"),
         ("UPDATE chunks SET free = free | 1 WHERE chunk = 0", "although it is kept back"),
         ("UPDATE chunks SET free = 0", "is in no place: it is lost"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import spec, wish
 from podtide.allocator.port import StoreRecovering
@@ -86,6 +87,7 @@ async def test_a_removed_subnet_does_not_make_a_database_look_older(database: Da
         await allocator.put_container(wish("o", 3, subnet="other", cluster_uid="uid"))
         await allocator.delete_container("o", cluster="east", cluster_uid="uid")
         database.clock.now += 1000
+        await end_due(allocator)
         await allocator.remove_subnet("blue", "other")
     async with database.replica() as allocator:
         assert await reason(allocator) == ""

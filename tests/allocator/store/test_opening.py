@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from allocator.contract.harness import end_due
+from allocator.store.before_0005 import UNDO_0005
 from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
@@ -113,6 +114,8 @@ async def test_a_database_from_before_the_counts_is_counted_when_it_is_migrated(
         *(f"ALTER TABLE subnets DROP COLUMN {column}" for column in SINCE_0002),
         "ALTER TABLE containers DROP COLUMN stated",
         "ALTER TABLE containers DROP COLUMN statement_number",
+        *UNDO_0005,
+        "UPDATE subnets SET gateway = '10.2.0.1' WHERE name = 'empty'",
         "UPDATE alembic_version SET version_num = '0001'",
     ):
         await execute(database, statement)
@@ -148,7 +151,7 @@ async def test_a_quarantine_from_before_it_ended_by_word_is_written_down_when_it
         await allocator.delete_container("gone", cluster="east")
         before = await allocator.quarantined()
         assert len(before.items[0].addresses) == 41
-    for statement in (*WITHOUT_0004, "UPDATE alembic_version SET version_num = '0002'"):
+    for statement in (*UNDO_0005, *WITHOUT_0004, "UPDATE alembic_version SET version_num = '0003'"):
         await execute(database, statement)
     async with database.replica(migrate=True) as allocator:
         assert await allocator.audit() == ()

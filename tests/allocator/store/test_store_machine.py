@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
+from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 
@@ -17,6 +18,8 @@ from allocator.store.model import Model
 from allocator.store.wishes import spec, wish
 from podtide.allocator.port import Container, StaleWish, SubnetFull, SubnetInUse, Wish
 from podtide.allocator.store import DatabaseAllocator, Rules
+from podtide.core.errors import InvalidInput
+from podtide.core.grants import primary_name
 from podtide.core.statement import StatedDemand
 
 RULES = Rules()
@@ -30,6 +33,7 @@ STATED = (
     StatedDemand(low=1, high=8, demand=3, batch=4, buffer="1/3"),
 )
 statements = st.sampled_from(STATED)
+GROWING = ["10.2.0.0/29", "10.2.0.8/29", "10.3.0.0/27"]
 
 
 class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
@@ -37,10 +41,16 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
 
     database: DatabaseUnderTest
 
-    @initialize(cidr=st.sampled_from(["10.1.0.0/28", "10.1.0.0/26", "10.1.0.0/25"]), keep=st.integers(0, 3))
-    def open(self, cidr: str, keep: int) -> None:
+    @initialize(
+        cidr=st.sampled_from(["10.1.0.0/28", "10.1.0.0/26", "10.1.0.0/25"]),
+        keep=st.integers(0, 3),
+        grown_by=st.none() | st.sampled_from(GROWING),
+    )
+    def open(self, cidr: str, keep: int, grown_by: str | None) -> None:
         self.runner = asyncio.Runner()
         self.runner.run(self._open(cidr, keep))
+        if grown_by:
+            self.grow(grown_by, lost=False)
 
     @rule(
         id_=ids,
@@ -52,6 +62,7 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         fresh_request=st.sampled_from([False, False, False, True]),
         stated=statements,
         number=st.integers(0, 2),
+        moves=st.booleans(),
     )
     def put(  # noqa: PLR0917 - hypothesis hands in what the rule draws
         self,
@@ -64,11 +75,14 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         fresh_request: bool,
         stated: StatedDemand | None,
         number: int,
+        moves: bool,
     ) -> None:
         if fresh_request:
             self.requests[id_] = self.requests.get(id_, 0) + 1
         self.generation += 1
         named = self._some_names(id_, part, Random(seed))
+        if moves:
+            named += (primary_name(self._id(id_)),)
         asked = self._wish(id_, count, waiting, named)
         self.runner.run(self._put(structs.replace(asked, stated=stated, statement_number=number), lost=lost))
 
@@ -96,10 +110,33 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         self.runner.run(self._is_refused(self._wish(id_, 1, 0, (), generation=self.generation + 1)))
         self.born[id_] = self.born.get(id_, 0) + 1  # the node joins again, as another
 
-    @rule(cidr=st.sampled_from(["10.2.0.0/29", "10.2.0.8/29", "10.3.0.0/27"]))
-    def grow(self, cidr: str) -> None:
-        grown = self.runner.run(self._one().grow_subnet("blue", "pods", (cidr,)))
-        self.model.capacity = grown.capacity
+    @rule(cidr=st.sampled_from(GROWING), lost=st.booleans())
+    def grow(self, cidr: str, lost: bool) -> None:
+        for _ in range(1 + lost):
+            self.runner.run(self._one().grow_subnet("blue", "pods", (cidr,)))
+        self.model.draining.discard(cidr)
+        self.model.usable.setdefault(cidr, ip_network(cidr).num_addresses - 3)
+
+    @rule(data=st.data(), lost=st.booleans(), before=st.integers(0, 6), after=counts)
+    def shrink(self, data: st.DataObject, lost: bool, before: int, after: int) -> None:
+        self._grant("a", before)
+        self._shrink(data, lost=lost)
+        self._grant("b", after)
+        self._grant("a", after)
+
+    def _grant(self, node: str, count: int) -> None:
+        self.generation += 1
+        self.runner.run(self._put(self._wish(node, count, 0, ()), lost=False))
+
+    def _shrink(self, data: st.DataObject, *, lost: bool) -> None:
+        cidr = data.draw(st.sampled_from(sorted(self.model.usable)))
+        if self.model.usable.keys() - self.model.draining <= {cidr}:
+            with pytest.raises(InvalidInput):
+                self.runner.run(self._one().shrink_subnet("blue", "pods", (cidr,)))
+            return
+        for _ in range(1 + lost):
+            self.runner.run(self._one().shrink_subnet("blue", "pods", (cidr,)))
+        self.model.drain(cidr)
 
     @rule()
     def remove_the_subnet_is_refused_while_in_use(self) -> None:
@@ -138,7 +175,7 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         self.born: dict[str, int] = {}
         self.requests: dict[str, int] = {}
         subnet = await self._one().add_subnet(spec(cidr, keep_back_first=keep))
-        self.model = Model(RULES, subnet.capacity)
+        self.model = Model(RULES, {cidr: subnet.capacity})
 
     def _one(self) -> DatabaseAllocator:
         self.turn += 1
@@ -219,6 +256,11 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
         subnet = await self._one().get_subnet("blue", "pods")
         assert subnet.reserved == self.model.reserved
         assert subnet.capacity == self.model.capacity
+        assert set(subnet.cidrs) == self.model.usable.keys()
+        assert (set(subnet.draining), subnet.draining_reserved) == (
+            self.model.draining,
+            self.model.draining_reserved,
+        )
         assert subnet.containers == len(self.model.held)
         assert subnet.owed == sum(claim.owed for claim in self.model.claims.values())
         assert subnet.quarantined == len(self.model.quarantined)

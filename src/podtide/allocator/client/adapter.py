@@ -12,6 +12,7 @@ from podtide.allocator.client.connection import Connection, Patience, Question, 
 from podtide.allocator.port import (
     AllocatorUnavailable,
     Bounds,
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
@@ -38,6 +39,7 @@ from podtide.allocator.wire import (
     NameBody,
     ReportBody,
     SeenBody,
+    ShrinkingBody,
     StatedBody,
     SubnetBody,
     TermBody,
@@ -82,19 +84,37 @@ class HttpAllocator:
         doing = f"add subnet {spec.network}/{spec.name}"
         body = SubnetBody(
             cidrs=spec.cidrs,
-            gateway=spec.gateway,
+            gateways=spec.gateways,
             keep_back=spec.keep_back,
             keep_back_first=spec.keep_back_first,
         )
         path = _subnet(spec.network, spec.name, doing)
         return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Subnet)
 
-    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+    async def grow_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
+    ) -> Subnet:
         """See `Allocator`."""
         doing = f"grow subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/cidrs"
+        body = GrowthBody(cidrs=cidrs, gateways=gateways)
+        return await self._ask(Question(doing=doing, method="POST", path=path, body=body), Subnet)
+
+    async def shrink_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
+    ) -> Subnet:
+        """See `Allocator`."""
+        doing = f"shrink subnet {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/draining"
+        body = ShrinkingBody(cidrs=cidrs, at_once=at_once)
+        return await self._ask(Question(doing=doing, method="POST", path=path, body=body), Subnet)
+
+    async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
+        """See `Allocator`."""
+        doing = f"ask who has addresses of {cidr} in {network}/{name}"
+        path = f"{_subnet(network, name, doing)}/holders"
         return await self._ask(
-            Question(doing=doing, method="POST", path=path, body=GrowthBody(cidrs)), Subnet
+            Question(doing=doing, method="GET", path=path, query={"cidr": cidr}), CidrHolders
         )
 
     async def remove_subnet(self, network: str, name: str) -> None:

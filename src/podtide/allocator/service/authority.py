@@ -9,9 +9,12 @@ them, which name no node, and put in force what it decided. The bounds that they
 
 from typing import NoReturn
 
+from msgspec.structs import replace
+
 from podtide.allocator.port import (
     Allocator,
     Bounds,
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
@@ -39,10 +42,24 @@ class ClusterView:
         """Not for a cluster."""
         self._refuse_change("add", spec.network, spec.name)
 
-    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+    async def grow_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
+    ) -> Subnet:
         """Not for a cluster."""
-        del cidrs
+        del cidrs, gateways
         self._refuse_change("grow", network, name)
+
+    async def shrink_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
+    ) -> Subnet:
+        """Not for a cluster."""
+        del cidrs, at_once
+        self._refuse_change("shrink", network, name)
+
+    async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
+        """See `Allocator`; of containers, its own alone."""
+        held = await self._allocator.holders(network, name, cidr)
+        return replace(held, holders=tuple(each for each in held.holders if each.cluster == self._cluster))
 
     async def remove_subnet(self, network: str, name: str) -> None:
         """Not for a cluster."""

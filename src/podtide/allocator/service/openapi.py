@@ -17,6 +17,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
 from podtide.allocator.port import (
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
@@ -38,6 +39,7 @@ from podtide.allocator.wire import (
     NameBody,
     Refusal,
     ReportBody,
+    ShrinkingBody,
     SubnetBody,
     TermBody,
     WishBody,
@@ -46,6 +48,7 @@ from podtide.allocator.wire import (
 BEARER = "bearer"
 _STRUCTS = (
     BoundsBody,
+    CidrHolders,
     ClusterRegistry,
     Container,
     ContainerPage,
@@ -62,6 +65,7 @@ _STRUCTS = (
     QuarantinePage,
     Refusal,
     ReportBody,
+    ShrinkingBody,
     Subnet,
     SubnetBody,
     SubnetDemand,

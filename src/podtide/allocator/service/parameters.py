@@ -13,6 +13,9 @@ Moment: TypeAlias = Annotated[
     float, QueryParameter(ge=0, le=END_OF_TIME_SECONDS, description="Seconds since 1970.")
 ]
 Flag: TypeAlias = Annotated[bool, QueryParameter()]
+QueryCidr: TypeAlias = Annotated[
+    str, QueryParameter(min_length=1, max_length=64, description="A CIDR of the subnet.")
+]
 Limit: TypeAlias = Annotated[int, QueryParameter(ge=1, le=LONGEST_PAGE)]
 More: TypeAlias = Annotated[
     str, QueryParameter(max_length=1_000, description="The `more` of the page before.")

@@ -7,11 +7,27 @@ from litestar import delete, get, post, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import Bounds, Debt, InForce, Subnet, SubnetDemand, SubnetSpec, Utilization
+from podtide.allocator.port import (
+    Bounds,
+    CidrHolders,
+    Debt,
+    InForce,
+    Subnet,
+    SubnetDemand,
+    SubnetSpec,
+    Utilization,
+)
 from podtide.allocator.service.callers import Asked, Cache
-from podtide.allocator.service.parameters import Moment, PathName
+from podtide.allocator.service.parameters import Moment, PathName, QueryCidr
 from podtide.allocator.service.refusals import documented
-from podtide.allocator.wire import END_OF_TIME_SECONDS, BoundsBody, GrowthBody, InForceBody, SubnetBody
+from podtide.allocator.wire import (
+    END_OF_TIME_SECONDS,
+    BoundsBody,
+    GrowthBody,
+    InForceBody,
+    ShrinkingBody,
+    SubnetBody,
+)
 
 ONE = "/networks/{network:str}/subnets/{subnet:str}"
 
@@ -40,7 +56,7 @@ async def add_subnet(
             network=network,
             name=subnet,
             cidrs=data.cidrs,
-            gateway=data.gateway,
+            gateways=data.gateways,
             keep_back=data.keep_back,
             keep_back_first=data.keep_back_first,
         )
@@ -57,10 +73,32 @@ async def add_subnet(
 async def grow_subnet(
     allocator: Asked, cache: Cache, network: PathName, subnet: PathName, data: JSONBody[GrowthBody]
 ) -> Subnet:
-    """Add CIDRs to a subnet; those it has already change nothing."""
-    grown = await allocator.grow_subnet(network, subnet, data.cidrs)
+    """Add CIDRs to a subnet. One that it has and that drains gives addresses again, and has the gateway named for it."""
+    grown = await allocator.grow_subnet(network, subnet, data.cidrs, data.gateways)
     cache.forget(network, subnet)
     return grown
+
+
+@post(
+    f"{ONE}/draining",
+    status_code=HTTPStatus.OK,
+    responses=documented(
+        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    ),
+)
+async def shrink_subnet(
+    allocator: Asked, cache: Cache, network: PathName, subnet: PathName, data: JSONBody[ShrinkingBody]
+) -> Subnet:
+    """Let CIDRs of a subnet drain: nothing more is granted of them, and each leaves the subnet when it is empty."""
+    shrunk = await allocator.shrink_subnet(network, subnet, data.cidrs, at_once=data.at_once)
+    cache.forget(network, subnet)
+    return shrunk
+
+
+@get(f"{ONE}/holders", responses=documented(HTTPStatus.NOT_FOUND))
+async def get_holders(allocator: Asked, network: PathName, subnet: PathName, cidr: QueryCidr) -> CidrHolders:
+    """Who has addresses of a CIDR of the subnet; to a cluster, its own nodes."""
+    return await allocator.holders(network, subnet, cidr)
 
 
 @get(ONE, responses=documented(HTTPStatus.NOT_FOUND))
@@ -134,6 +172,8 @@ SUBNET_ROUTES = (
     list_subnets,
     add_subnet,
     grow_subnet,
+    shrink_subnet,
+    get_holders,
     get_subnet,
     remove_subnet,
     get_utilization,

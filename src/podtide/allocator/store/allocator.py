@@ -16,6 +16,7 @@ from podtide.allocator.limits import (
 )
 from podtide.allocator.port import (
     Bounds,
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
@@ -29,7 +30,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.store import reading, registry, subnets
+from podtide.allocator.store import draining, reading, registry, subnets
 from podtide.allocator.store.adopting import AdoptContainer
 from podtide.allocator.store.affairs import begin_recovery
 from podtide.allocator.store.audit import audit_database
@@ -93,10 +94,30 @@ class DatabaseAllocator:
         check_spec(spec)
         return await self._database.write(lambda now: subnets.add_subnet(spec, now))
 
-    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
-        """Add CIDRs to the subnet."""
+    async def grow_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
+    ) -> Subnet:
+        """Add CIDRs to the subnet, each with its gateway."""
         check_names(network=network, subnet=name)
-        return await self._database.write(lambda now: subnets.grow_subnet(network, name, cidrs, now))
+        return await self._database.write(
+            lambda now: subnets.grow_subnet(network, name, cidrs, gateways, now, self._rules)
+        )
+
+    async def shrink_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
+    ) -> Subnet:
+        """Let CIDRs of the subnet drain."""
+        check_names(network=network, subnet=name)
+        return await self._database.write(
+            lambda now: draining.shrink_subnet(
+                network, name, cidrs, at_once=at_once, now=now, rules=self._rules
+            )
+        )
+
+    async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
+        """Who has addresses of a CIDR."""
+        check_names(network=network, subnet=name)
+        return await self._database.read(lambda now: draining.holders(network, name, cidr, now))
 
     async def remove_subnet(self, network: str, name: str) -> None:
         """Remove the subnet, in which nothing may be reserved."""
@@ -107,7 +128,12 @@ class DatabaseAllocator:
         """The subnet as it stands."""
         check_names(network=network, subnet=name)
         subnet, due = await self._database.read(lambda now: subnets.show_subnet(network, name, now))
-        return await self._database.call(network, name, Settle()) if due else subnet
+        if due:
+            await self._database.call(
+                network, name, Settle()
+            )  # and a CIDR that drained may have left with it
+            subnet, _due = await self._database.read(lambda now: subnets.show_subnet(network, name, now))
+        return subnet
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
         """The subnets of a network, or of all, by network and name."""

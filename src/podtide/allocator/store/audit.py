@@ -91,16 +91,25 @@ def _picture(there: list[tuple[SubnetRow, _Contents]]) -> Picture:
 
 
 def _ledger(row: SubnetRow, contents: _Contents) -> Ledger:
-    """The counts, of which R is the subnet's own and the others are counted here."""
+    """The counts, of which R is the subnet's own and the others are counted here; what is drained is in none."""
     quarantined = _size(contents.quarantined)
-    never_used = row.layout.usable_from(row.next_chunk)
+    never_used = sum(
+        row.layout.usable_in(block, row.next_chunk(block))
+        for block in row.layout.blocks
+        if not block.is_draining
+    )
     return Ledger(
         subnet=row.name,
         capacity=row.capacity,
         reserved=row.reserved - quarantined,
-        free=_size(contents.free.items()) + never_used,
-        resting=_size(contents.cooling) + quarantined,
+        free=_size(_staying(row, contents.free.items())) + never_used,
+        resting=_size(_staying(row, contents.cooling)) + quarantined,
     )
+
+
+def _staying(row: SubnetRow, masks: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Those in CIDRs that do not drain."""
+    return (each for each in masks if not row.layout.block(each[0]).is_draining)
 
 
 def _grant(row: SubnetRow, container: ContainerRow) -> Grant:
@@ -124,7 +133,7 @@ def _in_one_place_each(row: SubnetRow, contents: _Contents) -> Iterator[Violatio
             )
         seen[chunk] |= mask
     for chunk, mask in seen.items():
-        if chunk >= row.next_chunk or chunk not in contents.free:
+        if chunk >= row.next_chunk(row.layout.block(chunk)) or chunk not in contents.free:
             yield Violation(2, row.name, f"chunk {chunk} of subnet {row.name} is in use but was never begun")
         for ip in row.layout.addresses(chunk, row.layout.mask(chunk) & ~mask):
             yield Violation(2, ip, f"{ip} of subnet {row.name} is in no place: it is lost")
@@ -142,8 +151,9 @@ def _everything(contents: _Contents) -> Iterator[tuple[int, int]]:
 
 
 def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
+    yield from _drains_match(row, contents)
     counted = {
-        "capacity": row.layout.capacity,
+        "capacity": row.layout.capacity + row.draining_reserved,
         "containers": sum(container.primary is not None for container in contents.containers),
         "owed": sum(container.owed for container in contents.containers),
         "quarantined": _size(contents.quarantined),
@@ -157,6 +167,23 @@ def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
             yield Violation(
                 2, container.id, f"container {container.id} is owed {container.owed}, but lacks {missing}"
             )
+
+
+def _drains_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
+    """Of every CIDR that drains it is counted what is reserved in it."""
+    nobodys = Counter[str]()
+    for chunk, mask in (*contents.free.items(), *contents.cooling):
+        nobodys[row.layout.block(chunk).cidr] += mask.bit_count()
+    for block in row.layout.blocks:
+        if block.is_draining:
+            begun = row.layout.usable_in(block) - row.layout.usable_in(block, row.next_chunk(block))
+            there = begun - nobodys[block.cidr]
+            if (kept := row.drains[block.cidr]) != there:
+                yield Violation(
+                    2,
+                    row.name,
+                    f"subnet {row.name} counts {kept} reserved in {block.cidr}, which drains, but there are {there}",
+                )
 
 
 def _counts_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:

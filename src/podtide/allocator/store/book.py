@@ -10,6 +10,7 @@ from dataclasses import replace
 from podtide.allocator.store.affairs import Affairs, read_affairs
 from podtide.allocator.store.alike import count_alike, save_counts
 from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
+from podtide.allocator.store.drained import drop_drained
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
 from podtide.allocator.store.resting import Rest, Resting
@@ -17,8 +18,11 @@ from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
 from podtide.allocator.store.supply import Supply
+from podtide.core.chunks import masks_of
 from podtide.core.errors import StopError
 from podtide.core.grants import Claim, may_take
+from podtide.core.intervals import both, without
+from podtide.core.subnet_layout import SubnetLayout
 
 _CLAIMS = """SELECT id, owed, waiting_pods, owed_since FROM containers /*index containers_owed*/
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
@@ -93,7 +97,8 @@ class Book:
         """Masks by chunk of exactly `count` addresses, which are free; those that cool down go last."""
         taken = yield from self._supply.take(count)
         if missing := count - _size(taken):
-            cooling = yield from self._resting.take_cooling(missing, holder)
+            draining = [block.chunks for block in self.subnet.layout.blocks if block.is_draining]
+            cooling = yield from self._resting.take_cooling(missing, holder, draining)
             for chunk, mask in cooling.items():
                 taken[chunk] = taken.get(chunk, 0) | mask
         if _size(taken) != count:
@@ -106,11 +111,12 @@ class Book:
 
     def take_these(self, masks: dict[int, int]) -> Script[dict[int, int]]:
         """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk."""
-        free = yield from self._supply.take_these(masks)
+        free = yield from self._supply.take_if_free(masks)
         (cooling, quarantined), ended = yield from self._resting.take_these(masks)
         for holder in ended:
             yield from forget_quarantine(holder)
-        self.subnet.reserved += _size(free) + _size(cooling)
+        self.subnet.reserve(free)
+        self.subnet.reserve(cooling)
         self.subnet.quarantined -= _size(quarantined)
         taken = dict(free)
         for part in (cooling, quarantined):
@@ -120,7 +126,7 @@ class Book:
 
     def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
         """Let addresses that a container gave back be free after a rest."""
-        self.subnet.reserved -= _size(masks)
+        self.subnet.unreserve(masks)
         until = self.now + self.rules.cooldown_seconds
         if until <= self.now:
             yield from self._supply.give_back(masks)
@@ -144,7 +150,7 @@ class Book:
         if not masks:
             return 0
         self.subnet.quarantined -= _size(masks)
-        self.subnet.reserved -= _size(masks)
+        self.subnet.unreserve(masks)
         yield from self._supply.give_back(masks)
         if not self._resting.is_in_quarantine(holder):
             yield from forget_quarantine(holder)
@@ -157,11 +163,26 @@ class Book:
         yield from forget_quarantine(holder)
         return masks
 
+    def lay_out(self, layout: SubnetLayout) -> Script[bool]:
+        """Let the subnet's CIDRs be these; False, and nothing is changed, when somebody has what they no longer give.
+
+        None of the subnet's own CIDRs is left out.
+        """
+        before, begun = self.subnet.layout, self.subnet.begun_numbers
+        gone = without(before.usable, layout.usable)
+        if not (yield from self._supply.take_these(masks_of(both(gone, begun)))):
+            return False
+        come = without(layout.usable, before.usable)
+        self.subnet.lay_out(layout)
+        yield from self._supply.give_back(masks_of(both(come, begun)))
+        return True
+
     def save(self) -> Script[None]:
         """Write what changed."""
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
+        yield from drop_drained(self.subnet)
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
         )
@@ -204,6 +225,9 @@ def _size(masks: dict[int, int]) -> int:
     return sum(mask.bit_count() for mask in masks.values())
 
 
-def _totals(subnet: SubnetRow) -> tuple[int, ...]:
+def _totals(subnet: SubnetRow) -> tuple[int | str, ...]:
     """The columns that transactions on containers change."""
-    return subnet.reserved, subnet.containers, subnet.owed, subnet.next_chunk, subnet.quarantined
+    return (
+        *(subnet.capacity, subnet.reserved, subnet.containers, subnet.owed, subnet.quarantined),
+        subnet.next_chunks,
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import cast
 
-from podtide.allocator.port import Container, GrantedAddress
+from podtide.allocator.port import CidrInUse, Container, GrantedAddress
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.core.chunks import CHUNK_SIZE
@@ -126,6 +126,9 @@ class ContainerRow:
         """The container as the port shows it."""
         layout, primary = subnet.layout, self.primary
         assert primary is not None, "a newcomer without an address is nobody's container yet"
+        home = layout.block(primary.chunk)
+        others = {layout.block(chunk) for _version, chunk in self.grants} - {home}
+        in_use = [home, *sorted(others, key=lambda block: block.first_chunk)]
         return Container(
             id=self.id,
             network=subnet.network,
@@ -133,8 +136,8 @@ class ContainerRow:
             cluster=self.cluster,
             node=self.node,
             primary=layout.address(primary),
-            gateway=subnet.gateway,
-            cidr=layout.cidr(primary),
+            gateway=home.gateway,
+            cidr=home.cidr,
             addresses=tuple(
                 GrantedAddress(name, ip)
                 for (version, chunk), mask in sorted(self.grants.items())
@@ -148,6 +151,7 @@ class ContainerRow:
             wanted=self.wanted,
             owed=self.owed,
             cluster_uid=self.cluster_uid,
+            cidrs=tuple(CidrInUse(block.cidr, block.gateway) for block in in_use),
         )
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from podtide.allocator.port import AllocatorError
+from podtide.allocator.store.grown_before import give_gateways
 from podtide.allocator.store.script import Query, Script
 from podtide.core.errors import FixError
 
-SCHEMA = "0004"
+SCHEMA = "0005"
 """The schema that this podtide reads and writes."""
 _MIGRATIONS = Path(__file__).parent.parent / "migrations"
 _READ = "SELECT version_num FROM alembic_version"
@@ -46,7 +47,7 @@ POSTGRESQL = Dialect(
 def migrate(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
     """A script that brings the database `name` to this podtide's schema, if it is behind; refuses one that is ahead."""
 
-    def script(_now: float) -> Script[None]:
+    def script(now: float) -> Script[None]:
         if dialect.lock is not None:
             yield dialect.lock
         schema = yield from _schema(name, dialect)
@@ -54,6 +55,8 @@ def migrate(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
         if schema != SCHEMA:
             for step in _steps(dialect.name, schema):
                 yield Query(step)
+            if schema:
+                yield from give_gateways(now)
 
     return script
 

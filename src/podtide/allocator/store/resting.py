@@ -5,7 +5,7 @@ when nothing else is. What is in quarantine is reserved and goes to nobody, howe
 says so (`quarantines`; DESIGN.md "A node deleted while its machine lives").
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from podtide.allocator.store.script import Query, Rows, Script, execute_many
@@ -17,7 +17,7 @@ _DUE = f"""SELECT quarantined, until, chunk, holder, mask FROM resting
 _COOLING_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index cooling_by_holder*/
     WHERE subnet = $1 AND quarantined = 0 AND holder = $2"""
 _COOLING = """SELECT quarantined, until, chunk, holder, mask FROM resting
-    WHERE subnet = $1 AND quarantined = 0 ORDER BY until LIMIT $2"""
+    WHERE subnet = $1 AND quarantined = 0{} ORDER BY until LIMIT $2"""
 _ALL = "SELECT quarantined, until, chunk, holder, mask FROM resting WHERE subnet = $1"
 _QUARANTINED_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index quarantined_by_holder*/
     WHERE subnet = $1 AND quarantined = 1 AND holder = $2"""
@@ -58,11 +58,23 @@ class Resting:
         yield from execute_many(_DROP, [(self._subnet, *rest) for rest, _mask in due])
         return due
 
-    def take_cooling(self, count: int, holder: str) -> Script[dict[int, int]]:
-        """Masks by chunk of `count` addresses that cool down, or as many as do: the holder's own, then the longest resting."""
+    def take_cooling(self, count: int, holder: str, draining: Sequence[range] = ()) -> Script[dict[int, int]]:
+        """Masks by chunk of `count` addresses that cool down, or as many as do: the holder's own, then the longest resting.
+
+        None of the chunks that drain.
+        """
         self._know((yield Query(_COOLING_OF_HOLDER, (self._subnet, holder))))
-        self._know((yield Query(_COOLING, (self._subnet, count + len(self._known)))))
-        cooling = [rest for rest in (*self._known, *self._added) if not rest.quarantined]
+        outside = "".join(
+            f" AND chunk NOT BETWEEN ${place} AND ${place + 1}"
+            for place in range(3, 3 + 2 * len(draining), 2)
+        )
+        ends = (end for chunks in draining for end in (chunks.start, chunks.stop - 1))
+        self._know((yield Query(_COOLING.format(outside), (self._subnet, count + len(self._known), *ends))))
+        cooling = [
+            rest
+            for rest in (*self._known, *self._added)
+            if not rest.quarantined and not any(rest.chunk in chunks for chunks in draining)
+        ]
         taken: dict[int, int] = {}
         for rest in sorted(cooling, key=lambda rest: (rest.holder != holder, rest.until, rest.chunk)):
             there = self._known.get(rest, 0) | self._added.get(rest, 0)

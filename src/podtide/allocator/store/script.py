@@ -14,6 +14,8 @@ for one driver:
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from podtide.core.chunks import CHUNK_SIZE
+
 T = TypeVar("T")
 
 
@@ -63,3 +65,8 @@ def update_by_id(table: str, columns: Sequence[str]) -> str:
     """A statement that changes a row, with its id for the first parameter, then one for each column."""
     settings = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, 2))
     return f"UPDATE {table} SET {settings} WHERE id = $1"  # noqa: S608 - our own names
+
+
+def bits_in(column: str) -> str:
+    """How many addresses a mask has: neither database counts bits in a way that the other knows."""
+    return " + ".join(f"(({column} >> {position}) & 1)" for position in range(CHUNK_SIZE))

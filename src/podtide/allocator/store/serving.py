@@ -14,7 +14,6 @@ from podtide.allocator.port import (
     NoSuchContainer,
     NoSuchSubnet,
     StaleWish,
-    Subnet,
     SubnetFull,
     Wish,
 )
@@ -34,7 +33,7 @@ from podtide.allocator.store.stated_text import NOTHING, to_text
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.continuity import is_behind
 from podtide.core.errors import InvalidInput
-from podtide.core.grants import Claim, Order, is_stale, parse_address_name
+from podtide.core.grants import Claim, Order, is_stale, parse_address_name, primary_name
 
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
@@ -89,8 +88,9 @@ class PutContainer(Struct, frozen=True):
         released = _named_for_release(wish, row)
         if released:
             yield from book.cool_down(released, row.id)
+        moved = yield from _move_primary(wish, row, book)
         granted = yield from _grant_what_is_missing(wish, row, book)
-        if released or granted:
+        if released or moved or granted:
             row.version = book.next_version()
         if row.primary is None:
             raise SubnetFull(
@@ -155,10 +155,9 @@ class Settle(Struct, frozen=True):
     container: str = ""
     cluster: str = ""
 
-    def carry_out(self, book: Book) -> Script[Subnet]:
+    def carry_out(self, book: Book) -> Script[None]:
         """Nothing more than every call does first."""
         yield from book.settle()
-        return book.subnet.for_callers(book.now)
 
 
 def serve(
@@ -271,6 +270,22 @@ def _named_for_release(wish: Wish, row: ContainerRow) -> dict[int, int]:
             row.set_grant(name.version, chunk, mask & ~bit)
             released[chunk] = released.get(chunk, 0) | bit
     return released
+
+
+def _move_primary(wish: Wish, row: ContainerRow, book: Book) -> Script[bool]:
+    """Another primary for one in a CIDR that drains, if the node says that it can do with another; whether there was one."""
+    primary = row.primary
+    if primary is None or primary_name(row.id) not in wish.release:
+        return False
+    if not book.subnet.layout.block(primary.chunk).is_draining:
+        return False
+    since = row.owed_since if row.owed else book.now
+    if not (yield from book.may_take(Claim(row.id, 1, wish.waiting_pods, since))):
+        return False
+    ((chunk, bit),) = (yield from book.take(1, row.id)).items()
+    row.primary_number = chunk * CHUNK_SIZE + bit.bit_length() - 1
+    yield from book.cool_down({primary.chunk: 1 << primary.position}, row.id)
+    return True
 
 
 def _grant_what_is_missing(wish: Wish, row: ContainerRow, book: Book) -> Script[bool]:

@@ -1,11 +1,21 @@
-"""A subnet's row: its definition, and the totals that are kept in the same transaction as what they count."""
+"""A subnet's row: its definition, and the totals that are kept in the same transaction as what they count.
 
+Its CIDRs stand in the order of their numbers, and what each of them has stands in lists of the same order. A CIDR that
+drains has a count of what is reserved in it: that is in R and in Q until it is given back, and then in neither.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from podtide.allocator.port import InForce, NoSuchSubnet, Subnet
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
-from podtide.core.subnet_layout import SubnetLayout
+from podtide.core.chunks import CHUNK_SIZE
+from podtide.core.intervals import Interval
+from podtide.core.subnet_layout import Block, SubnetLayout
+
+NONE = "-"
+"""In a list with an entry for each CIDR: nothing."""
 
 
 @dataclass(slots=True)
@@ -16,15 +26,16 @@ class SubnetRow:
     network: str
     name: str
     cidrs: str
-    gateway: str
+    gateways: str
+    """One for each CIDR, and `-` for none."""
     keep_back: str
     keep_back_first: int
     capacity: int
     reserved: int
     containers: int
     owed: int
-    next_chunk: int
-    """All chunks from here on were never used, and have no row."""
+    next_chunks: str
+    """For each CIDR, the chunk from which on all of its chunks were never used, and have no row."""
     sampled: float
     """When its utilization was last written down, in wall-clock seconds."""
     quarantined: int = 0
@@ -41,11 +52,112 @@ class SubnetRow:
     """Since when batch, buffer and starved are so, in wall-clock seconds."""
     sequence: int = 0
     """Grows with every change of what is granted: the versions of containers are drawn from it."""
+    first_chunks: str = "0"
+    """For each CIDR, the chunk that its numbers begin with."""
+    draining: str = ""
+    """For each CIDR, how many of its addresses are reserved if it drains, and `-` if not; "" where none drains."""
 
     @property
     def layout(self) -> SubnetLayout:
         """Where its addresses are."""
-        return _layout(self.cidrs, self.gateway, self.keep_back, self.keep_back_first)
+        return _layout(
+            self.cidrs,
+            self.gateways,
+            self.keep_back,
+            self.keep_back_first,
+            self.first_chunks,
+            tuple(self.drains),
+        )
+
+    @property
+    def drains(self) -> dict[str, int]:
+        """The CIDRs that drain, with how many of their addresses are reserved."""
+        if not self.draining:
+            return {}
+        counts = zip(self.cidrs.split(), self.draining.split(), strict=True)
+        return {cidr: int(count) for cidr, count in counts if count != NONE}
+
+    @drains.setter
+    def drains(self, counts: dict[str, int]) -> None:
+        marks = (str(counts.get(cidr, NONE)) for cidr in self.cidrs.split())
+        self.draining = " ".join(marks) if counts else ""
+
+    @property
+    def draining_reserved(self) -> int:
+        """Of the reserved ones, those that are in CIDRs that drain."""
+        return sum(self.drains.values())
+
+    def lay_out(self, layout: SubnetLayout) -> None:
+        """Let its CIDRs be these. Those that drain are counted already, and new ones were never used."""
+        begun, drains = self._begun, self.drains
+        self.cidrs = " ".join(layout.cidrs)
+        self.gateways = " ".join(block.gateway or NONE for block in layout.blocks)
+        self.first_chunks = " ".join(str(block.first_chunk) for block in layout.blocks)
+        self.next_chunks = " ".join(str(begun.get(block.cidr, block.first_chunk)) for block in layout.blocks)
+        self.keep_back = " ".join(map(str, layout.keep_back))
+        self.drains = {block.cidr: drains[block.cidr] for block in layout.blocks if block.is_draining}
+        self.capacity = layout.capacity + self.draining_reserved
+
+    @property
+    def _begun(self) -> dict[str, int]:
+        return dict(zip(self.cidrs.split(), map(int, self.next_chunks.split()), strict=True))
+
+    @property
+    def begun_numbers(self) -> tuple[Interval, ...]:
+        """The numbers of the chunks that have a row."""
+        begun = self._begun
+        return tuple(
+            Interval(block.numbers.first, begun[block.cidr] * CHUNK_SIZE - 1)
+            for block in self.layout.blocks
+            if begun[block.cidr] > block.first_chunk
+        )
+
+    def next_chunk(self, block: Block) -> int:
+        """The chunk of a CIDR from which on all were never used."""
+        return self._begun[block.cidr]
+
+    def begin_chunk(self) -> int | None:
+        """The next chunk that was never used, which is so no longer; None when there is none to give from."""
+        begun = self._begun
+        for block in self.layout.blocks:
+            chunk = None if block.is_draining else self.layout.next_chunk(block, begun[block.cidr])
+            if chunk is not None:
+                begun[block.cidr] = chunk + 1
+                self.next_chunks = " ".join(map(str, begun.values()))
+                return chunk
+        return None
+
+    def begin_up_to(self, chunk: int) -> list[int]:
+        """The chunks up to this one, within its CIDR, that were never used: they are so no longer."""
+        block, begun, new = self.layout.block(chunk), self._begun, list[int]()
+        while begun[block.cidr] <= chunk:
+            found = self.layout.next_chunk(block, begun[block.cidr])
+            if found is None:
+                break
+            new.append(found)
+            begun[block.cidr] = found + 1
+        self.next_chunks = " ".join(map(str, begun.values()))
+        return new
+
+    def reserve(self, masks: Mapping[int, int]) -> None:
+        """Count these addresses, by chunk, as reserved: they were free, or nobody's where a CIDR drains."""
+        self.reserved += sum(mask.bit_count() for mask in masks.values())
+        if drains := self.drains:
+            for chunk, mask in masks.items():
+                if (block := self.layout.block(chunk)).is_draining:
+                    drains[block.cidr] += mask.bit_count()
+                    self.capacity += mask.bit_count()
+            self.drains = drains
+
+    def unreserve(self, masks: Mapping[int, int]) -> None:
+        """Count these addresses, by chunk, as reserved no longer: free, or nobody's where a CIDR drains."""
+        self.reserved -= sum(mask.bit_count() for mask in masks.values())
+        if drains := self.drains:
+            for chunk, mask in masks.items():
+                if (block := self.layout.block(chunk)).is_draining:
+                    drains[block.cidr] -= mask.bit_count()
+                    self.capacity -= mask.bit_count()
+            self.drains = drains
 
     @property
     def free(self) -> int:
@@ -72,7 +184,7 @@ class SubnetRow:
             network=self.network,
             name=self.name,
             cidrs=tuple(self.cidrs.split()),
-            gateway=self.gateway,
+            gateways=tuple(block.gateway for block in self.layout.blocks),
             keep_back=tuple(self.keep_back.split()),
             keep_back_first=self.keep_back_first,
             capacity=self.capacity,
@@ -81,12 +193,28 @@ class SubnetRow:
             owed=self.owed,
             quarantined=self.quarantined,
             in_force=self.in_force(now),
+            draining=tuple(self.drains),
+            draining_reserved=self.draining_reserved,
         )
 
 
 @lru_cache(maxsize=1024)
-def _layout(cidrs: str, gateway: str, keep_back: str, keep_back_first: int) -> SubnetLayout:
-    return SubnetLayout(cidrs.split(), gateway, keep_back.split(), keep_back_first)
+def _layout(  # noqa: PLR0913, PLR0917 - the columns that say it
+    cidrs: str,
+    gateways: str,
+    keep_back: str,
+    keep_back_first: int,
+    first_chunks: str,
+    draining: tuple[str, ...],
+) -> SubnetLayout:
+    return SubnetLayout(
+        cidrs.split(),
+        ["" if gateway == NONE else gateway for gateway in gateways.split()],
+        keep_back.split(),
+        keep_back_first,
+        first_chunks=tuple(map(int, first_chunks.split())),
+        draining=draining,
+    )
 
 
 _COLUMNS = [field.name for field in fields(SubnetRow)]

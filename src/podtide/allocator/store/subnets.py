@@ -1,11 +1,12 @@
-"""Making, growing, removing and showing subnets."""
+"""Making, growing, removing and showing subnets. How one shrinks is told in `draining`."""
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from podtide.allocator.port import Subnet, SubnetExists, SubnetInUse, SubnetSpec
-from podtide.allocator.store.book import open_book
+from podtide.allocator.store.book import Book, open_book
+from podtide.allocator.store.draining import end_drain
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Script
@@ -15,9 +16,9 @@ from podtide.allocator.store.subnet_row import (
     SubnetRow,
     find_subnet,
     insert_subnet,
-    update_subnet,
 )
-from podtide.core.subnet_layout import SubnetLayout, first_overlap
+from podtide.core.ranges import parse_address
+from podtide.core.subnet_layout import SubnetLayout, choose_gateways, first_overlap
 
 _MAKE_NETWORK = "INSERT INTO networks (name) VALUES ($1) ON CONFLICT (name) DO NOTHING"
 _LOCK_NETWORK = "SELECT name FROM networks WHERE name = $1 /*lock*/"
@@ -40,7 +41,8 @@ _REMOVE = (
 
 def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
     """Make a subnet, or answer the one there."""
-    layout = SubnetLayout(spec.cidrs, spec.gateway, spec.keep_back, spec.keep_back_first)
+    gateways = choose_gateways(spec.cidrs, spec.gateways)
+    layout = SubnetLayout(spec.cidrs, gateways, spec.keep_back, spec.keep_back_first)
     yield Query(_MAKE_NETWORK, (spec.network,))
     there = yield from _cidrs_by_subnet(spec.network)
     if spec.name in there:
@@ -54,36 +56,68 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
         id=id_,
         network=spec.network,
         name=spec.name,
-        cidrs=" ".join(layout.cidrs),
-        gateway=str(layout.gateway),
-        keep_back=" ".join(map(str, layout.keep_back)),
+        cidrs="",
+        gateways="",
+        keep_back="",
         keep_back_first=spec.keep_back_first,
-        capacity=layout.capacity,
+        capacity=0,
         reserved=0,
         containers=0,
         owed=0,
-        next_chunk=0,
+        next_chunks="",
         sampled=0.0,
         sequence=sequence,  # above all that a subnet of this name ever gave
     )
+    row.lay_out(layout)
     yield from note_sample(row, now)
     yield from insert_subnet(row)
     return row.for_callers(now)
 
 
-def grow_subnet(network: str, name: str, cidrs: tuple[str, ...], now: float) -> Script[Subnet]:
-    """Add CIDRs to a subnet."""
+def grow_subnet(  # noqa: PLR0913, PLR0917 - which, by what, and when
+    network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...], now: float, rules: Rules
+) -> Script[Subnet]:
+    """Add CIDRs to a subnet, let those that drain give again, and those that are there have the gateways named for them."""
     there = yield from _cidrs_by_subnet(network)
-    row, _due = yield from find_subnet(network, name, now, lock=True)
-    own = row.cidrs.split()
-    added = [cidr for cidr in SubnetLayout(cidrs, None, (), 0).cidrs if cidr not in own]
+    book = yield from open_book(network, name, (), now, rules)
+    row = book.subnet
+    asked = SubnetLayout(cidrs, chosen := choose_gateways(cidrs, gateways))
+    named = {str(parse_address(address)) for address in gateways}
+    own = {block.cidr: block.gateway for block in row.layout.blocks}
+    added = [cidr for cidr in asked.cidrs if cidr not in own]
     if added:
         _refuse_overlap(network, name, added, there)
-        layout = SubnetLayout([*own, *added], row.gateway, row.keep_back.split(), row.keep_back_first)
-        row.cidrs, row.capacity = " ".join(layout.cidrs), layout.capacity
-        yield from note_sample(row, now)
-        yield from update_subnet(row)
+    after = own | {
+        cidr: gateway
+        for cidr, gateway in zip(asked.cidrs, chosen, strict=True)
+        if cidr in added or gateway in named or not own[cidr]
+    }
+    end_drain(row, asked.cidrs)
+    if after != own:
+        yield from _lay_out(book, after)
+    yield from book.save()
     return row.for_callers(now)
+
+
+def _lay_out(book: Book, gateways: dict[str, str]) -> Script[None]:
+    """Let the subnet have these gateways, by CIDR."""
+    row = book.subnet
+    layout = SubnetLayout(
+        list(gateways),
+        list(gateways.values()),
+        row.keep_back.split(),
+        row.keep_back_first,
+        first_chunks=[block.first_chunk for block in row.layout.blocks],
+        draining=row.drains,
+    )
+    own = row.layout.blocks
+    if not (yield from book.lay_out(layout)):
+        wanted = [gateways[block.cidr] for block in own if gateways[block.cidr] != block.gateway]
+        raise SubnetInUse(
+            f"{', '.join(wanted)} of subnet "
+            f"{row.network}/{row.name} is a node's, or was until a moment ago, and so can be no gateway: name an address "
+            "that is free"
+        )
 
 
 def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[None]:
@@ -126,18 +160,21 @@ def _cidrs_by_subnet(network: str) -> Script[dict[str, list[str]]]:
 
 def _refuse_another_definition(spec: SubnetSpec, layout: SubnetLayout, there: Subnet) -> None:
     # It may have grown since it was made: then the definition it was made by is still its own.
-    grown = replace(there, cidrs=there.cidrs[: len(layout.cidrs)])
+    there = replace(
+        there, cidrs=there.cidrs[: len(layout.cidrs)], gateways=there.gateways[: len(layout.cidrs)]
+    )
     asked = replace(
-        grown,
+        there,
         cidrs=layout.cidrs,
-        gateway=str(layout.gateway),
+        gateways=tuple(block.gateway for block in layout.blocks),
         keep_back=tuple(map(str, layout.keep_back)),
         keep_back_first=spec.keep_back_first,
     )
-    if asked != grown:
+    if asked != there:
         raise SubnetExists(
-            f"subnet {spec.network}/{spec.name} is there with CIDRs {', '.join(there.cidrs)}, gateway {there.gateway} and "
-            f"{len(there.keep_back)} + {there.keep_back_first} addresses kept back: take another name, or grow it"
+            f"subnet {spec.network}/{spec.name} is there with CIDRs {', '.join(there.cidrs)}, gateways "
+            f"{', '.join(there.gateways)} and {len(there.keep_back)} + {there.keep_back_first} addresses kept back: take "
+            "another name, or grow it"
         )
 
 

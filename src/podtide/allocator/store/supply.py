@@ -6,6 +6,7 @@ here for the rest of the transaction, and written once at its end.
 """
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many
 from podtide.allocator.store.subnet_row import SubnetRow
@@ -56,21 +57,34 @@ class Supply:
             count -= mask.bit_count()
         return taken
 
-    def give_back(self, masks: dict[int, int]) -> Script[None]:
+    def take_these(self, masks: Mapping[int, int]) -> Script[bool]:
+        """Take exactly these addresses, of chunks that have a row; False, and none of them, when one is not free."""
+        yield from self._read(masks)
+        if any(mask & ~self._free[chunk] for chunk, mask in masks.items()):
+            return False
+        for chunk, mask in masks.items():
+            self._set(chunk, self._free[chunk] & ~mask)
+        return True
+
+    def give_back(self, masks: Mapping[int, int]) -> Script[None]:
         """Let these addresses be free."""
-        unread = [chunk for chunk in masks if chunk not in self._free]
+        yield from self._read(masks)
+        for chunk, mask in masks.items():
+            self._set(chunk, self._free[chunk] | mask)
+
+    def _read(self, chunks: Iterable[int]) -> Script[None]:
+        unread = [chunk for chunk in chunks if chunk not in self._free]
         for at in range(0, len(unread), _READ_AT_ONCE):
             places, values = among(unread[at : at + _READ_AT_ONCE], first=2)
             rows = yield Query(f"{_BY_NUMBER}{places}", (self._subnet.id, *values))
             self._keep(rows)
-        for chunk, mask in masks.items():
-            self._set(chunk, self._free[chunk] | mask)
 
-    def take_these(self, masks: dict[int, int]) -> Script[dict[int, int]]:
-        """Take these very addresses, as far as they are free: those that were, by chunk."""
-        while self._subnet.next_chunk <= max(masks, default=-1) and self._begin_new() is not None:
-            pass
-        yield from self.give_back(dict.fromkeys(masks, 0))  # has all of them read
+    def take_if_free(self, masks: dict[int, int]) -> Script[dict[int, int]]:
+        """Take these very addresses, as far as they are free or were never used: those that were, by chunk."""
+        for chunk in masks:
+            for new in self._subnet.begin_up_to(chunk):
+                self._set(new, self._subnet.layout.mask(new))
+        yield from self._read(masks)
         taken = {chunk: mask & self._free[chunk] for chunk, mask in masks.items()}
         for chunk, mask in taken.items():
             if mask:
@@ -107,12 +121,14 @@ class Supply:
             if page:
                 shelf.read_up_to = page[-1][0]
             self._keep(page)
+            # Of a CIDR that drains nothing is taken: its chunks are passed over at once.
+            if page and (block := self._subnet.layout.block(page[-1][0])).is_draining:
+                shelf.read_up_to = block.last_chunk
 
     def _begin_new(self) -> int | None:
         """The next chunk that was never used."""
-        chunk = self._subnet.layout.next_chunk(self._subnet.next_chunk)
+        chunk = self._subnet.begin_chunk()
         if chunk is not None:
-            self._subnet.next_chunk = chunk + 1
             self._set(chunk, self._subnet.layout.mask(chunk))
         return chunk
 
@@ -130,7 +146,8 @@ class Supply:
             self._put_on_shelf(chunk)
 
     def _put_on_shelf(self, chunk: int) -> None:
-        if (shelf := self._shelf(self._free[chunk])) is not None:
+        shelf = self._shelf(self._free[chunk])
+        if shelf is not None and not self._subnet.layout.block(chunk).is_draining:
             shelf.chunks.append(chunk)
 
     def _shelf(self, free: int) -> _Shelf | None:

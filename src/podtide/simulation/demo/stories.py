@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet_layout import SubnetLayout
+from podtide.core.subnet_layout import SubnetLayout, choose_gateways
 from podtide.simulation.demo.burst import tell_burst
 from podtide.simulation.demo.exact_fit import tell_exact_fit
 from podtide.simulation.demo.stage import Stage
@@ -78,4 +78,4 @@ def check_subnet(story: Story, nodes: int, cidr: str) -> None:
 
 def capacity_of(cidr: str) -> int:
     """How many addresses of a CIDR can be given."""
-    return SubnetLayout((cidr,), None, (), 0).capacity
+    return SubnetLayout((cidr,), choose_gateways((cidr,))).capacity

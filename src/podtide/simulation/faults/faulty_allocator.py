@@ -3,6 +3,7 @@
 from podtide.allocator.port import (
     Allocator,
     Bounds,
+    CidrHolders,
     Container,
     ContainerPage,
     Debt,
@@ -37,12 +38,32 @@ class FaultyAllocator:
             lambda: self._wire.add_subnet(spec),
         )
 
-    async def grow_subnet(self, network: str, name: str, cidrs: tuple[str, ...]) -> Subnet:
+    async def grow_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
+    ) -> Subnet:
         """See `Allocator.grow_subnet`."""
         return await self._conditions.carry(
             self._request("grow_subnet", name),
-            lambda: self._line.grow_subnet(network, name, cidrs),
-            lambda: self._wire.grow_subnet(network, name, cidrs),
+            lambda: self._line.grow_subnet(network, name, cidrs, gateways),
+            lambda: self._wire.grow_subnet(network, name, cidrs, gateways),
+        )
+
+    async def shrink_subnet(
+        self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
+    ) -> Subnet:
+        """See `Allocator.shrink_subnet`."""
+        return await self._conditions.carry(
+            self._request("shrink_subnet", name),
+            lambda: self._line.shrink_subnet(network, name, cidrs, at_once=at_once),
+            lambda: self._wire.shrink_subnet(network, name, cidrs, at_once=at_once),
+        )
+
+    async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
+        """See `Allocator.holders`."""
+        return await self._conditions.carry(
+            self._request("holders", name),
+            lambda: self._line.holders(network, name, cidr),
+            lambda: self._wire.holders(network, name, cidr),
         )
 
     async def remove_subnet(self, network: str, name: str) -> None:
