@@ -60,6 +60,10 @@ def check_wish(wish: Wish) -> None:
     _check_number("statement_number", wish.statement_number, LARGEST_NUMBER)
     if wish.stated is not None:
         _check_stated(wish.stated)
+    if wish.instead_of is not None:
+        if wish.instead_of.request_uid:
+            check_names(request=wish.instead_of.request_uid)
+        _check_number("instead_of generation", wish.instead_of.generation, LARGEST_NUMBER)
 
 
 def check_bounds(bounds: Bounds) -> None:

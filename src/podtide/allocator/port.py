@@ -151,6 +151,13 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
     """Of the clusters that have containers in the subnet, by name."""
 
 
+class LastWish(Struct, frozen=True, kw_only=True):
+    """The wish that an older one is to be taken in place of. Empty: the container is deleted, or has no address yet."""
+
+    request_uid: str = ""
+    generation: int = 0
+
+
 class Wish(Struct, frozen=True, kw_only=True):
     """All that a node wants of a subnet. `id` is the Node's uid."""
 
@@ -173,6 +180,9 @@ class Wish(Struct, frozen=True, kw_only=True):
     """What is known of the node's demand; None is a container that has asked for nothing yet."""
     statement_number: int = 0
     """Grows with every statement of the node: of two wishes with one generation, what the higher states is the newer."""
+    instead_of: LastWish | None = None
+    """Given only for a request object that went back, as after a restore of etcd: the last wish that was taken, as read
+    before a fresh read showed the older object (see `core.grants.is_taken_anew`)."""
 
 
 class GrantedAddress(Struct, frozen=True):
@@ -272,7 +282,9 @@ class Allocator(Protocol):
         Free addresses that do not cool down go first; one that cools down goes only when nothing else is free, but
         its last holder may have it at once. Addresses in quarantine go to nobody.
 
-        An older generation of the same request_uid, and any wish for a deleted id, is StaleWish. The same wish again
+        An older generation of the same request_uid, and any wish for a deleted id, is StaleWish, unless it is to be
+        taken anew (`instead_of`): then it is the newest from now on, and a deleted id has a container again. What it
+        names for release can only be what the node gave up before, and nothing is taken from the node. The same wish again
         answers the same container and changes nothing unless the node was owed.
         """
         ...

@@ -81,6 +81,13 @@ class StatedBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of_two: bool = False
 
 
+class LastWishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The wish that was taken last (see `port.LastWish`)."""
+
+    request_uid: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
+    generation: Number = 0
+
+
 class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that a node wants of a subnet; the path has its cluster and id."""
 
@@ -94,6 +101,7 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     waiting_pods: Count = 0
     stated: StatedBody | None = None
     statement_number: Number = 0
+    instead_of: LastWishBody | None = None
 
 
 class BoundsBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ version before those it told of, is not resumed: the objects are listed anew, an
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
 from typing import Generic, NoReturn
@@ -71,6 +72,8 @@ class Informer(Generic[R]):
         """Set once handlers were told of everything that was there. Before that, absence means nothing."""
         self.lists = 0
         """How often all was listed: what is remembered of the time before, besides the copy, may be of another history."""
+        self.on_list: list[Callable[[], None]] = []
+        """Called after every list, also where handlers have nothing to be told of."""
         self.relists = 0
         self.resumed_watches = 0
         self._cluster = cluster
@@ -169,6 +172,8 @@ class Informer(Generic[R]):
         self._complaint = ""
         self._missed = 0
         self.synced.set()
+        for listed in self.on_list:
+            listed()
 
     async def _read_pages(self, limit: int) -> tuple[list[R], str]:
         page = await self._read_page(limit)

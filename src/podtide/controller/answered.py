@@ -22,6 +22,8 @@ class Basis(Struct, frozen=True):
     """The NodeNetworkConfig's."""
     places: tuple[Place, ...]
     own_addresses: tuple[str, ...]
+    listed: int
+    """How often NodeNetworkConfigs were listed until then."""
 
 
 class _Answered(Struct, frozen=True):

@@ -92,13 +92,16 @@ async def ask(
     most: int,
 ) -> tuple[Answer, ...]:
     """State the node's wish at each of its places."""
-    answers = []
-    for place in places:
-        try:
-            answers.append(await _put(allocator, make_wish(config, places, place, options, most), place))
-        except (AllocatorError, InvalidInput) as refusal:
-            answers.append(Answer(place, refusal=refusal))
-    return tuple(answers)
+    wishes = [make_wish(config, places, place, options, most) for place in places]
+    return tuple([await state(allocator, wish, place) for wish, place in zip(wishes, places, strict=True)])
+
+
+async def state(allocator: GuardedAllocator, wish: Wish, place: Place) -> Answer:
+    """State one wish at its place."""
+    try:
+        return await _put(allocator, wish, place)
+    except (AllocatorError, InvalidInput) as refusal:
+        return Answer(place, refusal=refusal)
 
 
 async def _put(allocator: GuardedAllocator, wish: Wish, place: Place) -> Answer:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podtide.allocator.port import AllocatorUnavailable, StaleWish, SubnetFull
-from podtide.cluster.port import Conflict, NotFound
+from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.controller.answered import AnsweredWishes, Basis
 from podtide.controller.asking import Answer, Refusal, ask
 from podtide.controller.container_view import own_addresses
+from podtide.controller.going_back import GoneBack
 from podtide.controller.node_status import (
     GRANTED,
     PLACED,
@@ -37,7 +37,6 @@ class Requests:
     """Carries out the requests of nodes. One call at a time for each node."""
 
     def __init__(self, around: Surroundings, subnets: Subnets) -> None:
-        self._cluster = around.cluster
         self._writes = around.writes
         self._allocator = around.allocator
         self._events = around.events
@@ -47,27 +46,34 @@ class Requests:
         self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
         self._subnets = subnets
         self._answered = AnsweredWishes(around.clock)
+        self._gone_back = GoneBack(
+            around.cluster, around.allocator, around.options, self._max_ips, around.log
+        )
 
     def forget(self, node: str) -> None:
         """The node is gone."""
         self._answered.forget(node)
 
-    async def carry_out(self, node: Node, config: NodeNetworkConfig) -> float | None:
-        """Bring what the node has in step with what it asks for. Answers when to look again, if at all."""
+    async def carry_out(self, node: Node, config: NodeNetworkConfig, listed: int) -> float | None:
+        """Bring what the node has in step with what it asks for. Answers when to look again, if at all.
+
+        `listed` says how often NodeNetworkConfigs were listed: versions known from before a list may be of another
+        history, and mean nothing any more.
+        """
         name = config.metadata.name
         places = places_of(node, config.status.network_containers, self._options)
         self._subnets.use(name, [place.subnet for place in places])
         scaler = self._scaler(config, places)
-        basis = Basis(config.metadata.uid, places, own_addresses(node))
+        basis = Basis(config.metadata.uid, places, own_addresses(node), listed)
         in_turn = self._subnets.take_turn(name)
         if not in_turn and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
             answers = await ask(self._allocator, config, places, self._options, self._max_ips)
-            await self._refuse_if_behind(config, answers)
+            answers = await self._gone_back.ask_again(node, config, answers)
             self._tell_subnets(config, answers)
-            await self._conclude(node, config, answers, scaler)
+            await self._conclude(node, config, answers, scaler, listed)
         return self._answered.renew_in_seconds(name)
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
@@ -80,18 +86,6 @@ class Requests:
             return config.status.scaler
         in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
         return wire_scaler(in_force, self._max_ips)
-
-    async def _refuse_if_behind(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
-        """A wish is stale because our copy is, or because the container is gone for good: only a fresh read tells."""
-        if not any(isinstance(answer.refusal, StaleWish) for answer in answers):
-            return
-        place = config.metadata
-        try:
-            now = (await self._cluster.get(NodeNetworkConfig, place.name, place.namespace)).metadata
-        except NotFound as error:
-            raise Conflict(str(error)) from error
-        if (now.uid, now.generation) != (place.uid, place.generation):
-            raise Conflict(f"the request of node {place.name} changed while it was carried out")
 
     def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
         versions = {container.id: container.version for container in config.status.network_containers}
@@ -108,7 +102,7 @@ class Requests:
             )
 
     async def _conclude(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, listed: int
     ) -> None:
         """Write what was answered, and raise what it is to be asked again for."""
         failure = _worst(answers)
@@ -123,7 +117,7 @@ class Requests:
         places = tuple(answer.place for answer in answers)
         self._answered.note(
             config.metadata.name,
-            Basis(config.metadata.uid, places, own_addresses(node)),
+            Basis(config.metadata.uid, places, own_addresses(node), listed),
             frozenset({config.metadata.resource_version, written.metadata.resource_version}),
             owed=any(answer.owed for answer in answers),
         )

@@ -22,7 +22,15 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.wire import BoundsBody, GrowthBody, InForceBody, StatedBody, SubnetBody, WishBody
+from podtide.allocator.wire import (
+    BoundsBody,
+    GrowthBody,
+    InForceBody,
+    LastWishBody,
+    StatedBody,
+    SubnetBody,
+    WishBody,
+)
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.randomness import system_randomness
@@ -109,6 +117,7 @@ class HttpAllocator:
             waiting_pods=wish.waiting_pods,
             stated=None if wish.stated is None else StatedBody(**asdict(wish.stated)),
             statement_number=wish.statement_number,
+            instead_of=None if wish.instead_of is None else LastWishBody(**asdict(wish.instead_of)),
         )
         path = _container(wish.cluster, wish.id, doing)
         return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Container)

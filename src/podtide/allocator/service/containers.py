@@ -6,7 +6,7 @@ from litestar import delete, get, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import Container, ContainerPage, Wish
+from podtide.allocator.port import Container, ContainerPage, LastWish, Wish
 from podtide.allocator.service.callers import Asked
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import documented
@@ -40,6 +40,7 @@ async def put_container(
             waiting_pods=data.waiting_pods,
             stated=None if data.stated is None else StatedDemand(**asdict(data.stated)),
             statement_number=data.statement_number,
+            instead_of=None if data.instead_of is None else LastWish(**asdict(data.instead_of)),
         )
     )
 

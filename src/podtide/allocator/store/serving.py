@@ -29,6 +29,7 @@ from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.stated_text import NOTHING, to_text
+from podtide.allocator.store.taking_anew import take_anew
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.errors import InvalidInput
 from podtide.core.grants import Claim, Order, is_stale, parse_address_name
@@ -67,6 +68,7 @@ class PutContainer(Struct, frozen=True):
             row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
             book.containers[wish.id] = row
         else:
+            take_anew(wish, row, book.subnet.id)
             _refuse_what_does_not_fit(wish, row, book)
         _note_statement(wish, row)
         _note_order(wish, row)
