@@ -517,7 +517,7 @@ async def test_a_cluster_restored_from_a_backup_is_listed_anew_and_the_list_coun
         await bench.change("kept", "again")
         await asyncio.sleep(1)
         assert bench.told[-1][1] == await bench.server.get(Lease, "kept", "default")
-        assert bench.informer.lists == 2
+        assert bench.cluster.calls["list"] == 2
 
 
 def test_a_version_that_was_given_out_again_is_told_by_its_content() -> None:
@@ -545,7 +545,7 @@ async def test_a_watch_that_was_broken_for_long_is_not_resumed() -> None:
             await bench.change("a", "again")
         await asyncio.sleep(60)
         assert bench.informer.items() == [await bench.server.get(Lease, "a", "default")]
-        assert bench.informer.lists == 2
+        assert bench.cluster.calls["list"] == 2
 
 
 async def test_a_watch_that_tells_of_an_earlier_version_is_listed_anew() -> None:

@@ -88,8 +88,8 @@ class Requester:
         self._log = log
         self._bell = Bell(clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
-        """The object as our last write left it, until the informer shows that or something later, or lists anew."""
-        self._answered_at_list = 0
+        """The object as our last write left it, until the informer shows that or something later, or watches anew."""
+        self._answered_in_watch = 0
         self._changing: Waiting | None = None
         self._untidy_since: float | None = None
         self._retry_at = 0.0
@@ -186,9 +186,9 @@ class Requester:
     def _forget_an_old_answer(self) -> None:
         """Once the informer has shown what our last write left, it alone counts: others may change that again.
 
-        So it does once all is listed anew: what we wrote may be gone with the rest, in a cluster that went back.
+        So it does when another watch began: what we wrote may be gone with the rest, in a cluster that went back.
         """
-        if self._answered_at_list != self._follower.lists:
+        if self._answered_in_watch != self._follower.watches:
             self._answer = None
         seen, answer = self._follower.config, self._answer
         if seen is None or answer is None or answer.metadata.uid != seen.metadata.uid:
@@ -249,9 +249,9 @@ class Requester:
 
     async def _apply(self, wish: NodeNetworkConfig) -> NodeNetworkConfig:
         self.writes += 1
-        lists = self._follower.lists
+        watch = self._follower.watches
         self._answer = answer = await self._cluster.apply(wish, manager=MANAGER, force=True)
-        self._answered_at_list = lists
+        self._answered_in_watch = watch
         return answer
 
     def _hear(self, annotations: Mapping[str, str], answer: NodeNetworkConfig) -> None:

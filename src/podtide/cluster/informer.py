@@ -31,6 +31,8 @@ from podtide.resources.base import Key
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
+Listener = Callable[[], None]
+
 _PAGE_ITEMS = 500
 _ALL_IN_ONE = 0
 _CALM_SECONDS = 10.0
@@ -70,10 +72,11 @@ class Informer(Generic[R]):
     ) -> None:
         self.synced = asyncio.Event()
         """Set once handlers were told of everything that was there. Before that, absence means nothing."""
-        self.lists = 0
-        """How often all was listed: what is remembered of the time before, besides the copy, may be of another history."""
-        self.on_list: list[Callable[[], None]] = []
-        """Called after every list, also where handlers have nothing to be told of."""
+        self.watches = 0
+        """How often a watch began. What is remembered from before, besides the copy, may be of another history: a server
+        that went back no further than the copy has it resumed."""
+        self.on_watch: list[Listener] = []
+        """Called whenever a watch begins, also where handlers have nothing to be told of."""
         self.relists = 0
         self.resumed_watches = 0
         self._cluster = cluster
@@ -166,14 +169,11 @@ class Informer(Generic[R]):
             # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
             items, version = await self._read_pages(_ALL_IN_ONE)
         self._contact.heard()
-        self.lists += 1
         self._cache.replace_all(items)
         self._resume_from = version
         self._complaint = ""
         self._missed = 0
         self.synced.set()
-        for listed in self.on_list:
-            listed()
 
     async def _read_pages(self, limit: int) -> tuple[list[R], str]:
         page = await self._read_page(limit)
@@ -199,6 +199,9 @@ class Informer(Generic[R]):
             labels=scope.labels,
         )
         self._contact.watching()
+        self.watches += 1
+        for tell in self.on_watch:
+            tell()
         try:
             async with aclosing(events):
                 async for event in events:

@@ -22,8 +22,8 @@ class Basis(Struct, frozen=True):
     """The NodeNetworkConfig's."""
     places: tuple[Place, ...]
     own_addresses: tuple[str, ...]
-    listed: int
-    """How often NodeNetworkConfigs were listed until then."""
+    watch: int
+    """Which watch of NodeNetworkConfigs it was, in order."""
 
 
 class _Answered(Struct, frozen=True):

@@ -54,17 +54,17 @@ class Requests:
         """The node is gone."""
         self._answered.forget(node)
 
-    async def carry_out(self, node: Node, config: NodeNetworkConfig, listed: int) -> float | None:
+    async def carry_out(self, node: Node, config: NodeNetworkConfig, watch: int) -> float | None:
         """Bring what the node has in step with what it asks for. Answers when to look again, if at all.
 
-        `listed` says how often NodeNetworkConfigs were listed: versions known from before a list may be of another
+        `watch` is the number of the watch that the copies are from: versions known from an earlier one may be of another
         history, and mean nothing any more.
         """
         name = config.metadata.name
         places = places_of(node, config.status.network_containers, self._options)
         self._subnets.use(name, [place.subnet for place in places])
         scaler = self._scaler(config, places)
-        basis = Basis(config.metadata.uid, places, own_addresses(node), listed)
+        basis = Basis(config.metadata.uid, places, own_addresses(node), watch)
         in_turn = self._subnets.take_turn(name)
         if not in_turn and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
@@ -73,7 +73,7 @@ class Requests:
             answers = await ask(self._allocator, config, places, self._options, self._max_ips)
             answers = await self._gone_back.ask_again(node, config, answers)
             self._tell_subnets(config, answers)
-            await self._conclude(node, config, answers, scaler, listed)
+            await self._conclude(node, config, answers, scaler, watch)
         return self._answered.renew_in_seconds(name)
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
@@ -102,7 +102,7 @@ class Requests:
             )
 
     async def _conclude(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, listed: int
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, watch: int
     ) -> None:
         """Write what was answered, and raise what it is to be asked again for."""
         failure = _worst(answers)
@@ -117,7 +117,7 @@ class Requests:
         places = tuple(answer.place for answer in answers)
         self._answered.note(
             config.metadata.name,
-            Basis(config.metadata.uid, places, own_addresses(node), listed),
+            Basis(config.metadata.uid, places, own_addresses(node), watch),
             frozenset({config.metadata.resource_version, written.metadata.resource_version}),
             owed=any(answer.owed for answer in answers),
         )

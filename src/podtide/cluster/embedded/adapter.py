@@ -9,6 +9,7 @@ and randomness are parameters: with the same ones, the same calls give the same 
 """
 
 import asyncio
+import builtins
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from random import Random
@@ -114,6 +115,10 @@ class EmbeddedCluster:
         """See `Cluster.delete`."""
         await asyncio.sleep(0)
         self.server.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
+
+    def items(self, kind: type[R]) -> builtins.list[R]:
+        """All objects of a kind at this very instant."""
+        return [record.decode(kind) for record in self.server.list(kind, Selection()).records]
 
     def snapshot(self) -> Snapshot:
         """All objects as they are now, to `restore` them."""
