@@ -15,10 +15,21 @@ from msgspec import structs
 from cluster.faulty_cluster import CloseWatch, Faults, FaultyCluster, Script, Step
 from podtide.cluster.embedded import EmbeddedCluster, Limits
 from podtide.cluster.informer import Informer, Scope
-from podtide.cluster.port import ClusterError, Forbidden, Gone, Invalid, NotFound, Throttled, Unavailable
+from podtide.cluster.object_cache import ObjectCache
+from podtide.cluster.port import (
+    Change,
+    ClusterError,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Throttled,
+    Unavailable,
+    WatchEvent,
+)
 from podtide.core.errors import StopError
 from podtide.resources.base import Key, ObjectMeta
-from podtide.resources.lease import Lease
+from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod, PodSpec
 from podtide.runtime import virtual_time
@@ -411,7 +422,7 @@ async def test_a_server_with_nothing_to_tell_is_not_silent() -> None:
 async def test_silence_counts_from_the_last_thing_heard_not_from_when_the_watch_was_found_broken() -> None:
     """Else a node that noticed late would hand out addresses that others may already have."""
     down: list[Step] = [Unavailable("down")] * 100
-    bench = Bench(Script(event=[None, Unavailable("reset")], watch=[None, *down]))
+    bench = Bench(Script(event=[None, Unavailable("reset")], list=[None, *down], watch=[None, *down]))
     async with bench.running():
         await asyncio.sleep(10)
         await bench.create("heard")
@@ -425,7 +436,8 @@ async def test_silence_counts_from_the_last_thing_heard_not_from_when_the_watch_
 
 
 async def test_a_quiet_watch_that_lasted_proves_contact_until_a_while_before_it_broke() -> None:
-    bench = Bench(Script(event=[Unavailable("reset")], watch=[None, *[Unavailable("down")] * 100]))
+    down: list[Step] = [Unavailable("down")] * 100
+    bench = Bench(Script(event=[Unavailable("reset")], list=[None, *down], watch=[None, *down]))
     async with bench.running():
         await asyncio.sleep(3600)
         await bench.create("missed")
@@ -440,7 +452,7 @@ async def test_a_server_that_takes_every_watch_and_never_answers_is_silent() -> 
         await asyncio.sleep(10)
         bench.server.close_watches()
         await asyncio.sleep(900)
-        assert bench.cluster.calls["watch"] > 10
+        assert bench.cluster.calls["watch"] + bench.cluster.calls["list"] > 10
         assert bench.informer.silent_seconds() == 900
         await asyncio.sleep(300)
         assert bench.informer.silent_seconds() == 0
@@ -481,6 +493,70 @@ async def test_a_list_ends_the_silence() -> None:
             await asyncio.sleep(1)
         await asyncio.sleep(30)
         assert bench.informer.silent_seconds() == 0
+
+
+async def test_a_cluster_restored_from_a_backup_is_listed_anew_and_the_list_counts() -> None:
+    """Its versions are lower than those known, and objects are as they were, gone, or back again."""
+    bench = Bench()
+    kept, gone = await bench.create("kept"), await bench.create("deleted")
+    backup = bench.server.snapshot()
+    async with bench.running():
+        await bench.change("kept", "later")
+        await bench.delete("deleted")
+        await bench.create("made")
+        await asyncio.sleep(1)
+        bench.told.clear()
+        bench.server.restore(backup)
+        await asyncio.sleep(10)
+        assert sorted(bench.informer.items(), key=lambda item: item.key) == [gone, kept]
+        assert names(bench.told) == [
+            ("made", None),
+            (None, "deleted"),
+            ("kept", "kept"),
+        ]
+        await bench.change("kept", "again")
+        await asyncio.sleep(1)
+        assert bench.told[-1][1] == await bench.server.get(Lease, "kept", "default")
+        assert bench.cluster.calls["list"] == 2
+
+
+def test_a_version_that_was_given_out_again_is_told_by_its_content() -> None:
+    cache = ObjectCache[Lease](make_logger(io.StringIO(), LoopClock()))
+    told: list[Told] = []
+    cache.add_handler(lambda old, new: told.append((old, new)))
+    place = ObjectMeta(name="a", namespace="default", uid="u", resource_version="7")
+    before = Lease(metadata=place, spec=LeaseSpec(holder_identity="before"))
+    after = Lease(metadata=place, spec=LeaseSpec(holder_identity="after"))
+    for listed in (before, before, after):
+        cache.replace_all([listed])
+    assert told == [(None, before), (before, after)]
+
+
+async def test_a_watch_that_was_broken_for_long_is_not_resumed() -> None:
+    """Meanwhile a restored cluster may have given out as many versions again: it would take ours for its own."""
+    bench = Bench(Script(watch=[None, *[Unavailable("down")] * 8]))
+    await bench.create("a")
+    backup = bench.server.snapshot()
+    async with bench.running():
+        await bench.change("a", "lost")
+        await asyncio.sleep(1)
+        bench.server.restore(backup)
+        for _ in range(5):
+            await bench.change("a", "again")
+        await asyncio.sleep(60)
+        assert bench.informer.items() == [await bench.server.get(Lease, "a", "default")]
+        assert bench.cluster.calls["list"] == 2
+
+
+async def test_a_watch_that_tells_of_an_earlier_version_is_listed_anew() -> None:
+    bench = Bench()
+    async with bench.running():
+        await bench.create("a")
+        await asyncio.sleep(1)
+        informer = bench.informer
+        older = WatchEvent[Lease](Change.BOOKMARK, None, "1")
+        with pytest.raises(Gone, match="went back"):
+            informer._take(older)
 
 
 class Faltering:

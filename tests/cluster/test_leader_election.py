@@ -6,9 +6,10 @@ from msgspec import structs
 
 from cluster.candidates import LEASE, Candidate, OwnClock, World, now
 from cluster.faulty_cluster import Faults, Script
+from podtide.cluster.lease_record import see
 from podtide.cluster.port import ClusterError, Forbidden, Throttled, Unavailable
 from podtide.cluster.term import Term, TermOver
-from podtide.resources.lease import Lease
+from podtide.resources.lease import Lease, LeaseSpec
 
 
 async def two_candidates(first_faults: Faults | None = None) -> tuple[World, Candidate, Candidate]:
@@ -398,3 +399,10 @@ async def test_a_server_that_is_down_is_asked_a_handful_of_times_per_minute_and_
     await asyncio.sleep(3600)
     assert 240 <= candidate.cluster.calls.total() <= 600
     assert world.lines.getvalue().count("cannot stand for election") == 1
+
+
+def test_a_lease_in_a_version_that_was_given_out_again_is_waited_for_anew() -> None:
+    """A cluster restored from a backup: the number is the same, and the holder renewed it since."""
+    first = see(None, LeaseSpec(holder_identity="a", renew_time="1"), "7", 0.0)
+    assert see(first, LeaseSpec(holder_identity="a", renew_time="1"), "7", 10.0) is first
+    assert see(first, LeaseSpec(holder_identity="a", renew_time="2"), "7", 14.0).free_at(15.0) == 29.0

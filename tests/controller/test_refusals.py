@@ -111,23 +111,6 @@ async def test_where_a_container_is_is_found_also_when_its_config_was_made_again
         assert (held.subnet_name, len(held.ip_assignments)) == ("pods", 8)
 
 
-async def test_a_container_deleted_under_a_living_node_tells_to_let_the_node_join_anew() -> None:
-    async with a_world() as world:
-        world.replica().start()
-        node = await world.add_node("n1")
-        await moment()
-        await world.allocator.delete_container(node.metadata.uid, cluster="east")
-        await world.ask("n1", 8)
-        await moment()
-        refused = await world.granted("n1")
-        assert (refused.status, refused.reason) == ("False", "StaleWish")
-        assert "a node that joins again has another uid" in refused.message
-        await world.remove_node("n1")
-        await world.add_node("n1")
-        await moment()
-        assert (await world.granted("n1")).status == "True"
-
-
 @pytest.mark.parametrize(
     ("refusal", "reason", "status", "container"),
     [

@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from podtide.core.chunks import WHOLE, positions
 from podtide.core.grants import (
+    HOLDS_NOTHING,
     AddressName,
     Claim,
     Order,
     address_names,
     is_stale,
+    is_taken_anew,
     may_take,
     parse_address_name,
 )
@@ -87,3 +89,22 @@ def test_what_is_no_name_of_ours_is_none(text: str) -> None:
 )
 def test_a_wish_is_stale_when_a_newer_one_was_taken(wish: Order, *, stale: bool) -> None:
     assert is_stale(wish, Order("u", 5), ["oldest", "older"]) is stale
+
+
+@pytest.mark.parametrize(
+    ("instead_of", "holds_nothing", "counts"),
+    [
+        (Order("u", 12), False, True),
+        (Order("u", 11), False, False),  # somebody else was served since
+        (Order("v", 12), False, False),
+        (None, False, False),
+        (HOLDS_NOTHING, False, False),
+        (HOLDS_NOTHING, True, True),
+        (Order("u", 12), True, False),  # it was deleted since
+        (None, True, False),
+    ],
+)
+def test_a_stale_wish_is_taken_anew_instead_of_the_last_one_and_of_no_other(
+    instead_of: Order | None, holds_nothing: bool, counts: bool
+) -> None:
+    assert is_taken_anew(instead_of, Order("u", 12), holds_nothing=holds_nothing) is counts

@@ -70,6 +70,12 @@ class ConfigFollower:
         self._bell = Bell(clock)
         self._confirmed: Identity | None = None
         informer.add_handler(lambda _old, _new: self._bell.ring())
+        informer.on_watch.append(self._bell.ring)
+
+    @property
+    def watches(self) -> int:
+        """How often a watch of the object began."""
+        return self._informer.watches
 
     async def run(self) -> NoReturn:
         """Take in the object whenever it changes, until cancelled."""

@@ -70,17 +70,18 @@ class NodeAgent:
         self._clock = clock
         self._randomness = randomness
         self._log = log = log.bind(node=node_name)
+        self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
         self.networks = SecondaryNetworks(
             cluster,
             node_name,
             namespace=networks_namespace,
+            disk=disk,
             settings=settings,
             clock=clock,
             randomness=randomness,
             log=log,
         )
         """The networks with ranges of their own."""
-        self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
         self._holdings = Holdings(self._kept, clock=clock, log=log)
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
         key = config_key(node_name)
@@ -191,6 +192,7 @@ class NodeAgent:
 
     def close(self) -> None:
         """Let another agent have the disk."""
+        self.networks.close()
         self._kept.close()
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:

@@ -88,7 +88,8 @@ class Requester:
         self._log = log
         self._bell = Bell(clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
-        """The object as our last write left it, until the informer shows that or something later."""
+        """The object as our last write left it, until the informer shows that or something later, or watches anew."""
+        self._answered_in_watch = 0
         self._changing: Waiting | None = None
         self._untidy_since: float | None = None
         self._retry_at = 0.0
@@ -183,7 +184,12 @@ class Requester:
         return (answer if answer and is_the_same else config).metadata.annotations
 
     def _forget_an_old_answer(self) -> None:
-        """Once the informer has shown what our last write left, it alone counts: others may change that again."""
+        """Once the informer has shown what our last write left, it alone counts: others may change that again.
+
+        So it does when another watch began: what we wrote may be gone with the rest, in a cluster that went back.
+        """
+        if self._answered_in_watch != self._follower.watches:
+            self._answer = None
         seen, answer = self._follower.config, self._answer
         if seen is None or answer is None or answer.metadata.uid != seen.metadata.uid:
             return
@@ -243,7 +249,9 @@ class Requester:
 
     async def _apply(self, wish: NodeNetworkConfig) -> NodeNetworkConfig:
         self.writes += 1
+        watch = self._follower.watches
         self._answer = answer = await self._cluster.apply(wish, manager=MANAGER, force=True)
+        self._answered_in_watch = watch
         return answer
 
     def _hear(self, annotations: Mapping[str, str], answer: NodeNetworkConfig) -> None:

@@ -40,17 +40,18 @@ class SecondaryAgent:
     ) -> None:
         self.synced = asyncio.Event()
         """Set once the cluster has been heard of."""
+        self._lock = disk.lock(LOCK)
         self.networks = SecondaryNetworks(
             cluster,
             node_name,
             namespace=networks_namespace,
+            disk=disk,
             settings=settings,
             clock=clock,
             randomness=randomness,
             log=log.bind(node=node_name),
         )
         self.addresses = NoPool(node_name, self.synced)
-        self._lock = disk.lock(LOCK)
 
     async def run(self) -> NoReturn:
         """Serve until cancelled."""
@@ -68,6 +69,7 @@ class SecondaryAgent:
 
     def close(self) -> None:
         """Let another agent have the disk."""
+        self.networks.close()
         self._lock.release()
 
 

@@ -69,6 +69,10 @@ def check_wish(wish: Wish) -> None:
         _check_stated(wish.stated)
     for what in ("machine_id", "system_uuid", "boot_id"):
         _check_text(what, getattr(wish.machine, what), LONGEST_NAME)
+    if wish.instead_of is not None:
+        if wish.instead_of.request_uid:
+            check_names(request=wish.instead_of.request_uid)
+        _check_number("instead_of generation", wish.instead_of.generation, LARGEST_NUMBER)
 
 
 def check_ending(addresses: tuple[str, ...], reason: str) -> None:

@@ -192,6 +192,13 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
     """Of the clusters that have containers in the subnet, by name."""
 
 
+class LastWish(Struct, frozen=True, kw_only=True):
+    """The wish that an older one is to be taken in place of. Empty: the container is deleted, or has no address yet."""
+
+    request_uid: str = ""
+    generation: int = 0
+
+
 class Wish(Struct, frozen=True, kw_only=True):
     """All that a node wants of a subnet. `id` is the Node's uid."""
 
@@ -220,6 +227,9 @@ class Wish(Struct, frozen=True, kw_only=True):
     """The highest version of any container in the subnet that the cluster has seen (see `core.continuity`)."""
     machine: MachineIdentity = UNKNOWN_MACHINE
     """What the living Node states it runs on; one that is not known leaves what was stated before."""
+    instead_of: LastWish | None = None
+    """Given only for a request object that went back, as after a restore of etcd: the last wish that was taken, as read
+    before a fresh read showed the older object (see `core.grants.is_taken_anew`)."""
 
 
 class GrantedAddress(Struct, frozen=True):
@@ -390,7 +400,9 @@ class Allocator(Protocol):
         A node whose primary is in a CIDR that drains may name that too (`core.grants.primary_name`): it gets another one
         first, as soon as one may be had, and keeps its own until then.
 
-        An older generation of the same request_uid, and any wish for a deleted id, is StaleWish. The same wish again
+        An older generation of the same request_uid, and any wish for a deleted id, is StaleWish, unless it is to be
+        taken anew (`instead_of`): then it is the newest from now on, and a deleted id has a container again. What it
+        names for release can only be what the node gave up before, and nothing is taken from the node. The same wish again
         answers the same container and changes nothing unless the node was owed.
 
         AnotherCluster when the cluster's name, or the container, belongs to another uid than the wish has; a container

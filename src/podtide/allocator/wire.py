@@ -106,6 +106,13 @@ class MachineBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     boot_id: MachineText = ""
 
 
+class LastWishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The wish that was taken last (see `port.LastWish`)."""
+
+    request_uid: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
+    generation: Number = 0
+
+
 class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that a node wants of a subnet; the path has its cluster and id."""
 
@@ -119,6 +126,7 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     waiting_pods: Count = 0
     stated: StatedBody | None = None
     statement_number: Number = 0
+    instead_of: LastWishBody | None = None
     cluster_uid: Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")] = ""
     seen: Version = 0
     machine: MachineBody = MachineBody()

@@ -9,10 +9,14 @@ It lists once, then watches from there. Whatever breaks, it goes on where it was
                              but who can do without the kind learns after a few tries that there are none
     Invalid                  raised: a selector of ours that no server will ever accept
 
-Events are taken in order and a list is as fresh as a read, so the copy never goes back in time.
+Events are taken in order and a list is as fresh as a read, so the copy never goes back in time; unless the server
+itself did (an etcd restored from a backup). A server refuses to resume from a version that it has not reached, but once
+it has written as much again it takes any for its own. So a watch that was broken for long, and one that tells of a
+version before those it told of, is not resumed: the objects are listed anew, and that list counts, whatever its version.
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
 from typing import Generic, NoReturn
@@ -27,10 +31,14 @@ from podtide.resources.base import Key
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
+Listener = Callable[[], None]
+
 _PAGE_ITEMS = 500
 _ALL_IN_ONE = 0
 _CALM_SECONDS = 10.0
 """A watch that lasted this long was a good one: what comes next is no part of an earlier streak of failures."""
+_RESUMABLE_SECONDS = 30.0
+"""How long ago the server must have been heard of for a watch to be resumed."""
 _MISSING = Backoff(floor_seconds=1.0, cap_seconds=600.0)
 """For a kind that the server does not know and that can be done without: thousands of nodes may ask for it for ever."""
 _TRIES_UNTIL_MISSING = 3
@@ -64,6 +72,11 @@ class Informer(Generic[R]):
     ) -> None:
         self.synced = asyncio.Event()
         """Set once handlers were told of everything that was there. Before that, absence means nothing."""
+        self.watches = 0
+        """How often a watch began. What is remembered from before, besides the copy, may be of another history: a server
+        that went back no further than the copy has it resumed."""
+        self.on_watch: list[Listener] = []
+        """Called whenever a watch begins, also where handlers have nothing to be told of."""
         self.relists = 0
         self.resumed_watches = 0
         self._cluster = cluster
@@ -110,6 +123,8 @@ class Informer(Generic[R]):
     async def _follow_until_it_breaks(self) -> float:
         """List if need be, then watch. Answers how long to wait before going on."""
         try:
+            if self._contact.silent_seconds() > _RESUMABLE_SECONDS:
+                self._resume_from = ""
             if not self._resume_from:
                 await self._list()
             await self._watch()
@@ -184,6 +199,9 @@ class Informer(Generic[R]):
             labels=scope.labels,
         )
         self._contact.watching()
+        self.watches += 1
+        for tell in self.on_watch:
+            tell()
         try:
             async with aclosing(events):
                 async for event in events:
@@ -195,9 +213,18 @@ class Informer(Generic[R]):
             self._contact.broken()
 
     def _take(self, event: WatchEvent[R]) -> None:
+        if _number(event.resource_version) < _number(self._resume_from):
+            raise Gone(
+                f"version {event.resource_version} comes after {self._resume_from}: the server went back"
+            )
         if event.item is not None:
             if event.change is Change.DELETED:
                 self._cache.remove(event.item.key)
             else:
                 self._cache.put(event.item)
         self._resume_from = event.resource_version
+
+
+def _number(version: str) -> int:
+    """A version as what Kubernetes says it is, a number that grows; 0 for one that is none."""
+    return int(version) if version.isdecimal() else 0

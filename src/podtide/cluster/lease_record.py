@@ -56,8 +56,11 @@ class Sighting(Struct, frozen=True):
 
 
 def see(before: Sighting | None, spec: LeaseSpec, version: str, now: float) -> Sighting:
-    """What is known after reading the Lease; `now` is when the answer had arrived."""
-    if before is not None and before.version == version:
+    """What is known after reading the Lease; `now` is when the answer had arrived.
+
+    Its content counts with its version: a cluster that is restored from a backup gives versions out again.
+    """
+    if before is not None and (before.version, before.spec) == (version, spec):
         return before
     return Sighting(spec, version, now)
 

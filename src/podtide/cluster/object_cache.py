@@ -72,7 +72,8 @@ class ObjectCache(Generic[R]):
         elif old.metadata.uid != new.metadata.uid:
             self._tell(self._handlers, old, None)
             self._tell(self._handlers, None, new)
-        elif old.metadata.resource_version != new.metadata.resource_version:
+        elif old.metadata.resource_version != new.metadata.resource_version or old != new:
+            # One version of two contents: the server was restored from a backup, and gave the number out again.
             self._tell(self._handlers, old, new)
 
     def _tell(self, handlers: Iterable[Handler[R]], old: R | None, new: R | None) -> None:

@@ -23,6 +23,8 @@ class Basis(Struct, frozen=True):
     """The NodeNetworkConfig's."""
     places: tuple[Place, ...]
     own_addresses: tuple[str, ...]
+    watch: int
+    """Which watch of NodeNetworkConfigs it was, in order."""
     machine: MachineIdentity = UNKNOWN_MACHINE
     waiting: str = ""
     """What former Nodes of its name left and waits, in words."""

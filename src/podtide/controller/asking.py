@@ -105,14 +105,18 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     moves: bool,
 ) -> tuple[Answer, ...]:
     """State the node's wish at each of its places; `moves`: after what the machine left there was moved to it."""
-    answers = []
-    for place in places:
-        wish = make_wish(config, places, place, options, most, machine=machine)
-        try:
-            answers.append(await _put(allocator, wish, place, moves=moves))
-        except (AllocatorError, InvalidInput) as refusal:
-            answers.append(Answer(place, refusal=refusal))
-    return tuple(answers)
+    wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
+    return tuple(
+        [await state(allocator, wish, place, moves=moves) for wish, place in zip(wishes, places, strict=True)]
+    )
+
+
+async def state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+    """State one wish at its place."""
+    try:
+        return await _put(allocator, wish, place, moves=moves)
+    except (AllocatorError, InvalidInput) as refusal:
+        return Answer(place, refusal=refusal)
 
 
 async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:

@@ -87,7 +87,7 @@ class Nodes:
             config = await self._around.writes.create(new_config(node))
         elif not is_bound(config, node):
             config = await self._around.writes.replace(bound(config, node))
-        return await self._requests.carry_out(node, config)
+        return await self._requests.carry_out(node, config, self._configs.watches)
 
     def _uids_heard_of(
         self, name: str, node: Node | None, config: NodeNetworkConfig | None

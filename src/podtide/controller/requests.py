@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podtide.allocator.port import AllocatorUnavailable, StaleWish, SubnetFull
-from podtide.cluster.port import Conflict, NotFound
+from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.controller.answered import AnsweredWishes, Basis
 from podtide.controller.asking import Answer, Refusal, ask
 from podtide.controller.container_view import own_addresses
+from podtide.controller.going_back import GoneBack
 from podtide.controller.leftovers import Leftovers
 from podtide.controller.machines import machine_of
 from podtide.controller.node_status import (
@@ -40,7 +40,6 @@ class Requests:
     """Carries out the requests of nodes. One call at a time for each node."""
 
     def __init__(self, around: Surroundings, subnets: Subnets, leftovers: Leftovers) -> None:
-        self._cluster = around.cluster
         self._writes = around.writes
         self._allocator = around.allocator
         self._events = around.events
@@ -51,18 +50,25 @@ class Requests:
         self._subnets = subnets
         self._leftovers = leftovers
         self._answered = AnsweredWishes(around.clock)
+        self._gone_back = GoneBack(
+            around.cluster, around.allocator, around.options, self._max_ips, around.log
+        )
 
     def forget(self, node: str) -> None:
         """The node is gone."""
         self._answered.forget(node)
 
-    async def carry_out(self, node: Node, config: NodeNetworkConfig) -> float | None:
-        """Bring what the node has in step with what it asks for. Answers when to look again, if at all."""
+    async def carry_out(self, node: Node, config: NodeNetworkConfig, watch: int) -> float | None:
+        """Bring what the node has in step with what it asks for. Answers when to look again, if at all.
+
+        `watch` is the number of the watch that the copies are from: versions known from an earlier one may be of another
+        history, and mean nothing any more.
+        """
         name = config.metadata.name
         places = places_of(node, config.status.network_containers, self._options)
         self._subnets.use(name, [place.subnet for place in places])
         scaler = self._scaler(config, places)
-        basis = self._basis(node, config, places)
+        basis = self._basis(node, config, places, watch)
         is_urged = self._subnets.take_turn(name) or self._leftovers.is_to_move(name)
         if not is_urged and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
@@ -72,16 +78,16 @@ class Requests:
             answers = await ask(
                 self._allocator, config, places, self._options, self._max_ips, machine=machine, moves=moves
             )
-            await self._refuse_if_behind(config, answers)
+            answers = await self._gone_back.ask_again(node, config, answers, moves=moves)
             self._tell_subnets(config, answers)
             if moved := [answer.moved for answer in answers if answer.moved]:
                 await self._leftovers.note_moved(config, moved)
-            await self._conclude(node, config, answers, scaler)
+            await self._conclude(node, config, answers, scaler, watch)
         return self._answered.renew_in_seconds(name)
 
-    def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...]) -> Basis:
+    def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...], watch: int) -> Basis:
         waiting = self._leftovers.waiting(config.metadata.name)
-        return Basis(config.metadata.uid, places, own_addresses(node), machine_of(node), waiting)
+        return Basis(config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting)
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
         """What the node is told to size its pool by: of two subnets, the more frugal decides.
@@ -93,18 +99,6 @@ class Requests:
             return config.status.scaler
         in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
         return wire_scaler(in_force, self._max_ips)
-
-    async def _refuse_if_behind(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
-        """A wish is stale because our copy is, or because the container is gone for good: only a fresh read tells."""
-        if not any(isinstance(answer.refusal, StaleWish) for answer in answers):
-            return
-        place = config.metadata
-        try:
-            now = (await self._cluster.get(NodeNetworkConfig, place.name, place.namespace)).metadata
-        except NotFound as error:
-            raise Conflict(str(error)) from error
-        if (now.uid, now.generation) != (place.uid, place.generation):
-            raise Conflict(f"the request of node {place.name} changed while it was carried out")
 
     def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
         versions = {container.id: container.version for container in config.status.network_containers}
@@ -121,7 +115,7 @@ class Requests:
             )
 
     async def _conclude(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, watch: int
     ) -> None:
         """Write what was answered, and raise what it is to be asked again for."""
         failure = _worst(answers)
@@ -143,7 +137,7 @@ class Requests:
         places = tuple(answer.place for answer in answers)
         self._answered.note(
             config.metadata.name,
-            self._basis(node, config, places),
+            self._basis(node, config, places, watch),
             frozenset({config.metadata.resource_version, written.metadata.resource_version}),
             owed=any(answer.owed for answer in answers),
         )

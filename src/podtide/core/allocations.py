@@ -115,15 +115,17 @@ class Allocations:
         bounds: AddressRange,
         *,
         is_ours: Callable[[Allocation], bool],
+        is_ghost: Callable[[IPAddress, Allocation], bool] = lambda _address, _holder: False,
         preferred: Iterable[IPAddress] = (),
     ) -> IPAddress:
         """The address for `asking`: the one it holds, else a preferred or the lowest free one within the bounds.
 
         A held address is given again even where start, end or an exclude has since put it out of bounds: it is the
-        pod's until its DEL. `is_ours` says of an earlier sandbox of the pod whether it was this node's. What is
-        preferred may be withheld, but is nobody else's. RangeFull when there is none.
+        pod's until its DEL. `is_ours` says of an earlier sandbox of the pod whether it was this node's, `is_ghost`
+        of what its pod holds whether that was given up and came back with a backup. What is preferred may be
+        withheld, but is nobody else's. RangeFull when there is none.
         """
-        offset = self._given_before(asking, is_ours)
+        offset = self._given_before(asking, is_ours, is_ghost)
         if offset is None:
             free = (self.range.offset(each) for each in preferred if each in bounds)
             offset = next((each for each in free if each not in self._entries), None)
@@ -177,13 +179,22 @@ class Allocations:
         """The map as an IPPool carries it: decimal offsets, and the keys that are not ours."""
         return self._elsewhere | {str(offset): allocation for offset, allocation in self._entries.items()}
 
-    def _given_before(self, asking: Allocation, is_ours: Callable[[Allocation], bool]) -> int | None:
+    def _given_before(
+        self,
+        asking: Allocation,
+        is_ours: Callable[[Allocation], bool],
+        is_ghost: Callable[[IPAddress, Allocation], bool],
+    ) -> int | None:
         """The lowest offset that is the asking interface's already."""
         own = self._by_sandbox.get((asking.id, asking.ifname))
         if own:
             return min(own)
         of_that_name = self._by_pod.get((asking.podref, asking.ifname), ())
-        return min((each for each in of_that_name if self._is_its_own(each, asking, is_ours)), default=None)
+        its_own = (each for each in of_that_name if self._is_its_own(each, asking, is_ours))
+        return min(
+            (each for each in its_own if not is_ghost(self.range.address(each), self._entries[each])),
+            default=None,
+        )
 
     def _is_its_own(self, offset: int, asking: Allocation, is_ours: Callable[[Allocation], bool]) -> bool:
         found = self._entries[offset]

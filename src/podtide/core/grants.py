@@ -77,6 +77,20 @@ class Order(Struct, frozen=True):
     generation: int
 
 
+HOLDS_NOTHING = Order("", 0)
+"""In place of a container that has no address: one that was deleted, or that waits for its first."""
+
+
+def is_taken_anew(instead_of: Order | None, last: Order, *, holds_nothing: bool) -> bool:
+    """Whether a stale wish counts all the same, because its request object itself went back (etcd was restored).
+
+    Whoever asks has read, in this order: that the last wish taken was `instead_of`, and then that the request object is
+    an older one. Only a cluster that went back shows that. If another wish was taken meanwhile, it counts no more, so
+    one that comes late changes nothing.
+    """
+    return instead_of == (HOLDS_NOTHING if holds_nothing else last)
+
+
 def is_stale(wish: Order, last: Order, superseded: Iterable[str]) -> bool:
     """Whether a wish is older than the last one taken.
 

@@ -33,6 +33,7 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservationSpec,
 )
 from podtide.runtime.clock import LoopClock
+from podtide.runtime.disk import Disk
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
 
@@ -203,7 +204,9 @@ class Bench:
         self._numbers = count()
 
     @asynccontextmanager
-    async def machine(self, node: str = NODE, *, is_node: bool = True) -> AsyncIterator[Machine]:
+    async def machine(
+        self, node: str = NODE, *, is_node: bool = True, disk: Disk | None = None
+    ) -> AsyncIterator[Machine]:
         """A node whose agent runs; afterwards it is gone as if killed."""
         if is_node:
             await self.join(node)
@@ -211,6 +214,7 @@ class Bench:
         networks = SecondaryNetworks(
             line,
             node,
+            disk=disk,
             settings=self.settings,
             clock=self.clock,
             randomness=seeded_randomness(f"{node}/{next(self._numbers)}"),

@@ -212,12 +212,12 @@ async def test_a_full_range_is_full_no_more_when_another_node_gave_something_bac
         assert await one.add("a2", small) == ["10.0.0.1/30"]
 
 
-async def test_a_pool_deleted_by_hand_is_made_again() -> None:
+async def test_a_pool_deleted_by_hand_is_made_again_and_what_sandboxes_have_is_given_to_nobody() -> None:
     bench = Bench()
     async with bench.machine() as node:
         await node.add("c1", UNGUARDED)
         await bench.cluster.delete(IPPool, POOL, SYSTEM_NAMESPACE)
-        assert await node.add("c2", UNGUARDED) == ["10.0.0.1/24"]
+        assert await node.add("c2", UNGUARDED) == ["10.0.0.2/24"]
 
 
 async def test_a_creation_whose_answer_was_lost_is_seen() -> None:

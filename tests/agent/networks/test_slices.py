@@ -363,6 +363,9 @@ async def test_a_full_slice_is_full_no_more_when_repair_made_room_in_it() -> Non
         with pytest.raises(RangeFull):
             await node.add("c3", tiny)
         await bench.edit(pool.metadata.name, lambda entries: entries.clear())
+        with pytest.raises(RangeFull):
+            await node.add("c4", tiny)
+        await asyncio.sleep(bench.settings.quarantine_seconds)
         assert [await node.add(sandbox, tiny) for sandbox in ("c4", "c5")] == given
 
 

@@ -3,11 +3,12 @@
 import pytest
 from msgspec import structs
 
-from allocator.contract.harness import end_due, (
+from allocator.contract.harness import (
     COOLDOWN_SECONDS,
     QUARANTINE_SECONDS,
     AllocatorUnderTest,
     OpenAllocator,
+    end_due,
     everything,
     names,
 )

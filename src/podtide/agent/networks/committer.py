@@ -22,7 +22,8 @@ from podtide.agent.networks.errors import NoSlice, PoolTooLarge, StorageFailed
 from podtide.agent.networks.homes import Home, Reread
 from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.agent.networks.pool_lease import PoolLease
-from podtide.agent.networks.requests import Adding, Key, Placed, PoolRequest, Releasing
+from podtide.agent.networks.putting_back import PuttingBack
+from podtide.agent.networks.requests import Adding, Key, Mending, Placed, PoolRequest, Releasing
 from podtide.agent.networks.reserving import Reserving
 from podtide.agent.port import NotReady, Overtaken
 from podtide.agent.requester import MANAGER
@@ -34,6 +35,7 @@ from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.marks import NODE_UID_ANNOTATION
+from podtide.runtime.disk import DiskFull
 from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
@@ -43,6 +45,7 @@ AnyRequest: TypeAlias = PoolRequest[Any]
 _PASSING = (Conflict, Gone, Throttled, Unavailable, Reread)
 """What is over after another look, or after a while. Anything else somebody has to see to."""
 
+_WENT_BACK = "the cluster went back, as after a restore of etcd: waiting until every node has put back what its sandboxes have"
 _ENDED = "the agent stops before this was carried out: try again when it is back"
 
 _BACKOFF = Backoff(floor_seconds=0.005, cap_seconds=1.0)
@@ -57,6 +60,7 @@ class PoolCommitter:
         home: Home,
         wanted: NetworkRange,
         reserving: Reserving,
+        putting_back: PuttingBack,
         *,
         lease: Callable[[ObjectMeta], PoolLease] | None,
         is_ours: Callable[[Allocation], bool],
@@ -71,6 +75,9 @@ class PoolCommitter:
         self._cluster = cluster
         self._home = home
         self._reserving = reserving
+        self._putting_back = putting_back
+        self._may_have_gone_back = False
+        """Whether the cluster may have, since the copy was made."""
         self._make_lease = lease
         self._lease: PoolLease | None = None
         self._is_ours = is_ours
@@ -102,7 +109,10 @@ class PoolCommitter:
         unreserved = await self._reserving.give_up(releasing.key)
         if self._copy is not None:
             for address in unreserved:
-                self._copy.allocations.restore(address)
+                if (
+                    address in self._copy.allocations.range.network
+                ):  # else it was of a slice that is another by now
+                    self._copy.allocations.restore(address)
         return freed
 
     async def held_by(self, key: Key, wanted: NetworkRange) -> tuple[IPAddress, ...]:
@@ -132,9 +142,22 @@ class PoolCommitter:
         pool = await self._home.find(wanted)
         return PoolCopy(pool) if pool is not None else None
 
+    async def mend(self) -> float | None:
+        """Put back what sandboxes have and the pool lacks. Answers in how many seconds to look again, if at all."""
+        return await self._stand_in_line(Mending(self.wanted))
+
+    def doubt(self) -> None:
+        """The cluster may have gone back: the pool is read before it is decided by."""
+        self._may_have_gone_back = True
+
     def knows(self, key: Key) -> bool:
         """Whether the interface has anything here, as far as memory goes."""
-        return self._holds(key) or self._reserving.knows(key) or any(each.key == key for each in self._all())
+        return (
+            self._holds(key)
+            or self._reserving.knows(key)
+            or bool(self._putting_back.recorded(*key))
+            or any(each.key == key for each in self._all())
+        )
 
     def overtake(self, key: Key) -> None:
         """The interface is gone: whoever asks for it asks in vain."""
@@ -212,29 +235,57 @@ class PoolCommitter:
         """Carry out these requests, and answer those that have to be tried again."""
         addings = [each for each in requests if isinstance(each, Adding)]
         releasings = [each for each in requests if isinstance(each, Releasing)]
-        copy = await self._current(addings, releasings)
+        mendings = [each for each in requests if isinstance(each, Mending)]
+        copy = await self._current(addings, releasings, mendings)
         if copy is None:
             for releasing in releasings:
                 self._reserving.leave(releasing.key, {}, releasing.wanted, guarded=releasing.guarded)
+                self._putting_back.release(releasing.key)
                 releasing.succeed(())
+            self._answer(mendings)
             return []
         freed = [self._free(copy, releasing) for releasing in releasings]
+        held_up: list[AnyRequest] = []
+        if self._putting_back.is_held_up:
+            held_up, addings = [*addings], []
         placed, again = await self._place(copy, addings)
         if copy.is_changed:
             await self._write(copy)
-        self.trouble = ""
+        self.trouble = _WENT_BACK if held_up else ""
         for releasing, addresses in zip(releasings, freed, strict=True):
+            self._putting_back.release(releasing.key)
             releasing.succeed(addresses)
         for adding, given in placed:
             self._reserving.held(adding.key, given.address)
-            adding.succeed(given)
-        return again
+            self._tell(adding, given)
+        self._answer(mendings)
+        return [*held_up, *again]
 
-    async def _current(self, addings: list[Adding], releasings: list[Releasing]) -> PoolCopy | None:
+    def _tell(self, adding: Adding, given: Placed) -> None:
+        """Answer an ADD, once it is on record."""
+        try:
+            self._putting_back.give(adding.holder, given.address, adding.wanted, guarded=adding.guarded)
+        except DiskFull as error:
+            adding.fail(StorageFailed(f"{given.address} cannot be written down: {error}"))
+        adding.succeed(given)
+
+    def _answer(self, mendings: list[Mending]) -> None:
+        for mending in mendings:
+            mending.succeed(self._putting_back.look_again_seconds)
+
+    async def _current(
+        self, addings: list[Adding], releasings: list[Releasing], mendings: list[Mending]
+    ) -> PoolCopy | None:
         """The copy to decide by; None when there is no pool, and then those who want to add have been told why."""
-        self._is_fresh = self._copy is None or self._may_be_old(self._copy, addings, releasings)
+        self._is_fresh = (
+            self._copy is None
+            or bool(mendings)
+            or self._may_have_gone_back
+            or self._may_be_old(self._copy, addings, releasings)
+        )
         if self._copy is None or self._is_fresh:
-            return await self._read(addings, releasings)
+            self._may_have_gone_back = False
+            return await self._read((addings or releasings or mendings)[0].wanted, addings)
         for address in self._reserving.tried_long_ago():
             self._copy.allocations.restore(address)
         return self._copy
@@ -253,10 +304,9 @@ class PoolCommitter:
             or not all(self._holds(each.key) for each in releasings)
         )
 
-    async def _read(self, addings: list[Adding], releasings: list[Releasing]) -> PoolCopy | None:
-        wanted = (addings or releasings)[0].wanted
+    async def _read(self, wanted: NetworkRange, addings: list[Adding]) -> PoolCopy | None:
         pool = await self._home.find(wanted)
-        if pool is None and addings:
+        if pool is None and (addings or self._putting_back.has_any):
             try:
                 pool = await self._home.make(wanted)
             except NoSlice as error:
@@ -265,13 +315,23 @@ class PoolCommitter:
         self._note_whose(pool.metadata.uid if pool is not None else "")
         if pool is None:
             self._copy = None
+            await self._putting_back.vanished()
             return None
-        known = self._copy.pool.metadata.resource_version if self._copy is not None else ""
-        if known and known == pool.metadata.resource_version:
+        if (
+            self._copy is not None
+            and self._copy.pool == pool
+            and self._putting_back.look_again_seconds is None
+        ):
             self._is_contended = False
             return self._copy
-        self._copy = PoolCopy(pool)
-        self._reserving.taken_back(self._copy.allocations.held_by)
+        self._copy = copy = PoolCopy(pool)
+        await self._putting_back.compare(copy)
+        self._reserving.taken_back(
+            lambda sandbox, ifname: (
+                *copy.allocations.held_by(sandbox, ifname),
+                *self._putting_back.recorded(sandbox, ifname),
+            )
+        )
         self._reserving.tried_long_ago()
         for address in self._reserving.withheld():
             if address in self._copy.allocations.range.network and not self._copy.allocations.holder(address):
@@ -366,6 +426,7 @@ class PoolCommitter:
                 adding.holder,
                 bounds,
                 is_ours=self._is_ours,
+                is_ghost=self._putting_back.is_ghost,
                 preferred=self._reserving.preferred(adding.key),
             )
         except (RangeFull, PoolTooLarge) as error:
@@ -393,6 +454,7 @@ class PoolCommitter:
             raise Reread(str(error)) from error
         self._counts.writes += 1
         copy.written(written)
+        self._putting_back.written(written)
 
     def _keep_lease(self, pool: ObjectMeta) -> None:
         """Side by side with the write: nobody waits for the Lease."""

@@ -38,11 +38,17 @@ class NodePresence:
         self._wanted = asyncio.Event()
         scope = Scope(fields=field_is("metadata.name", node))
         self._informer = Informer(cluster, Node, scope, clock=clock, randomness=randomness, log=log)
+        self.on_watch = self._informer.on_watch
+        """Called whenever a watch of the Node begins: what is remembered of the cluster may be of another history."""
 
     async def run(self) -> NoReturn:
         """Follow the Node from the first call on that asks for it, until cancelled."""
         await self._wanted.wait()
         await self._informer.run()
+
+    def follow(self) -> None:
+        """Let `run` begin, though nobody has asked yet."""
+        self._wanted.set()
 
     async def known(self, seconds: float) -> None:
         """Wait until the Node has been looked for; NotReady when that takes longer than `seconds`."""

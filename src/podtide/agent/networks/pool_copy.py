@@ -50,13 +50,16 @@ class PoolCopy:
         bounds: AddressRange,
         *,
         is_ours: Callable[[Allocation], bool],
+        is_ghost: Callable[[IPAddress, Allocation], bool],
         preferred: Iterable[IPAddress],
     ) -> tuple[IPAddress, Allocation | None]:
         """Give the asking interface an address within the bounds; answers it, and who had it before.
 
         RangeFull when there is none, PoolTooLarge when there is no room to write it down.
         """
-        address = self.allocations.choose(asking, bounds, is_ours=is_ours, preferred=preferred)
+        address = self.allocations.choose(
+            asking, bounds, is_ours=is_ours, is_ghost=is_ghost, preferred=preferred
+        )
         before = self.allocations.holder(address)
         holder = asking.taking_over(before)
         growth = self._cost(address, holder) - self._cost(address, before)

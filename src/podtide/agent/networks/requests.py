@@ -61,6 +61,13 @@ class Releasing(PoolRequest[tuple[IPAddress, ...]]):
     """A DEL."""
 
 
+class Mending(PoolRequest[float | None]):
+    """The pool is to be held against what sandboxes have. Answers in how many seconds again, if at all."""
+
+    def __init__(self, wanted: NetworkRange) -> None:
+        super().__init__(("", ""), wanted, guarded=False)
+
+
 def _retrieve(answer: "asyncio.Future[T]") -> None:
     if not answer.cancelled():
         answer.exception()  # if no caller is left to hear of it, nobody was meant to

@@ -1,9 +1,11 @@
 """The secondary networks of a node: what the plugin's calls come to in the pools of a network's ranges.
 
 A pod gets one address from each range of a network, or none at all. Everything is written before it is answered: every
-ADD is a write to the cluster, so nothing has to be remembered here. What is remembered, the sandboxes that this process
-served and by which network's configuration, is for garbage collection, which must not touch what it cannot place. In a
-node's own pool the same is written down with each entry, and so outlives the process.
+ADD is a write to the cluster, and pools are what addresses are chosen by. What sandboxes were given is on record here
+as well (`given`), for a cluster that goes back to a backup: it is held against the pools whenever they are read, and all
+at once when the cluster may have gone back. The sandboxes that this process served, and by which network's
+configuration, are remembered for garbage collection, which must not touch what it cannot place. In a node's own pool the
+same is written down with each entry, and so outlives the process.
 """
 
 import asyncio
@@ -14,12 +16,15 @@ from typing import NoReturn
 
 from msgspec import structs
 
+from podtide.agent.bell import Bell
 from podtide.agent.networks.committer import PoolCommitter
 from podtide.agent.networks.counts import Counts
 from podtide.agent.networks.errors import StorageFailed
+from podtide.agent.networks.given import GivenAddresses
 from podtide.agent.networks.homes import Home, NodeHome, SharedHome
 from podtide.agent.networks.node_presence import NodePresence
 from podtide.agent.networks.pool_lease import PoolLease
+from podtide.agent.networks.putting_back import PuttingBack
 from podtide.agent.networks.requests import Adding, Key, Placed, Releasing
 from podtide.agent.networks.reservations import Reservations
 from podtide.agent.networks.reserving import Reserving
@@ -38,6 +43,7 @@ from podtide.networks.network import Network, NetworkRange, network_of
 from podtide.resources.base import ObjectMeta
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.runtime.clock import Clock
+from podtide.runtime.disk import Disk
 from podtide.runtime.durations import format_duration
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
@@ -45,6 +51,7 @@ from podtide.runtime.settings import Settings
 _LEAST_WAIT_SECONDS = 4.0
 """Where ADDs are not to wait for an address that is on its way, a write to the cluster still takes its time."""
 _LAST_WORDS_SECONDS = 2.0
+_RETRY_SECONDS = 5.0
 
 
 class SecondaryNetworks:
@@ -56,6 +63,7 @@ class SecondaryNetworks:
         node_name: str,
         *,
         namespace: str = SYSTEM_NAMESPACE,
+        disk: Disk | None = None,
         settings: Settings,
         clock: Clock,
         randomness: Random,
@@ -77,6 +85,10 @@ class SecondaryNetworks:
             randomness=randomness,
             log=log,
         )
+        self._given = GivenAddresses(disk, log)
+        self._patience_seconds = max(settings.leak_grace_seconds, settings.quarantine_seconds)
+        self._bell = Bell(clock)
+        self._presence.on_watch.append(self._doubt)
         self._reservations = Reservations(cluster, namespace, node_name)
         self._pools: dict[tuple[bool, str], PoolCommitter] = {}
         self._deletes = RecentDeletes()
@@ -84,14 +96,23 @@ class SecondaryNetworks:
         """By which network's configuration an interface got what it has."""
         self._adding: list[Key] = []
         """The interfaces of all ADDs under way, as often as there are any of each."""
+        for wanted in self._given.pools().values():
+            self._presence.follow()
+            self._pool(wanted)
 
     async def run(self) -> NoReturn:
         """Follow this node's Node until cancelled; then nothing more is written."""
+        mending = asyncio.create_task(self._mend())
         try:
             await self._presence.run()
         finally:
+            mending.cancel()
             for pool in self._pools.values():
                 pool.abandon()
+
+    def close(self) -> None:
+        """Let another agent have the disk."""
+        self._given.close()
 
     async def stop(self) -> None:
         """Give up the Leases of this node's pools: the agent ends, and does not wait long for that."""
@@ -224,6 +245,26 @@ class SecondaryNetworks:
         await asyncio.gather(*(self.delete(Owner(sandbox, ifname), config) for sandbox, ifname in dead))
         return len(dead)
 
+    # What went back
+
+    def _doubt(self) -> None:
+        """A watch began: before, the cluster may have gone back, and the pools with it."""
+        for pool in self._pools.values():
+            pool.doubt()
+        self._bell.ring()
+
+    async def _mend(self) -> NoReturn:
+        """Put back what sandboxes have and pools lack, whenever the cluster may have gone back."""
+        look_at: float | None = None
+        while True:
+            await self._bell.wait(look_at)
+            outcomes = await asyncio.gather(
+                *(pool.mend() for pool in self._pools.values()), return_exceptions=True
+            )
+            seconds = [_RETRY_SECONDS if isinstance(each, BaseException) else each for each in outcomes]
+            again = min((each for each in seconds if each is not None), default=None)
+            look_at = None if again is None else self._clock.monotonic() + again
+
     # Details
 
     async def _given_by(self, config: IpamConfig) -> set[Key]:
@@ -276,11 +317,21 @@ class SecondaryNetworks:
             home = NodeHome(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
         key = (home.is_shared, home.name)
         if key not in self._pools:
+            reserving = Reserving(self._reservations, clock=self._clock)
             self._pools[key] = PoolCommitter(
                 self._cluster,
                 home,
                 wanted,
-                Reserving(self._reservations, clock=self._clock),
+                reserving,
+                PuttingBack(
+                    self._cluster,
+                    key,
+                    self._given,
+                    reserving,
+                    patience_seconds=self._patience_seconds,
+                    clock=self._clock,
+                    log=self._log,
+                ),
                 lease=None if home.is_shared else self._lease,
                 is_ours=self._was_served if home.is_shared else _is_of_this_node,
                 randomness=self._randomness,

@@ -35,6 +35,7 @@ from podtide.allocator.wire import (
     HeldAddressBody,
     HeldBody,
     InForceBody,
+    LastWishBody,
     MachineBody,
     NameBody,
     ReportBody,
@@ -331,6 +332,7 @@ def _wish_body(wish: Wish) -> WishBody:
         machine=MachineBody(**asdict(wish.machine)),
         cluster_uid=wish.cluster_uid,
         seen=wish.seen,
+        instead_of=None if wish.instead_of is None else LastWishBody(**asdict(wish.instead_of)),
     )
 
 

@@ -6,7 +6,7 @@ from litestar import delete, get, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import Container, ContainerPage, Wish
+from podtide.allocator.port import Container, ContainerPage, LastWish, Wish
 from podtide.allocator.service.callers import Asked
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import documented
@@ -35,6 +35,7 @@ def wish_of(cluster: str, container_id: str, data: WishBody) -> Wish:
         machine=MachineIdentity(**asdict(data.machine)),
         cluster_uid=data.cluster_uid,
         seen=data.seen,
+        instead_of=None if data.instead_of is None else LastWish(**asdict(data.instead_of)),
     )
 
 

@@ -8,6 +8,7 @@ from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.quarantines import former_containers
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.serving import PutContainer, refuse_by_affairs, refuse_what_does_not_fit
+from podtide.allocator.store.taking_anew import take_anew
 from podtide.core.chunks import CHUNK_SIZE
 
 
@@ -32,6 +33,7 @@ class MoveContainer(Struct, frozen=True):
         row = book.containers.get(wish.id)
         yield from refuse_by_affairs(wish, row, book)
         if row is not None:
+            take_anew(wish, row, book.subnet.id)
             refuse_what_does_not_fit(wish, row, book)
         former = (yield from former_containers(book.subnet.id, wish)) if wish.machine.is_known else []
         moved: dict[int, int] = {}

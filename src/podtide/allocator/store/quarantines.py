@@ -24,7 +24,7 @@ _BEGIN = insert_into(
 _FORGET = "DELETE FROM quarantines WHERE container = $1"
 _FORMER = """SELECT container, primary_number, held FROM quarantines /*index quarantines_by_node*/
     WHERE cluster = $1 AND node = $2 AND subnet = $3 AND machine_id = $4 AND system_uuid = $5 AND boot_id = $6
-        AND container <> $7 AND cluster_uid IN ('', $8)
+        AND cluster_uid IN ('', $7)
     ORDER BY until DESC, container"""
 _SUBNET = """SELECT quarantines.cluster, subnets.network, subnets.name
     FROM quarantines JOIN subnets ON subnets.id = quarantines.subnet WHERE quarantines.container = $1"""
@@ -68,7 +68,7 @@ def former_containers(subnet: int, wish: Wish) -> Script[list[tuple[str, int | N
     machine = wish.machine
     rows = yield Query(
         _FORMER,
-        (wish.cluster, wish.node, subnet, *structs.astuple(machine), wish.id, wish.cluster_uid),
+        (wish.cluster, wish.node, subnet, *structs.astuple(machine), wish.cluster_uid),
     )
     return [(container, primary, held) for container, primary, held in rows]
 

@@ -30,6 +30,7 @@ from podtide.allocator.store.registry import behind_reason
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.stated_text import NOTHING, to_text
+from podtide.allocator.store.taking_anew import take_anew
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.continuity import is_behind
 from podtide.core.errors import InvalidInput
@@ -80,6 +81,7 @@ class PutContainer(Struct, frozen=True):
             row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
             book.containers[wish.id] = row
         else:
+            take_anew(wish, row, book.subnet.id)
             refuse_what_does_not_fit(wish, row, book)
         row.cluster_uid = row.cluster_uid or wish.cluster_uid
         _note_statement(wish, row)

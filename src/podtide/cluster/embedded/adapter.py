@@ -9,6 +9,7 @@ and randomness are parameters: with the same ones, the same calls give the same 
 """
 
 import asyncio
+import builtins
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from typing import TypeVar
 
 from podtide.cluster.embedded.api_server import ApiServer, Limits, Selection
 from podtide.cluster.embedded.records import Document
+from podtide.cluster.embedded.store import Snapshot
 from podtide.cluster.port import Page, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
@@ -113,6 +115,18 @@ class EmbeddedCluster:
         """See `Cluster.delete`."""
         await asyncio.sleep(0)
         self.server.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
+
+    def items(self, kind: type[R]) -> builtins.list[R]:
+        """All objects of a kind at this very instant."""
+        return [record.decode(kind) for record in self.server.list(kind, Selection()).records]
+
+    def snapshot(self) -> Snapshot:
+        """All objects as they are now, to `restore` them."""
+        return self.server.store.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot: every object and the counter of versions are as they were then, and watches end."""
+        self.server.restore(snapshot)
 
     def expire_history(self) -> None:
         """Forget what happened before now, as compaction does: older versions and tokens are Gone."""

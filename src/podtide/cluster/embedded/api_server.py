@@ -21,7 +21,7 @@ from podtide.cluster.embedded.naming import made_up_name
 from podtide.cluster.embedded.paging import Position, from_token, to_token
 from podtide.cluster.embedded.records import Document, Record, key_of
 from podtide.cluster.embedded.selectors import Selector, parse_selector
-from podtide.cluster.embedded.store import Store
+from podtide.cluster.embedded.store import Snapshot, Store
 from podtide.cluster.embedded.table import Table
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.embedded.writing import (
@@ -206,6 +206,11 @@ class ApiServer:
         self.store.delete(table, old, self.clock.wall(), options)
         self.housekeeping.after_write()
         return table.records.get(old.key)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot: every watch ends, and versions given out since are given out again."""
+        self.store.restore(snapshot)
+        self.housekeeping.collect_soon()
 
     def expire_history(self) -> None:
         """Forget what happened before now, as compaction does: older versions and tokens are Gone."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from podtide.cluster.embedded.collector import Dependents
 from podtide.cluster.embedded.persistence import (
@@ -29,6 +30,13 @@ from podtide.resources.codec import decode
 
 _KEPT_DOCUMENTS = 1_000
 """Written objects are often written again at once: so many of the last ones need not be decoded for that."""
+
+
+class Snapshot(Struct, frozen=True):
+    """All objects of one instant, by resource and key."""
+
+    version: int
+    records: dict[str, dict[str, Record]]
 
 
 class Store:
@@ -96,6 +104,19 @@ class Store:
         """As if the history were full and all of it had been pushed out."""
         for table in self.tables.values():
             table.forget(self.version)
+
+    def snapshot(self) -> Snapshot:
+        """All objects as they are now."""
+        return Snapshot(self.version, {name: dict(table.records) for name, table in self.tables.items()})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot, as an etcd that is restored from a backup: versions since then are given out again."""
+        assert self._file is None, "a cluster in a file is restored by putting the file back"
+        self.version, self.dependents = snapshot.version, Dependents()
+        for name, table in self.tables.items():
+            table.go_back(snapshot.records[name], snapshot.version)
+            for record in table.records.values():
+                self.dependents.note(table, Transition(record.version, None, record))
 
     def watchers(self) -> Iterator[Watcher]:
         """Every open watch."""

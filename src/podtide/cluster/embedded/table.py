@@ -41,6 +41,16 @@ class Table:
         """Take over what a file held, which is no news to anybody."""
         self._put(None, record)
 
+    def go_back(self, records: Mapping[str, Record], version: int) -> None:
+        """Hold these objects and no others, as of that version. Watches end, and nothing is known of what happened."""
+        for watcher in self.watchers:
+            watcher.expire()
+        self.watchers = Watchers()
+        self.records, self._by_field, self._order = {}, {}, None
+        for record in records.values():
+            self.load(record)
+        self.forget(version)
+
     def take(self, transition: Transition) -> None:
         """Let a write be so, remember it and tell the watchers."""
         if transition.new is None:

@@ -15,6 +15,7 @@ from podtide.simulation.faults.edits import (
     ForeignNames,
     RequestEdited,
 )
+from podtide.simulation.faults.etcd_restored import EtcdRestored
 from podtide.simulation.faults.journals import JournalDamaged, JournalLost
 from podtide.simulation.faults.kubelet_calls import ForgottenDelete, LateAdd, LateDelete, RepeatedCall
 from podtide.simulation.faults.line_fault import LineFault
@@ -81,6 +82,7 @@ FAULTS: dict[str, Fault] = {
         ClusterSubnetMade(),
         Override(),
         DefinitionRecreated(),
+        EtcdRestored(),
     )
 }
 ALL = "all"

@@ -23,6 +23,7 @@ from podtide.core.network_audit import NetworkPicture, SliceView, audit_networks
 from podtide.core.ranges import IPAddress, IPNetwork, parse_address, parse_network
 from podtide.networks.belonging import KnownNetworks, pool_range
 from podtide.networks.picture import held_addresses
+from podtide.resources.base import Resource
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION
 from podtide.resources.node_slice_pool import NodeSlicePool
@@ -69,6 +70,8 @@ class NetworkBook:
         """The entries of NodeSlicePools."""
         self._had: dict[Place, dict[str, str]] = {}
         """Who has an address: the pods of living sandboxes, by sandbox."""
+        self._ghosts: set[tuple[Place, str]] = set()
+        """What a backup brought back for pods that had given it up: it may be reserved for who has it now."""
 
     # What happens
 
@@ -85,6 +88,29 @@ class NetworkBook:
             )
         elif entry.kind == NodeSlicePool.api.kind:
             self._take_list(entry.name, entry.item if isinstance(entry.item, NodeSlicePool) else None)
+
+    def restored(self, items: Iterable[Resource]) -> None:
+        """The cluster went back, and has these objects: what it lacks of before is no finding, for nobody took it."""
+        self._pools.clear()
+        self._held.clear()
+        self._reserved_for.clear()
+        self._listed.clear()
+        known = len(self.findings)
+        for item in items:
+            name = item.metadata.name
+            if isinstance(item, OverlappingRangeIPReservation):
+                self._take_reservation(name, item)
+            elif isinstance(item, NodeSlicePool):
+                self._take_list(name, item)
+            elif isinstance(item, IPPool):
+                self._take_pool(name, item)
+        del self.findings[known:]
+        self._ghosts = {
+            (place, holder.podref)
+            for place, holders in self._held.items()
+            for holder in holders.values()
+            if holder.podref not in self._had.get(place, {}).values()
+        }
 
     def sandbox_changed(
         self, had: Mapping[str, tuple[str, ...]], old: Sandbox | None, new: Sandbox | None
@@ -160,7 +186,7 @@ class NetworkBook:
         if written is not None:
             self._reserved_for[place] = written.spec.podref
         for pool, holder in self._held.get(place, {}).items():
-            if self._reserved_for.get(place) != holder.podref:
+            if self._reserved_for.get(place) != holder.podref and (place, holder.podref) not in self._ghosts:
                 words = f"is held by {holder.podref} in pool {pool}, and reserved no more"
                 self._find(_RESERVED, place, words)
 

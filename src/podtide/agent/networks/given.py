@@ -1,0 +1,197 @@
+"""What this node's sandboxes were given of secondary networks, remembered beside the pools and across restarts.
+
+The pools are written first and answers leave last; in between stands a line here. So what a sandbox was told it has is
+on record, until its DEL was carried out. It is not what addresses are chosen by: pools are. It is what they are held
+against when the cluster went back to a backup (`core.given_addresses`).
+
+A line is the kernel's as soon as it is appended, which survives kill -9. A machine that stops may lose it, and then no
+sandbox is left that could have the address.
+"""
+
+from collections import Counter
+
+import msgspec
+from msgspec import Struct
+
+from podtide.agent.journal import Damaged, Journal, read_records
+from podtide.core.allocations import Allocation
+from podtide.core.intervals import Interval
+from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_network
+from podtide.networks.network import NetworkRange
+from podtide.runtime.disk import Disk
+from podtide.runtime.logging import Logger
+
+JOURNAL = "networks.journal"
+DAMAGED_JOURNAL = "networks.journal.damaged"
+
+Key = tuple[str, str]
+PoolKey = tuple[bool, str]
+"""Whether all nodes share the pool, and what tells it from others of its kind."""
+_Place = tuple[Key, str]
+"""A sandbox's interface, and an address."""
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """An address that a sandbox's interface has, and all that is needed to put it back where it came from."""
+
+    pool: PoolKey
+    address: str
+    holder: Allocation
+    guarded: bool
+    network_name: str
+    configuration_name: str
+    range: str
+    slice_size: int | None
+    further: bool
+
+    @property
+    def key(self) -> Key:
+        """The sandbox and its interface."""
+        return self.holder.id, self.holder.ifname
+
+    @property
+    def ip(self) -> IPAddress:
+        """The address."""
+        return parse_address(self.address)
+
+    @property
+    def wanted(self) -> NetworkRange:
+        """The range that it is of."""
+        network = parse_network(self.range)
+        return NetworkRange(
+            network_name=self.network_name,
+            configuration_name=self.configuration_name,
+            addresses=AddressRange(network, (Interval(0, network.num_addresses - 1),)),
+            slice_size=self.slice_size,
+            further=self.further,
+        )
+
+
+class _Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line: an address that was given, or an interface that has nothing of a pool any more."""
+
+    pool: PoolKey
+    version: int
+    """The pool's resourceVersion: it only ever grows, unless the cluster went back."""
+    given: Given | None = None
+    gone: Key | None = None
+
+
+class _State(Struct, frozen=True):
+    """The first line: everything, as it was then."""
+
+    given: tuple[Given, ...] = ()
+    versions: tuple[tuple[PoolKey, int], ...] = ()
+
+
+class GivenAddresses:
+    """The record. Without a disk it is kept in memory alone."""
+
+    def __init__(self, disk: Disk | None, log: Logger) -> None:
+        self._by_pool: dict[PoolKey, dict[_Place, Given]] = {}
+        self._versions: dict[PoolKey, int] = {}
+        self._epochs: Counter[PoolKey] = Counter()
+        """How often each pool was seen to go back."""
+        self._confirmed: dict[_Place, int] = {}
+        """In which epoch a pool last had it for the sandbox."""
+        self._journal = self._open(disk, log) if disk is not None else None
+
+    def of(self, pool: PoolKey) -> tuple[Given, ...]:
+        """What was given of a pool."""
+        return tuple(self._by_pool.get(pool, {}).values())
+
+    def by(self, pool: PoolKey, key: Key) -> tuple[Given, ...]:
+        """What an interface was given of a pool."""
+        return tuple(given for given in self.of(pool) if given.key == key)
+
+    def pools(self) -> dict[PoolKey, NetworkRange]:
+        """The pools of which anything was given, each with the range that it is of."""
+        return {pool: next(iter(given.values())).wanted for pool, given in self._by_pool.items()}
+
+    def note(self, given: Given) -> None:
+        """An interface has this now. DiskFull when it cannot be written down: then it must not be told."""
+        place = given.key, given.address
+        if self._by_pool.get(given.pool, {}).get(place) != given:
+            self._append(_Change(pool=given.pool, version=self._versions.get(given.pool, 0), given=given))
+            self._by_pool.setdefault(given.pool, {})[place] = given
+        self.confirm(given)
+
+    def confirm(self, given: Given) -> None:
+        """The pool has it for the sandbox, as it is now."""
+        self._confirmed[given.key, given.address] = self._epochs[given.pool]
+
+    def drop(self, pool: PoolKey, key: Key) -> None:
+        """An interface has nothing of a pool any more."""
+        if self.by(pool, key):
+            self._append(_Change(pool=pool, version=self._versions.get(pool, 0), gone=key))
+            self._forget(pool, key)
+
+    def is_from_before(self, given: Given) -> bool:
+        """Whether the pool went back since it last had it for the sandbox."""
+        return self._confirmed.get((given.key, given.address), 0) < self._epochs[given.pool]
+
+    def hear(self, pool: PoolKey, version: int) -> bool:
+        """The pool is in this version, 0 when it is gone, by a fresh read or a write. Answers whether it went back."""
+        before, self._versions[pool] = self._versions.get(pool, 0), version
+        if version < before:
+            self._epochs[pool] += 1
+        return version < before
+
+    def close(self) -> None:
+        """Stop writing."""
+        if self._journal is not None:
+            self._journal.close()
+
+    # How it is kept
+
+    def _forget(self, pool: PoolKey, key: Key) -> None:
+        held = self._by_pool.get(pool, {})
+        for place in [place for place in held if place[0] == key]:
+            del held[place]
+            self._confirmed.pop(place, None)
+        if not held:
+            self._by_pool.pop(pool, None)
+
+    def _append(self, change: _Change) -> None:
+        if self._journal is None:
+            return
+        if self._journal.is_overgrown():
+            given = tuple(given for held in self._by_pool.values() for given in held.values())
+            self._journal.rewrite(msgspec.json.encode(_State(given, tuple(self._versions.items()))))
+        self._journal.append(msgspec.json.encode(change), durable=False)
+
+    def _open(self, disk: Disk, log: Logger) -> Journal:
+        content = disk.read(JOURNAL)
+        if content is not None:
+            try:
+                return self._replay(disk, content)
+            except (Damaged, msgspec.DecodeError) as error:
+                log.error(  # noqa: TRY400 - where in the code it was found is no news to people
+                    "the record of what sandboxes have of secondary networks is damaged, and begun anew: should etcd be "
+                    "restored from a backup, what was given until now is not known here",
+                    error=str(error),
+                    kept_as=DAMAGED_JOURNAL,
+                )
+                self._by_pool.clear()
+                self._versions.clear()
+                disk.replace(DAMAGED_JOURNAL, content)
+        return Journal.begin(disk, JOURNAL, msgspec.json.encode(_State()))
+
+    def _replay(self, disk: Disk, content: bytes) -> Journal:
+        found = read_records(content)
+        if not found.records:
+            raise Damaged("it has no whole first record")
+        state = msgspec.json.decode(found.records[0].payload, type=_State)
+        self._versions.update(state.versions)
+        for given in state.given:
+            self._by_pool.setdefault(given.pool, {})[given.key, given.address] = given
+        for record in found.records[1:]:
+            change = msgspec.json.decode(record.payload, type=_Change)
+            self._versions[change.pool] = change.version
+            if change.given is not None:
+                self._by_pool.setdefault(change.pool, {})[change.given.key, change.given.address] = (
+                    change.given
+                )
+            if change.gone is not None:
+                self._forget(change.pool, change.gone)
+        return Journal(disk, JOURNAL, found)

@@ -1,0 +1,267 @@
+"""A cluster restored from a backup: an agent never hands out what its own record says a sandbox has, and puts it back."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agent.networks.network_bench import CLASSIC, NODE, SLICED, Bench, owner
+from podtide.agent.networks.errors import StorageFailed
+from podtide.agent.networks.given import DAMAGED_JOURNAL, JOURNAL
+from podtide.agent.port import NoAddress
+from podtide.resources.base import ObjectMeta
+from podtide.resources.ip_pool import IPAllocation, IPPool
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.pod import Pod, PodSpec
+from podtide.runtime.disk import DiskFull
+from podtide.runtime.memory_disk import MemoryDisk
+
+CLASSIC_POOL, SLICE_POOL = "10.0.0.0-24", "blue-10-0-0-0-16-node-a"
+MODES = pytest.mark.parametrize("ipam", [CLASSIC, SLICED], ids=["shared", "sliced"])
+
+
+async def begin(bench: Bench, ipam: dict[str, Any]) -> str:
+    """The node's slice is cut where there are slices; answers the pool's name once it is there."""
+    if ipam is SLICED:
+        return (await bench.cut(SLICED, "10.0.0.0/24")).metadata.name
+    return CLASSIC_POOL
+
+
+async def holders(bench: Bench, pool: str) -> dict[str, str]:
+    """The sandboxes in a pool, by the last part of their address."""
+    return {key: entry.id for key, entry in (await bench.pool(pool)).items()}
+
+
+@MODES
+async def test_what_was_given_since_the_backup_is_put_back_and_given_to_nobody(ipam: dict[str, Any]) -> None:
+    bench = Bench()
+    pool = await begin(bench, ipam)
+    async with bench.machine() as node:
+        await node.add("c1", ipam)
+        await asyncio.sleep(20)
+        backup = bench.cluster.snapshot()
+        had = [*await node.add("c2", ipam), *await node.add("c3", ipam)]
+        bench.cluster.restore(backup)
+        await asyncio.sleep(60)  # nobody calls
+        assert await holders(bench, pool) == {"1": "c1", "2": "c2", "3": "c3"}
+        assert len(await bench.reserved()) == 3
+        assert await node.add("c4", ipam) != had
+        assert await node.add("c2", ipam) == had[:1]
+        assert await node.delete("c2", ipam) == ["10.0.0.2"]
+        assert await holders(bench, pool) == {"1": "c1", "3": "c3", "4": "c4"}
+        assert "10.0.0.2" not in " ".join(await bench.reserved())
+
+
+@MODES
+async def test_an_add_at_the_very_moment_of_the_restore_gets_another_address(ipam: dict[str, Any]) -> None:
+    bench = Bench()
+    pool = await begin(bench, ipam)
+    async with bench.machine() as node:
+        await node.add("c1", ipam)
+        backup = bench.cluster.snapshot()
+        await node.add("c2", ipam)
+        node.line.watches_break = True  # nothing but the pool itself tells of it
+        bench.cluster.restore(backup)
+        if ipam is CLASSIC:  # other nodes may have something to put back, too
+            with pytest.raises(NoAddress, match="put back"):
+                await node.add("c3", ipam)
+            await asyncio.sleep(20)
+        await node.add("c3", ipam)
+        assert await holders(bench, pool) == {"1": "c1", "2": "c2", "3": "c3"}
+
+
+@MODES
+async def test_the_record_outlives_the_agent(ipam: dict[str, Any]) -> None:
+    bench, disk = Bench(), MemoryDisk()
+    pool = await begin(bench, ipam)
+    async with bench.machine(disk=disk) as node:
+        await node.add("c1", ipam)
+        backup = bench.cluster.snapshot()
+        await node.add("c2", ipam)
+        await node.add("c3", ipam)
+        await node.delete("c3", ipam)
+        node.networks.close()
+    bench.cluster.restore(backup)
+    async with bench.machine(disk=disk) as node:
+        await asyncio.sleep(60)  # nobody calls
+        assert await holders(bench, pool) == {"1": "c1", "2": "c2"}
+        assert len(await bench.reserved()) == 2
+        assert node.networks.knows(owner("c2"))
+        assert await node.add("c4", ipam) == ["10.0.0.3/24" if ipam is CLASSIC else "10.0.0.3/16"]
+
+
+async def test_a_pool_made_since_the_backup_is_made_again_with_what_sandboxes_have() -> None:
+    bench = Bench()
+    await bench.join()
+    backup = bench.cluster.snapshot()
+    async with bench.machine() as node:
+        await node.add("c1", CLASSIC)
+        bench.cluster.restore(backup)
+        await asyncio.sleep(60)
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c1"}
+        assert await bench.reserved() == {"10.0.0.1": "default/pod-of-c1"}
+
+
+async def test_a_slice_that_is_gone_leaves_its_addresses_reserved_until_it_is_cut_again() -> None:
+    bench = Bench()
+    await bench.join()
+    backup = bench.cluster.snapshot()
+    pool = await begin(bench, SLICED)
+    async with bench.machine() as node:
+        await node.add("c1", SLICED)
+        bench.cluster.restore(backup)
+        await asyncio.sleep(60)
+        assert await bench.reserved() == {"blue-10.0.0.1": "default/pod-of-c1"}
+        await bench.cut(SLICED, "10.0.0.0/24")
+        await asyncio.sleep(60)
+        assert await holders(bench, pool) == {"1": "c1"}
+
+
+async def test_a_slice_that_became_another_is_an_alarm() -> None:
+    bench = Bench()
+    await bench.join()
+    backup = bench.cluster.snapshot()
+    await begin(bench, SLICED)
+    async with bench.machine() as node:
+        await node.add("c1", SLICED)
+        bench.cluster.restore(backup)
+        pool = await bench.cut(SLICED, "10.0.7.0/24")
+        await asyncio.sleep(120)
+        alarms = [line for line in bench.journal.lines() if line["level"] == "error"]
+        assert [alarm["address"] for alarm in alarms] == ["10.0.0.1"]
+        assert "10.0.7.0/24" in alarms[0]["reason"]
+        assert await holders(bench, pool.metadata.name) == {}
+        assert await node.delete("c1", SLICED) == []
+        assert await bench.reserved() == {}
+
+
+@MODES
+async def test_what_was_given_up_since_the_backup_is_not_given_to_its_pod_again(ipam: dict[str, Any]) -> None:
+    """Its pod is back with the backup, but the address is another's by now."""
+    bench = Bench()
+    pool = await begin(bench, ipam)
+    async with bench.machine() as node:
+        await node.add("c1", ipam)
+        backup = bench.cluster.snapshot()
+        await node.delete("c1", ipam)
+        (had,) = await node.add("c2", ipam)
+        await asyncio.sleep(20)
+        bench.cluster.restore(backup)
+        await asyncio.sleep(20)
+        assert await node.add(owner("c3", "pod-of-c1"), ipam) != [had]
+        assert await holders(bench, pool) == {"1": "c2", "2": "c3"}
+
+
+async def test_of_two_nodes_that_share_a_pool_the_one_whose_sandbox_has_it_keeps_it() -> None:
+    bench = Bench()
+    async with bench.machine("node-a") as one, bench.machine("node-b") as other:
+        await one.add("c1", CLASSIC)
+        backup = bench.cluster.snapshot()
+        await one.delete("c1", CLASSIC)
+        (had,) = await other.add("c2", CLASSIC)
+        await asyncio.sleep(20)
+        bench.cluster.restore(backup)
+        back = owner("c3", "pod-of-c1")
+        with pytest.raises(NoAddress, match="put back"):
+            await one.add(back, CLASSIC)
+        await asyncio.sleep(20)
+        assert await one.add(back, CLASSIC) != [had]
+        await asyncio.sleep(400)
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c2", "2": "c3"}
+        assert (await bench.reserved())["10.0.0.1"] == "default/pod-of-c2"
+
+
+async def test_what_nobody_claims_of_what_came_back_is_struck_off() -> None:
+    bench = Bench()
+    async with bench.machine() as node:
+        await node.add("c1", CLASSIC)
+        backup = bench.cluster.snapshot()
+        await node.delete("c1", CLASSIC)
+        bench.cluster.restore(backup)
+        await asyncio.sleep(20)
+        assert await node.add(owner("c3", "pod-of-c1"), CLASSIC) == ["10.0.0.2/24"]
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c3"}
+        await asyncio.sleep(400)
+        assert await holders(bench, CLASSIC_POOL) == {"2": "c3"}
+
+
+async def test_what_another_node_gave_meanwhile_is_an_alarm_and_stays_theirs() -> None:
+    bench = Bench()
+    async with bench.machine() as node:
+        await node.add("c1", CLASSIC)
+        theirs = IPAllocation(id="w1", podref="default/w1", ifname="net1")
+        await bench.edit(CLASSIC_POOL, lambda entries: entries.update({"1": theirs}))
+        await node.add("c2", CLASSIC)
+        alarms = [line for line in bench.journal.lines() if line["level"] == "error"]
+        assert [(alarm["address"], alarm["reason"]) for alarm in alarms] == [
+            ("10.0.0.1", "is held for default/w1 by the pool")
+        ]
+        assert await holders(bench, CLASSIC_POOL) == {"1": "w1", "2": "c2"}
+
+
+async def test_what_was_struck_off_while_its_pod_lives_is_put_back() -> None:
+    bench = Bench()
+    place = ObjectMeta(name="web", namespace="default")
+    pod = await bench.cluster.create(Pod(metadata=place, spec=PodSpec(node_name=NODE)), manager="test")
+    async with bench.machine() as node:
+        await node.add(owner("c1", "web", uid=pod.metadata.uid), CLASSIC)
+        await bench.edit(CLASSIC_POOL, lambda entries: entries.clear())
+        await node.add("c2", CLASSIC)
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
+
+
+async def test_a_record_that_is_damaged_is_said_and_begun_anew() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    async with bench.machine(disk=disk) as node:
+        await node.add("c1", CLASSIC)
+        node.networks.close()
+    content = disk.read(JOURNAL)
+    assert content is not None
+    disk.replace(JOURNAL, content.replace(b"c1", b"c9"))
+    async with bench.machine(disk=disk) as node:
+        assert not node.networks.knows(owner("c1"))
+        assert disk.read(DAMAGED_JOURNAL) is not None
+        assert await node.add("c2", CLASSIC) == ["10.0.0.2/24"]
+
+
+async def test_an_add_that_cannot_be_written_down_is_no_answer() -> None:
+    class FullDisk(MemoryDisk):
+        is_full = False
+
+        def open_log(self, name: str, good_bytes: int) -> Any:
+            log = super().open_log(name, good_bytes)
+            append = log.append
+
+            def refuse_if_full(content: bytes) -> None:
+                if self.is_full:
+                    raise DiskFull("no space left")
+                append(content)
+
+            log.append = refuse_if_full  # type: ignore[method-assign]
+            return log
+
+    bench, disk = Bench(), FullDisk()
+    async with bench.machine(disk=disk) as node:
+        await node.add("c1", CLASSIC)
+        disk.is_full = True
+        with pytest.raises(StorageFailed, match="no space left"):
+            await node.add("c2", CLASSIC)
+        disk.is_full = False
+        assert await node.delete("c2", CLASSIC) == ["10.0.0.2"]
+
+
+async def test_the_record_stays_small_however_many_come_and_go() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    async with bench.machine(disk=disk) as node:
+        await node.add("stays", CLASSIC)
+        for number in range(1_000):
+            await node.add(f"c{number}", CLASSIC)
+            await node.delete(f"c{number}", CLASSIC)
+        node.networks.close()
+    content = disk.read(JOURNAL)
+    assert content is not None
+    assert len(content) < 400_000
+    async with bench.machine(disk=disk) as node:
+        assert node.networks.knows(owner("stays"))
+        assert not node.networks.knows(owner("c7"))
+    assert (await bench.cluster.get(IPPool, CLASSIC_POOL, SYSTEM_NAMESPACE)).spec.allocations.keys() == {"1"}
