@@ -2,11 +2,16 @@
 
 The order of writes is what keeps a crash between any two of them harmless (DESIGN.md, "Slices"):
 
-    pools of freed slices are deleted → the NodeSlicePool is written → pools of assigned slices are made
+    pools of freed slices are deleted → pools of assigned slices are made, inert → the NodeSlicePool is written → pools are
+    confirmed
 
-A pool is made only after a write of the list that has its entry. That an entry is listed already is not enough: the
-copy may be behind, and a write that frees the slice may still be on its way, from a term that is over (the definition
-was away, and is back). Such a write is for the version before, and comes to nothing.
+A pool is confirmed only after a write of the list that has its entry, and that was made when the pool was there. That an
+entry is listed already is not enough: the copy may be behind, and a write that frees the slice may still be on its way,
+from a term that is over (the definition was away, and is back). Such a write is for the version before, and comes to
+nothing. And whoever frees the slice after it finds the pool, and deletes it first; then confirming it comes to nothing.
+
+A request to make a pool may arrive at any time, when all this is long over. What it makes stays inert
+(`podtide.networks.confirmation`), and is removed at the next look.
 """
 
 from collections.abc import Sequence
@@ -82,6 +87,7 @@ class Assigning:
         if wish is None:
             return Outcome()
         survey = await self._surveying.survey(name, listed, of)
+        await self._collecting.discard(survey.strays)
         plan = self._plan(wish, range_, survey)
         finding = accepted(range_.complaint, "Disagreement")
         is_refused = bool(plan.refusal)
@@ -97,15 +103,15 @@ class Assigning:
         )
         freed = [survey.holdings[each] for each in plan.freed]
         await self._collecting.collect(name, freed, plan.kept, of)
+        left = await self._caring.without_pool(name, of, plan.kept, survey)
+        made = await self._caring.make_pools(name, of, (*added, *left), survey)
         current = await self._write(range_, listed, wish, assignments, (shortage, finding))
         around.counts.slices[name] = SliceCounts(
             assigned=len(assignments), total=min(wish.count, LARGEST_TOTAL), waiting=len(waiting)
         )
-        await self._caring.make_pools(name, of, added, survey)
-        left = await self._caring.without_pool(name, of, plan.kept, survey)
-        if left and current is listed:
+        if current is listed and (made or self._caring.confirms(survey, plan.kept)):
             await around.writes.replace(confirmed(current, around.clock.wall()))
-        await self._caring.make_pools(name, of, left, survey)
+        await self._caring.confirm(name, made, survey)
         await self._caring.care(name, survey, plan.kept)
         return Outcome(
             again_in_seconds=self._caring.seconds_until_due(survey),
@@ -119,6 +125,7 @@ class Assigning:
         listed = around.slice_pools.get(Key(around.namespace, name))
         of = described(listed) if listed else None
         survey = await self._surveying.survey(name, listed, of)
+        await self._collecting.discard(survey.strays)
         kept = [key for key, each in survey.holdings.items() if each.is_live]
         freed = [each for each in survey.holdings.values() if not each.is_live]
         await self._collecting.collect(name, freed, kept, of)

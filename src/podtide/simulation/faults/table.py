@@ -17,6 +17,7 @@ from podtide.simulation.faults.edits import (
 )
 from podtide.simulation.faults.journals import JournalDamaged, JournalLost
 from podtide.simulation.faults.kubelet_calls import ForgottenDelete, LateAdd, LateDelete, RepeatedCall
+from podtide.simulation.faults.late_create import LateCreate
 from podtide.simulation.faults.line_fault import LineFault
 from podtide.simulation.faults.lost_answer import LostAnswer
 from podtide.simulation.faults.lost_request import LostRequest
@@ -43,6 +44,7 @@ FAULTS: dict[str, Fault] = {
         LostAnswer(),
         Delay(),
         Duplicate(),
+        LateCreate(),
         ConflictAnswer(),
         ThrottledAnswer(),
         ServerError(),
