@@ -15,11 +15,13 @@ A request to make a pool may arrive at any time, when all this is long over. Wha
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from msgspec import Struct
 
+from podtide.cluster.port import Conflict
 from podtide.controller.counts import SliceCounts
-from podtide.controller.slices.caring import Caring
+from podtide.controller.slices.caring import Caring, PoolOfSlice
 from podtide.controller.slices.collecting import Collecting
 from podtide.controller.slices.slice_pool_objects import (
     LARGEST_TOTAL,
@@ -35,6 +37,7 @@ from podtide.controller.slices.slice_pool_objects import (
 )
 from podtide.controller.slices.surroundings import SliceSurroundings
 from podtide.controller.slices.survey import Survey, Surveying
+from podtide.core.ranges import overlap
 from podtide.core.slice_listing import room_for
 from podtide.core.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, in_address_order
 from podtide.networks.network import NetworkRange
@@ -110,14 +113,31 @@ class Assigning:
             assigned=len(assignments), total=min(wish.count, LARGEST_TOTAL), waiting=len(waiting)
         )
         if current is listed and (made or self._caring.confirms(survey, plan.kept)):
-            await around.writes.replace(confirmed(current, around.clock.wall()))
-        await self._caring.confirm(name, made, survey)
+            current = await around.writes.replace(confirmed(current, around.clock.wall()))
         await self._caring.care(name, survey, plan.kept)
+        await self._confirm(range_, current, [*made, *survey.inert(plan.kept)], survey)
         return Outcome(
             again_in_seconds=self._caring.seconds_until_due(survey),
             is_waiting=bool(waiting),
             is_draining=is_refused,
         )
+
+    async def _confirm(
+        self, range_: WantedRange, written: NodeSlicePool, pools: Sequence[PoolOfSlice], survey: Survey
+    ) -> None:
+        """Have agents use these pools, as far as no other list has an entry for the same addresses."""
+        if not pools:
+            return
+        await self._around.other_lists.shown_since(written)
+        elsewhere = self._around.other_lists.slices(range_.name, range_.of)
+        contested = {key.slice for key, _ in pools if any(overlap(key.slice, other) for other in elsewhere)}
+        alone = [each for each in pools if each[0].slice not in contested]
+        await self._caring.confirm(range_.name, alone, survey)
+        if contested:
+            raise Conflict(
+                f"slice {min(contested, key=str)} of NodeSlicePool {written.key} overlaps one in the list of another network: "
+                "one of them gives way; look again"
+            )
 
     async def abandon(self, name: str) -> Outcome:
         """Free every slice of a range that no definition wants any more, as pods give up their addresses."""
@@ -151,7 +171,16 @@ class Assigning:
         occupied = around.node_pools.occupied(
             range_.of.network_name, around.attachments.network_names(), range_.name
         )
-        return assign_slices(slicing, survey.holdings, survey.nodes, occupied=occupied, live=survey.live)
+        others = around.other_lists
+        return assign_slices(
+            slicing,
+            survey.holdings,
+            survey.nodes,
+            occupied=chain(occupied, others.slices(range_.name, range_.of)),
+            live=survey.live,
+            unused=survey.unused,
+            contested=others.stronger(range_.name, range_.of),
+        )
 
     async def _write(
         self,

@@ -12,6 +12,8 @@ from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 
+PoolOfSlice = tuple[SliceAssignment, IPPool]
+
 _CHANGING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER, Step.MARK}
 _CONFIRMING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER}
 
@@ -24,9 +26,9 @@ class Caring:
 
     async def make_pools(
         self, name: str, of: NetworkRange, assignments: Iterable[SliceAssignment], survey: Survey
-    ) -> list[tuple[SliceAssignment, IPPool]]:
+    ) -> list[PoolOfSlice]:
         """Make the pools of these slices, which have none. They are inert."""
-        made: list[tuple[SliceAssignment, IPPool]] = []
+        made: list[PoolOfSlice] = []
 
         async def make(assignment: SliceAssignment) -> None:
             pool = await self._make(name, of, assignment, survey)
@@ -36,16 +38,14 @@ class Caring:
         await side_by_side(make, assignments)
         return made
 
-    async def confirm(
-        self, name: str, made: Iterable[tuple[SliceAssignment, IPPool]], survey: Survey
-    ) -> None:
-        """Have agents use these pools: their slices have been listed since they were made."""
+    async def confirm(self, name: str, inert: Iterable[PoolOfSlice], survey: Survey) -> None:
+        """Have agents use these pools: their slices have been listed since they were made, and in no other list."""
 
-        async def confirm_one(item: tuple[SliceAssignment, IPPool]) -> None:
+        async def confirm_one(item: PoolOfSlice) -> None:
             assignment, pool = item
             await self._bind(name, assignment.node, pool, survey)
 
-        await side_by_side(confirm_one, made)
+        await side_by_side(confirm_one, inert)
 
     async def without_pool(
         self, name: str, of: NetworkRange, kept: Iterable[SliceAssignment], survey: Survey
@@ -70,13 +70,15 @@ class Caring:
         )
 
     async def care(self, name: str, survey: Survey, kept: Iterable[SliceAssignment]) -> None:
-        """Do with the pools of kept slices what is to be done."""
+        """Do with the pools of kept slices what is to be done, but for inert ones, which `confirm` is for."""
 
         async def take_step(holding: Holding) -> None:
             await self._take_step(name, holding, survey)
 
         holdings = (survey.holdings[each] for each in kept)
-        await side_by_side(take_step, [each for each in holdings if each.step in _CHANGING])
+        await side_by_side(
+            take_step, [each for each in holdings if each.step in _CHANGING and not each.is_inert]
+        )
 
     def seconds_until_due(self, survey: Survey) -> float | None:
         """When the next quarantine is over."""

@@ -46,6 +46,7 @@ class Collecting:
         if of is not None:
             names = self._around.attachments.network_names()
             others = set(self._around.node_pools.occupied(of.network_name, names, name))
+            others.update(self._around.other_lists.slices(name, of))
             await self._collect_reservations(
                 of.network_name,
                 {each.assignment.slice for each in empty},

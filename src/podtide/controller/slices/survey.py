@@ -41,6 +41,11 @@ class Holding(Struct, frozen=True, kw_only=True):
         """Whether the slice may be neither freed nor moved."""
         return self.custody is not None and is_live(self.custody, self.step)
 
+    @property
+    def is_inert(self) -> bool:
+        """Whether its pool was made, and no more."""
+        return self.custody is not None and self.custody.is_inert
+
 
 class Survey(Struct, frozen=True, kw_only=True):
     """All slices of a range that are somebody's, and all nodes."""
@@ -55,6 +60,18 @@ class Survey(Struct, frozen=True, kw_only=True):
     def live(self) -> frozenset[SliceAssignment]:
         """What may be neither freed nor moved."""
         return frozenset(each.assignment for each in self.holdings.values() if each.is_live)
+
+    @property
+    def unused(self) -> frozenset[SliceAssignment]:
+        """What nobody can have used yet: it has no pool, or an inert one."""
+        return frozenset(
+            each.assignment for each in self.holdings.values() if each.pool is None or each.is_inert
+        )
+
+    def inert(self, kept: Iterable[SliceAssignment]) -> list[tuple[SliceAssignment, IPPool]]:
+        """Which of these have an inert pool that is to be confirmed, and those pools."""
+        holdings = (self.holdings[each] for each in kept if self.holdings[each].step is Step.CONFIRM)
+        return [(each.assignment, each.pool) for each in holdings if each.pool is not None and each.is_inert]
 
 
 class Surveying:
