@@ -65,7 +65,9 @@ class NodeAgent:
         log: Logger,
         policy: RequestPolicy = _EXACT,
         networks_namespace: str = SYSTEM_NAMESPACE,
+        journal_slack_bytes: int | None = None,
     ) -> None:
+        """`journal_slack_bytes` is how much the journal grows before it is shortened, where that is not the usual."""
         self._cluster = cluster
         self._clock = clock
         self._randomness = randomness
@@ -81,6 +83,8 @@ class NodeAgent:
         )
         """The networks with ranges of their own."""
         self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
+        if journal_slack_bytes is not None:
+            self._kept.shorten_after(journal_slack_bytes)
         self._holdings = Holdings(self._kept, clock=clock, log=log)
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
         key = config_key(node_name)

@@ -7,6 +7,7 @@ from podtide.simulation.faults.collector_down import CollectorDown
 from podtide.simulation.faults.crashes import AgentCrash, ControllerCrash
 from podtide.simulation.faults.definitions import DefinitionRecreated
 from podtide.simulation.faults.delay import Delay
+from podtide.simulation.faults.disk_failure import DiskFailure
 from podtide.simulation.faults.duplicate import Duplicate
 from podtide.simulation.faults.edits import (
     ClusterSubnetDeleted,
@@ -62,6 +63,7 @@ FAULTS: dict[str, Fault] = {
         Partition(),
         JournalLost(),
         JournalDamaged(),
+        DiskFailure(),
         StalledLeader(),
         CutOffLeader(),
         ClockJump(),
