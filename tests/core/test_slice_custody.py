@@ -9,9 +9,21 @@ RESTED, RESTING = NOW - QUARANTINE, NOW - QUARANTINE + 1
 
 
 def step(
-    owner: str, node: str, *, gone_since: float | None = None, in_use: bool = False
+    owner: str,
+    node: str,
+    *,
+    gone_since: float | None = None,
+    in_use: bool = False,
+    is_confirmed: bool = True,
+    is_inert: bool = False,
 ) -> tuple[Step, bool]:
-    pool = Custody(owner_uid=owner, gone_since=gone_since, in_use=in_use)
+    pool = Custody(
+        owner_uid=owner,
+        gone_since=gone_since,
+        in_use=in_use,
+        is_confirmed=is_confirmed,
+        is_inert=is_inert,
+    )
     found = next_step(pool, node, now=NOW, quarantine_seconds=QUARANTINE)
     return found, is_live(pool, found)
 
@@ -19,6 +31,21 @@ def step(
 @pytest.mark.parametrize("in_use", [True, False])
 def test_the_pool_of_a_node_that_is_there_is_kept(in_use: bool) -> None:
     assert step("u1", "u1", in_use=in_use) == (Step.KEEP, in_use)
+
+
+@pytest.mark.parametrize("node", ["u1", "u2"])
+def test_an_inert_pool_is_confirmed_for_the_node_that_is_there_whichever_it_was_made_for(node: str) -> None:
+    assert step("u1", node, is_confirmed=False, is_inert=True) == (Step.CONFIRM, False)
+
+
+def test_an_inert_pool_of_a_node_that_is_gone_is_collected_at_once() -> None:
+    assert step("u1", "", is_confirmed=False, is_inert=True) == (Step.COLLECT, False)
+
+
+def test_a_pool_that_is_used_and_not_confirmed_is_confirmed_and_otherwise_treated_like_any() -> None:
+    assert step("u1", "u1", in_use=True, is_confirmed=False) == (Step.CONFIRM, True)
+    assert step("u1", "u2", in_use=True, is_confirmed=False) == (Step.MARK, True)
+    assert step("u1", "u2", gone_since=RESTED, is_confirmed=False) == (Step.HAND_OVER, False)
 
 
 def test_a_pool_that_names_no_node_is_adopted_by_the_one_that_is_there() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podtide.core.errors import InvalidSlice
 from podtide.core.intervals import Interval
-from podtide.core.ranges import IPNetwork, network_at, overlap, parse_range
+from podtide.core.ranges import IPNetwork, network_at, overlap, parse_network, parse_range
 from podtide.core.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, parse_slice_size
 
 
@@ -345,3 +345,22 @@ def test_the_laws_of_a_plan(
     again = assign_slices(slicing, plan.assignments, nodes, occupied=occupied, live=live)
     assert again.assignments == plan.assignments
     assert again.waiting == plan.waiting
+
+
+def test_what_nobody_used_yet_gives_way_to_what_other_networks_have_and_its_node_gets_another() -> None:
+    slicing = Slicing(parse_range("10.0.0.0/22").range, 24)
+    first, second = (SliceAssignment(f"n{place}", slicing[place]) for place in range(2))
+    taken = [parse_network("10.0.0.0/23")]
+    plan = assign_slices(
+        slicing, [first, second], ["n0", "n1"], occupied=taken, unused={first}, contested=taken
+    )
+    assert (plan.kept, plan.freed) == ((second,), (first,)), "what is used never moves"
+    assert plan.added == (SliceAssignment("n0", slicing[2]),)
+
+
+def test_what_nobody_used_yet_is_kept_where_no_other_network_has_it() -> None:
+    slicing = Slicing(parse_range("10.0.0.0/22").range, 24)
+    mine = SliceAssignment("n0", slicing[0])
+    contested = [parse_network("10.0.1.0/24"), parse_network("fd00::/64")]
+    plan = assign_slices(slicing, [mine], ["n0"], unused={mine}, contested=contested)
+    assert plan.kept == (mine,)

@@ -15,6 +15,7 @@ from podtide.cni.versions import Verb
 from podtide.core.errors import FixError, RetryError
 from podtide.core.pool import Owner
 from podtide.runtime.clock import Clock
+from podtide.runtime.disk import DiskFailed
 from podtide.runtime.logging import Logger
 
 OK = "ok"
@@ -86,6 +87,8 @@ class CallLog:
                 self._log.info("call", **said)
             case RetryError() | FixError():
                 self._log.warning("call", error=str(entry.error), **said)
+            case DiskFailed():  # where in podtide that was noticed helps nobody
+                self._log.error("call", error=str(entry.error), **said)
             case error:
                 self._log.error("call", error=str(error), exc_info=error, **said)
 

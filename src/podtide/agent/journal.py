@@ -21,15 +21,21 @@ machine that stops loses it, and then no sandbox is left that could have the add
 enough, and an ADD does not wait for the disk. What this node promises to others must not be forgotten with the power,
 and so is durable before it is said: a name given up for release (forgotten, the address would be handed out here while
 the allocator gives it to another node), and whom the journal belongs to.
+
+**When the disk fails.** After a sync that failed, or anything that fails once the file was renamed, nobody knows what is
+on the disk, and no further sync tells. Nothing is appended any more, the program ends, and the next one begins by writing
+anew what it reads (`resume`).
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from zlib import crc32
 
 from msgspec import Struct
 
 from podtide.core.errors import StopError
-from podtide.runtime.disk import Disk, DiskFull
+from podtide.runtime.disk import Disk, DiskError, DiskFailed, DiskFull
 
 _HEADER = re.compile(rb"([0-9a-f]{8}) ([0-9a-f]{8}) ")
 _SAMPLE_HEADER = b"00000000 00000000 "
@@ -104,9 +110,12 @@ class Journal:
     def __init__(self, disk: Disk, name: str, found: Records) -> None:
         self._disk = disk
         self._name = name
+        self._slack_bytes = _SLACK_BYTES
         self._size = found.good_bytes
-        self._limit = _limit(len(encode_record(found.records[0].payload)))
+        self._state_bytes = len(encode_record(found.records[0].payload))
+        self._limit = self._usual_limit()
         self._log = disk.open_log(name, found.good_bytes)
+        self._has_failed = False
 
     @classmethod
     def begin(cls, disk: Disk, name: str, state: bytes) -> "Journal":
@@ -114,6 +123,21 @@ class Journal:
         content = encode_record(state)
         disk.replace(name, content)
         return cls(disk, name, read_records(content))
+
+    @classmethod
+    def resume(cls, disk: Disk, name: str, content: bytes, found: Records) -> "Journal":
+        """Go on with what was read of a journal, after writing it anew.
+
+        That it could be read does not mean that it is on the disk: a sync may have failed before, and then the kernel
+        keeps what it could not write, and reports success when asked again.
+        """
+        disk.replace(name, content[: found.good_bytes])
+        return cls(disk, name, found)
+
+    def shorten_after(self, slack_bytes: int) -> None:
+        """Let it be overgrown when it has grown by so much, besides a few times its state."""
+        self._slack_bytes = slack_bytes
+        self._limit = self._usual_limit()
 
     def is_overgrown(self) -> bool:
         """Whether it is time to `rewrite`."""
@@ -126,31 +150,53 @@ class Journal:
         and believe what is read then.
         """
         record = encode_record(change)
-        self._log.append(record)
-        self._size += len(record)
-        if durable:
-            self._log.sync()
+        with self._until_it_fails():
+            self._log.append(record)
+            self._size += len(record)
+            if durable:
+                self._log.sync()
 
     def rewrite(self, state: bytes) -> None:
         """Begin anew with this state, which is what the journal amounts to. Whatever crashes, one of the two is there.
 
-        DiskFull leaves the journal as it was, and not overgrown for a while.
+        DiskFull leaves the journal as it was, and not overgrown for a while. DiskFailed, as of `append`: the file may have
+        another's name by now, or none, and whatever was appended to it would be lost.
         """
         content = encode_record(state)
-        try:
-            self._disk.replace(self._name, content)
-        except DiskFull:
-            self._limit = self._size + _SLACK_BYTES
-            raise
-        self._log.close()
-        self._log = self._disk.open_log(self._name, len(content))
-        self._size = len(content)
-        self._limit = _limit(len(content))
+        with self._until_it_fails():
+            try:
+                self._disk.replace(self._name, content)
+            except DiskFull:
+                self._limit = self._size + self._slack_bytes
+                raise
+            self._go_on_with(content)
+        self._size = self._state_bytes = len(content)
+        self._limit = self._usual_limit()
 
     def close(self) -> None:
         """Stop writing."""
         self._log.close()
 
+    def _go_on_with(self, content: bytes) -> None:
+        """The file has been renamed: whatever fails from now on, the log that is open is of a file without a name."""
+        try:
+            self._log.close()
+            self._log = self._disk.open_log(self._name, len(content))
+        except DiskError as error:
+            raise DiskFailed(
+                f"the journal was written anew, and cannot be gone on with: {error}; start again"
+            ) from error
 
-def _limit(state_bytes: int) -> int:
-    return _GROWTH * state_bytes + _SLACK_BYTES
+    @contextmanager
+    def _until_it_fails(self) -> Iterator[None]:
+        """The first DiskFailed is the end: nothing is written after it, whatever the disk says then."""
+        if self._has_failed:
+            raise DiskFailed(f"cannot write to {self._name}: it has failed; open it again")
+        try:
+            yield
+        except DiskFailed:
+            self._has_failed = True
+            raise
+
+    def _usual_limit(self) -> int:
+        return _GROWTH * self._state_bytes + self._slack_bytes

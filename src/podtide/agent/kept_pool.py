@@ -164,6 +164,10 @@ class KeptPool:
 
     # How it is kept
 
+    def shorten_after(self, slack_bytes: int) -> None:
+        """See `Journal.shorten_after`."""
+        self._journal.shorten_after(slack_bytes)
+
     def _in(self, state: State) -> Iterable[Address]:
         return (address for address in self.pool.addresses() if address.state is state)
 
@@ -198,7 +202,7 @@ def _replayed_or_lost(
         return _begin_lost(disk, cooldown_seconds, reason, log)
     torn_bytes = len(content) - found.good_bytes
     log.info("replayed the journal", records=len(found.records), torn_bytes=torn_bytes, lost=state.lost)
-    return state, Journal(disk, JOURNAL, found)
+    return state, Journal.resume(disk, JOURNAL, content, found)
 
 
 def _begin_lost(disk: Disk, cooldown_seconds: float, reason: str, log: Logger) -> tuple[PoolState, Journal]:

@@ -65,12 +65,16 @@ class NodeAgent:
         log: Logger,
         policy: RequestPolicy = _EXACT,
         networks_namespace: str = SYSTEM_NAMESPACE,
+        journal_slack_bytes: int | None = None,
     ) -> None:
+        """`journal_slack_bytes` is how much the journal grows before it is shortened, where that is not the usual."""
         self._cluster = cluster
         self._clock = clock
         self._randomness = randomness
         self._log = log = log.bind(node=node_name)
         self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
+        if journal_slack_bytes is not None:
+            self._kept.shorten_after(journal_slack_bytes)
         self.networks = SecondaryNetworks(
             cluster,
             node_name,

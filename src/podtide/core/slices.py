@@ -134,19 +134,22 @@ class SlicePlan(Struct, frozen=True, kw_only=True):
         return in_address_order((*self.kept, *self.added))
 
 
-def assign_slices(
+def assign_slices(  # noqa: PLR0913 - what is so, each by itself
     slicing: Slicing,
     assigned: Iterable[SliceAssignment],
     nodes: Iterable[str],
     *,
     occupied: Iterable[IPNetwork] = (),
     live: AbstractSet[SliceAssignment] = frozenset(),
+    unused: AbstractSet[SliceAssignment] = frozenset(),
+    contested: Iterable[IPNetwork] = (),
 ) -> SlicePlan:
     """Plan the slices of `nodes`, given what is `assigned` so far.
 
     A slice that overlaps anything `occupied` (every existing IPPool; looked through only when there is somebody new) is
     given to nobody new. An assignment that is `live` (an address of it is in use or in quarantine) is never freed: it
-    stays with a node that is gone, and where its slice is none of the new ones it is a conflict.
+    stays with a node that is gone, and where its slice is none of the new ones it is a conflict. One that is `unused` (no
+    pool of it could ever be used) is freed where it overlaps anything `contested`, which other networks have first.
     """
     before = in_address_order(assigned)
     wanted = dict.fromkeys(nodes)
@@ -155,6 +158,7 @@ def assign_slices(
     conflicts: list[SliceAssignment] = []
     taken = AddressSet(slicing.count)
     holders: set[str] = set()
+    lost = union(filter(None, map(slicing.overlapping, contested))) if unused else ()
     # Live ones first: of two slices that a node has by mistake, or two nodes that have one, the one in use counts.
     for assignment in sorted(before, key=lambda assignment: assignment not in live):
         is_live = assignment in live
@@ -162,7 +166,7 @@ def assign_slices(
         is_due = is_live or (assignment.node in wanted and assignment.node not in holders)
         if index is None and is_live:
             conflicts.append(assignment)
-        elif index is None or index in taken or not is_due:
+        elif index is None or index in taken or not is_due or (assignment in unused and _is_in(lost, index)):
             freed.append(assignment)
         else:
             kept.append(assignment)
@@ -180,6 +184,10 @@ def assign_slices(
         added=tuple(added),
         waiting=tuple(newcomers[len(added) :]),
     )
+
+
+def _is_in(intervals: Iterable[Interval], index: int) -> bool:
+    return any(first <= index <= last for first, last in intervals)
 
 
 def _free(slicing: Slicing, occupied: Iterable[IPNetwork], taken: AddressSet) -> Iterator[int]:

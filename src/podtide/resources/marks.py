@@ -34,11 +34,15 @@ NODE_UID_ANNOTATION = "podtide.io/node-uid"
 NODE_GONE_ANNOTATION = "podtide.io/node-gone-since"
 """On the same: when that Node was found to be gone. The slice is in quarantine from then on."""
 
+POOL_UID_ANNOTATION = "podtide.io/pool-uid"
+"""On the same: its own uid, once its slice is listed. Without it the pool is inert (see `podtide.networks.confirmation`)."""
+
 NETWORK_ANNOTATION = "podtide.io/network"
 """On the same: the NodeSlicePool that the slice is from. On that: the network it is of."""
 
 CONFIRMED_ANNOTATION = "podtide.io/confirmed-at"
-"""On a NodeSlicePool: when it was last written for no other reason than that writes from before come to nothing."""
+"""On a NodeSlicePool: when it was last written for no other reason than that writes from before come to nothing,
+and in place of which version."""
 
 _COUNT = re.compile("[0-9]{1,9}")
 

@@ -78,7 +78,11 @@ class DirectoryDisk:
                 with suppress(OSError):
                     beside.unlink()
                 raise
+        try:
             _sync_directory(self._directory)
+        except OSError as error:
+            # Whatever the reason, even a lack of space: the new file has the name by now.
+            raise DiskFailed(_line("sync the renaming of", path, error, _BROKEN_ADVICE)) from error
 
     def remove(self, name: str) -> None:
         """Take the file away for good, if it is there."""
@@ -115,9 +119,7 @@ class _FileLog:
                 _write_all(self._descriptor, content)
             except OSError:
                 # What was written of it would be a torn record in the middle, once the next append succeeds.
-                self._usable = False
-                os.ftruncate(self._descriptor, self._length)
-                self._usable = True
+                self._take_back()
                 raise
         self._length += len(content)
 
@@ -131,7 +133,19 @@ class _FileLog:
 
     def close(self) -> None:
         self._usable = False
-        self._descriptor = _closed(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, _NO_DESCRIPTOR
+        try:
+            _closed(descriptor)
+        except OSError as error:
+            raise DiskFailed(_line("close", self._path, error, _BROKEN_ADVICE)) from error
+
+    def _take_back(self) -> None:
+        self._usable = False
+        try:
+            os.ftruncate(self._descriptor, self._length)
+        except OSError as error:
+            raise DiskFailed(_line("undo an append to", self._path, error, _BROKEN_ADVICE)) from error
+        self._usable = True
 
     def _cut_beyond_good(self) -> None:
         length = os.fstat(self._descriptor).st_size

@@ -53,7 +53,8 @@ class Log(Protocol):
         """Everything appended so far is durable when this returns.
 
         If it fails the log is lost for writing: the kernel may have dropped what it could not write, and would
-        report success the next time. Open the log again, and believe what is read then.
+        report success the next time. What is read of it afterwards may be in memory alone, and syncing it again proves
+        nothing: `replace` it by what was read, which is written anew, and go on with that.
         """
         ...
 
@@ -91,7 +92,10 @@ class Disk(Protocol):
         """Put a file of this content in place of the one there, if any. Durable when it returns.
 
         Whoever reads, and whatever crashes, finds the old content or the new, whole. A Log that was open on the
-        file goes on with the old one, which no longer has a name: close it first.
+        file goes on with the old one, which no longer has a name: write nothing to it any more.
+
+        DiskFailed means that nobody knows which of the two is there, now or after a crash. Every other error means that
+        nothing was changed.
         """
         ...
 

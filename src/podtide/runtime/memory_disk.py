@@ -4,13 +4,26 @@
 everything: what a program appended is the kernel's, and only the program is no more. Whoever had a log open or held a
 lock before either has them no longer: a program that goes on after its own end gets an error instead of writing into
 its successor's files.
+
+`fail_at` has the disk fail once, as real ones do. What a sync could not write is read as before, while the power lasts;
+syncing again reports success, and it is gone all the same when the power is.
 """
 
+from collections.abc import Callable
+from enum import Enum
 from random import Random
 from types import TracebackType
 from typing import Self
 
 from podtide.runtime.disk import DiskFailed, DiskFull, Locked
+
+
+class Weakness(Enum):
+    """Where a disk can fail."""
+
+    SYNC = "the sync of a log"
+    REPLACE = "the sync of a file that is to replace another, before it is renamed"
+    RENAME = "the sync of the directory, after the file was renamed"
 
 
 class _File:
@@ -19,6 +32,22 @@ class _File:
     def __init__(self, content: bytes) -> None:
         self.content = bytearray(content)
         self.synced_bytes = len(content)
+        self.dropped: list[slice] = []
+        """What could not be written, and passes for written."""
+
+    def fail_to_sync(self) -> None:
+        """Pass for written, without being."""
+        self.dropped.append(slice(self.synced_bytes, len(self.content)))
+        self.synced_bytes = len(self.content)
+
+    def crash(self, randomness: Random) -> None:
+        """Keep what is durable, and any beginning of the rest. Of what was dropped there are zeros."""
+        survives = randomness.randint(self.synced_bytes, len(self.content))
+        for each in self.dropped:
+            self.content[each] = bytes(each.stop - each.start)
+        self.dropped.clear()
+        del self.content[survives:]
+        self.synced_bytes = survives
 
 
 class MemoryDisk:
@@ -30,6 +59,10 @@ class MemoryDisk:
         """How often the programs that use it have come to a sudden end."""
         self.locked: set[str] = set()
         self._files: dict[str, _File] = {}
+        self._before: dict[str, _File] = {}
+        """What was there under a name, where nobody knows whether the renaming is durable."""
+        self._weakness: Weakness | None = None
+        self._when_failed: Callable[[], None] = lambda: None
 
     def lock(self, name: str) -> "_MemoryLock":
         """Take the lock of this name until it is released, or until the crash."""
@@ -45,7 +78,14 @@ class MemoryDisk:
     def replace(self, name: str, content: bytes) -> None:
         """Put a durable file there."""
         self.check_space("write", name)
-        self._files[name] = _File(content)
+        if self.fails(Weakness.REPLACE):
+            raise _failed("write", name)
+        before, self._files[name] = self._files.get(name), _File(content)
+        if self.fails(Weakness.RENAME):
+            if before is not None:
+                self._before[name] = before
+            raise _failed("sync the renaming of", name)
+        self._before.pop(name, None)
 
     def open_log(self, name: str, good_bytes: int) -> "_MemoryLog":
         """Open for appending behind the first `good_bytes`."""
@@ -56,6 +96,7 @@ class MemoryDisk:
                 "file that was read"
             )
         del file.content[good_bytes:]
+        file.dropped = [slice(each.start, min(each.stop, good_bytes)) for each in file.dropped]
         file.synced_bytes = good_bytes
         return _MemoryLog(self, name, file)
 
@@ -67,10 +108,28 @@ class MemoryDisk:
     def crash(self, randomness: Random) -> None:
         """Lose power, and come back."""
         self.kill()
+        for name, before in self._before.items():
+            if randomness.randint(0, 1):
+                self._files[name] = before
+        self._before.clear()
         for file in self._files.values():
-            survives = randomness.randint(file.synced_bytes, len(file.content))
-            del file.content[survives:]
-            file.synced_bytes = survives
+            file.crash(randomness)
+
+    def fail_at(self, weakness: Weakness, then: Callable[[], None] = lambda: None) -> None:
+        """Fail the next time that there is an occasion, once, and call `then`."""
+        self._weakness, self._when_failed = weakness, then
+
+    def recover(self) -> None:
+        """Do not fail after all."""
+        self._weakness = None
+
+    def fails(self, weakness: Weakness) -> bool:
+        """Whether this is the occasion."""
+        if self._weakness is not weakness:
+            return False
+        self._weakness = None
+        self._when_failed()
+        return True
 
     def check_space(self, action: str, name: str) -> None:
         """Refuse to write while the disk is full."""
@@ -95,6 +154,10 @@ class _MemoryLog:
 
     def sync(self) -> None:
         self._check_usable()
+        if self._disk.fails(Weakness.SYNC):
+            self._closed = True
+            self._file.fail_to_sync()
+            raise _failed("sync", self._name)
         self._file.synced_bytes = len(self._file.content)
 
     def close(self) -> None:
@@ -127,3 +190,7 @@ class _MemoryLock:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _failed(action: str, name: str) -> DiskFailed:
+    return DiskFailed(f"cannot {action} {name}: input/output error; check the disk, then start again")

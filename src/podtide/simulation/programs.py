@@ -60,6 +60,17 @@ class Programs:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)  # of its last words nobody hears
 
+    async def end_of(self, name: str, *, within_seconds: float) -> BaseException | None:
+        """Wait for a program that is to end by itself, and answer the error it ended by: it is expected, and no failure."""
+        task = self._tasks.pop(name, None)
+        if task is None:
+            return None
+        done, _ = await asyncio.wait({task}, timeout=within_seconds)
+        if not done:
+            self._tasks[name] = task
+            return None
+        return None if task.cancelled() else task.exception()
+
     def check(self) -> None:
         """ProgramFailed if one ended by an error."""
         for name in self._ended:

@@ -29,7 +29,7 @@ from podtide.simulation.world import World
 _AT_MOST_SECONDS = 3600.0
 _LOOK_EVERY_SECONDS = 20.0
 _QUIET_SECONDS = 300.0
-_LAST_ARRIVALS_SECONDS = 120.0
+_LAST_ARRIVALS_SECONDS = 300.0
 """By then every call has arrived that was on its way when the faults stopped."""
 
 

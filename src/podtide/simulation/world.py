@@ -57,6 +57,8 @@ from podtide.simulation.trace import ClusterWrite, Entry, PoolMove
 from podtide.simulation.workload import Workload
 
 _LOOK_EVERY_SECONDS = 0.05
+_JOURNAL_SLACK_BYTES = 512
+"""Agents of a world shorten their journals often: a run is too short to outgrow what a node's journal may grow by."""
 
 
 class TooLate(PodtideError):
@@ -252,6 +254,7 @@ class World:
             randomness=seeded_randomness(f"{self._seed}/{machine.agent_program}"),
             log=self._log.bind(program=machine.agent_program),
             policy=machine.policy,
+            journal_slack_bytes=_JOURNAL_SLACK_BYTES,
         )
         machine.agent = agent
         agent.pool.on_move.append(partial(self._note_move, machine.full_name))

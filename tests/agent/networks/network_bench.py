@@ -20,7 +20,12 @@ from podtide.core.pool import Owner
 from podtide.networks.network import NetworkRange, network_of
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
-from podtide.resources.marks import NODE_ANNOTATION, NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.marks import (
+    NODE_ANNOTATION,
+    NODE_UID_ANNOTATION,
+    POOL_UID_ANNOTATION,
+    SYSTEM_NAMESPACE,
+)
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import (
     NodeSliceAllocation,
@@ -250,7 +255,14 @@ class Bench:
             ),
             spec=IPPoolSpec(range=slice_, allocations={}),
         )
-        return await self.cluster.create(pool, manager="podtide-controller")
+        made = await self.cluster.create(pool, manager="podtide-controller")
+        return await self.confirm(made)
+
+    async def confirm(self, pool: IPPool) -> IPPool:
+        """The slices controller has the agent use a pool that it made."""
+        marks = pool.metadata.annotations | {POOL_UID_ANNOTATION: pool.metadata.uid}
+        confirmed = structs.replace(pool, metadata=structs.replace(pool.metadata, annotations=marks))
+        return await self.cluster.replace(confirmed, manager="podtide-controller")
 
     async def put_pool(self, name: str, range_: str, **allocations: IPAllocation) -> IPPool:
         """A pool is there, as somebody else wrote it."""

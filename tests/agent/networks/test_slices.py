@@ -132,7 +132,7 @@ async def test_a_slice_whose_pool_is_not_made_yet_is_worth_another_try() -> None
     bench = Bench()
     await bench.slices("blue", "10.0.0.0/16", "/24", node_a="10.0.3.0/24")
     async with bench.machine() as node:
-        with pytest.raises(NoSlice, match=r"IPPool blue-node-a is not made yet: try again"):
+        with pytest.raises(NoSlice, match=r"IPPool blue-node-a is not ready yet: try again"):
             await node.add("c1", SLICED)
         await bench.cut(SLICED, "10.0.3.0/24")
         node.line.forget()
@@ -157,7 +157,7 @@ async def test_a_network_whose_pools_whereabouts_could_not_name_is_served_under_
     long = SLICED | {"network_name": "b" * 240}
     await bench.slices("b" * 240, "10.0.0.0/16", "/24", node_a="10.0.3.0/24")
     async with bench.machine() as node:
-        with pytest.raises(NoSlice, match="is not made yet: try again"):
+        with pytest.raises(NoSlice, match="is not ready yet: try again"):
             await node.add("c1", long)
         assert await node.delete("c1", long) == []
         await bench.cut(long, "10.0.3.0/24")

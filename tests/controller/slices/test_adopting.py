@@ -7,6 +7,7 @@ from podtide.resources.marks import (
     NODE_ANNOTATION,
     NODE_GONE_ANNOTATION,
     NODE_UID_ANNOTATION,
+    POOL_UID_ANNOTATION,
     SYSTEM_NAMESPACE,
 )
 from podtide.resources.node import Node
@@ -32,6 +33,7 @@ async def test_lists_and_pools_under_shipped_names_are_adopted_and_not_doubled()
             NODE_ANNOTATION: "n1",
             NODE_UID_ANNOTATION: node.metadata.uid,
             NETWORK_ANNOTATION: "blue",
+            POOL_UID_ANNOTATION: adopted.metadata.uid,
         }
         assert list(adopted.spec.allocations) == ["1", "2"]
 

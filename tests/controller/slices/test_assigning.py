@@ -5,7 +5,12 @@ import pytest
 
 from controller.slices.network_world import a_network_world, conf, ipam, moment
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, NODE_UID_ANNOTATION
+from podtide.resources.marks import (
+    NETWORK_ANNOTATION,
+    NODE_ANNOTATION,
+    NODE_UID_ANNOTATION,
+    POOL_UID_ANNOTATION,
+)
 from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
@@ -31,9 +36,14 @@ async def test_every_node_gets_the_first_free_slice_and_then_a_pool_of_its_own()
             NODE_ANNOTATION: "n2",
             NODE_UID_ANNOTATION: node.metadata.uid,
             NETWORK_ANNOTATION: "blue",
+            POOL_UID_ANNOTATION: pool.metadata.uid,
         }
         assert not pool.metadata.owner_references
-        assert replica.cluster.writes == ["create NodeSlicePool", "create IPPool", "create IPPool"]
+        assert replica.cluster.writes == [
+            *["create IPPool"] * 2,
+            "create NodeSlicePool",
+            *["replace IPPool"] * 2,
+        ]
 
 
 async def test_a_quiet_cluster_is_not_written_to_and_neither_is_one_that_is_read_anew() -> None:

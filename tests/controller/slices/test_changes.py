@@ -23,7 +23,12 @@ async def test_a_range_that_grew_keeps_all_assignments() -> None:
         assert {node: after[node] for node in before} == before
         assert after["n5"] == "10.0.0.0/24"
         assert (await world.slice_pool("blue")).spec.range == "10.0.0.0/16"
-        assert replica.cluster.writes[written:] == ["replace NodeSlicePool", "create Event", "create IPPool"]
+        assert replica.cluster.writes[written:] == [
+            "create IPPool",
+            "replace NodeSlicePool",
+            "create Event",
+            "replace IPPool",
+        ]
 
 
 async def test_a_change_that_would_move_a_slice_with_live_addresses_is_refused_with_a_reason() -> None:

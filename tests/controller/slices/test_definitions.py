@@ -58,7 +58,7 @@ async def test_several_definitions_of_one_network_share_its_slices() -> None:
         await world.define("one", conf(ipam(network_name="blue"), name="one"), "team-a")
         await world.define("two", conf(ipam(network_name="blue", range="10.0.1.7/22"), name="two"), "team-b")
         replica = await world.start()
-        assert replica.cluster.writes == ["create NodeSlicePool", "create IPPool"]
+        assert replica.cluster.writes == ["create IPPool", "create NodeSlicePool", "replace IPPool"]
         await world.undefine("one", "team-a")
         await moment()
         assert await world.names(IPPool) == ["blue-n1"]

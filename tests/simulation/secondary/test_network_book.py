@@ -2,7 +2,7 @@
 
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
-from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, POOL_UID_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node_slice_pool import (
     NodeSliceAllocation,
     NodeSlicePool,
@@ -37,15 +37,21 @@ def entry(kind: type[Resource], name: str, item: Resource | None) -> ClusterWrit
     return ClusterWrite(at=0.0, program="test", verb="write", kind=kind.api.kind, name=name, item=item)
 
 
-def pool(name: str, range_: str, node: str = "", network: str = "", **held: str) -> IPPool:
+def pool(
+    name: str, range_: str, node: str = "", network: str = "", *, confirmed: bool = True, **held: str
+) -> IPPool:
     """A pool; `held` has pods by offset."""
     annotations = {NODE_ANNOTATION: node, NETWORK_ANNOTATION: network} if node else {}
+    if confirmed:
+        annotations[POOL_UID_ANNOTATION] = f"uid of {name}"
     allocations = {
         key.removeprefix("_"): IPAllocation(id=f"box-of-{pod}", podref=pod, ifname="net2")
         for key, pod in held.items()
     }
     return IPPool(
-        metadata=ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE, annotations=annotations),
+        metadata=ObjectMeta(
+            name=name, namespace=SYSTEM_NAMESPACE, uid=f"uid of {name}", annotations=annotations
+        ),
         spec=IPPoolSpec(range=range_, allocations=allocations),
     )
 
@@ -145,6 +151,15 @@ def test_a_pool_before_its_entry_and_an_entry_freed_before_its_pool_are_found() 
         "10.10.0.0/24 is the slice of pool sliced-n1, and no list has it so",
         "10.10.0.0/24 is freed, and pool sliced-n1 has it still",
     ]
+
+
+def test_an_inert_pool_is_nobodys_and_one_that_is_used_is_found() -> None:
+    book = a_book()
+    write(book, pool("sliced-n1", "10.10.0.0/24", node="n1", network="sliced", confirmed=False))
+    write(book, slices(n2="10.10.0.0/24"))
+    assert words(book) == []
+    write(book, pool("sliced-n1", "10.10.0.0/24", node="n1", network="sliced", confirmed=False, _5="a/web"))
+    assert "10.10.0.0/24 is of pool sliced-n1, which is used and was never confirmed" in words(book)
 
 
 def test_slices_that_overlap_are_found() -> None:

@@ -78,7 +78,9 @@ def test_a_reservation_that_was_taken_away_is_in_the_history_of_its_address() ->
 def test_a_slice_that_was_freed_too_early_has_its_history_told_in_either_family() -> None:
     report = run_with(SliceFreed.name, networks=3)
     assert report.failure.startswith("invariant 1: fd00:30::/120 is freed, and pool ")
-    listed, pooled, freed = report.last_states
+    made, listed, no_longer, pooled, freed = report.last_states
+    assert made.endswith(": a pool of fd00:30::/120, inert")
+    assert no_longer.endswith(": no longer a pool of fd00:30::/120, inert")
     assert listed.endswith(": slice fd00:30::/120 of node-0")
     assert pooled.endswith(": a pool of fd00:30::/120")
     assert "somebody: replace NodeSlicePool" in freed

@@ -1,8 +1,9 @@
 """Where a range's pool is found: the one that all nodes share, or the one that the slices controller made for this node.
 
 A shared pool is made by whoever needs it first. A node's own is never made here: which part of the range is the
-node's, only the controller knows, and a pool without an entry in the NodeSlicePool could overlap another's. Names of
-nodes and networks can be put together in more than one way, so a pool has to show that it is this node's.
+node's, only the controller knows, and a pool without an entry in the NodeSlicePool could overlap another's. So one that
+the controller has not confirmed is passed over: a request to make it may have come when it was nobody's any more. Names
+of nodes and networks can be put together in more than one way, so a pool has to show that it is this node's.
 """
 
 from contextlib import suppress
@@ -16,6 +17,7 @@ from podtide.cluster.port import AlreadyExists, Cluster, NotFound
 from podtide.core.errors import InvalidConfig, InvalidRange, RetryError
 from podtide.core.ranges import IPNetwork, overlap, parse_network
 from podtide.networks.belonging import node_slice_pool_names
+from podtide.networks.confirmation import is_inert
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
@@ -137,7 +139,7 @@ class NodeHome:
         if configuration in self._absent and self._clock.monotonic() < self._absent[configuration].until:
             return None
         pool = await _get(self._cluster, self.name, self._namespace)
-        if pool is not None and self._is_this_nodes(pool):
+        if pool is not None and self._is_this_nodes(pool) and not is_inert(pool):
             return pool
         try:
             return await self._by_slice(wanted)
@@ -181,9 +183,9 @@ class NodeHome:
         with suppress(InvalidName):  # it is longer than podtide's, and nobody made one that is too long
             name = wanted.node_pool_name(self._node, parse_network(own), Naming.WHEREABOUTS)
             pool = await _get(self._cluster, name, self._namespace)
-        if pool is None or not self._is_this_nodes(pool):
+        if pool is None or not self._is_this_nodes(pool) or is_inert(pool):
             raise NoSlice(
-                f"node {self._node} has slice {own} of {wanted.addresses}, and IPPool {self.name} is not made yet: "
+                f"node {self._node} has slice {own} of {wanted.addresses}, and IPPool {self.name} is not ready yet: "
                 "try again; see that the slices controller runs"
             )
         return pool

@@ -2,19 +2,26 @@
 
 The order of writes is what keeps a crash between any two of them harmless (DESIGN.md, "Slices"):
 
-    pools of freed slices are deleted → the NodeSlicePool is written → pools of assigned slices are made
+    pools of freed slices are deleted → pools of assigned slices are made, inert → the NodeSlicePool is written → pools are
+    confirmed
 
-A pool is made only after a write of the list that has its entry. That an entry is listed already is not enough: the
-copy may be behind, and a write that frees the slice may still be on its way, from a term that is over (the definition
-was away, and is back). Such a write is for the version before, and comes to nothing.
+A pool is confirmed only after a write of the list that has its entry, and that was made when the pool was there. That an
+entry is listed already is not enough: the copy may be behind, and a write that frees the slice may still be on its way,
+from a term that is over (the definition was away, and is back). Such a write is for the version before, and comes to
+nothing. And whoever frees the slice after it finds the pool, and deletes it first; then confirming it comes to nothing.
+
+A request to make a pool may arrive at any time, when all this is long over. What it makes stays inert
+(`podtide.networks.confirmation`), and is removed at the next look.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from msgspec import Struct
 
+from podtide.cluster.port import Conflict
 from podtide.controller.counts import SliceCounts
-from podtide.controller.slices.caring import Caring
+from podtide.controller.slices.caring import Caring, PoolOfSlice
 from podtide.controller.slices.collecting import Collecting
 from podtide.controller.slices.slice_pool_objects import (
     LARGEST_TOTAL,
@@ -30,6 +37,7 @@ from podtide.controller.slices.slice_pool_objects import (
 )
 from podtide.controller.slices.surroundings import SliceSurroundings
 from podtide.controller.slices.survey import Survey, Surveying
+from podtide.core.ranges import overlap
 from podtide.core.slice_listing import room_for
 from podtide.core.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, in_address_order
 from podtide.networks.network import NetworkRange
@@ -82,6 +90,7 @@ class Assigning:
         if wish is None:
             return Outcome()
         survey = await self._surveying.survey(name, listed, of)
+        await self._collecting.discard(survey.strays)
         plan = self._plan(wish, range_, survey)
         finding = accepted(range_.complaint, "Disagreement")
         is_refused = bool(plan.refusal)
@@ -97,21 +106,38 @@ class Assigning:
         )
         freed = [survey.holdings[each] for each in plan.freed]
         await self._collecting.collect(name, freed, plan.kept, of)
+        left = await self._caring.without_pool(name, of, plan.kept, survey)
+        made = await self._caring.make_pools(name, of, (*added, *left), survey)
         current = await self._write(range_, listed, wish, assignments, (shortage, finding))
         around.counts.slices[name] = SliceCounts(
             assigned=len(assignments), total=min(wish.count, LARGEST_TOTAL), waiting=len(waiting)
         )
-        await self._caring.make_pools(name, of, added, survey)
-        left = await self._caring.without_pool(name, of, plan.kept, survey)
-        if left and current is listed:
-            await around.writes.replace(confirmed(current, around.clock.wall()))
-        await self._caring.make_pools(name, of, left, survey)
+        if current is listed and (made or self._caring.confirms(survey, plan.kept)):
+            current = await around.writes.replace(confirmed(current, around.clock.wall()))
         await self._caring.care(name, survey, plan.kept)
+        await self._confirm(range_, current, [*made, *survey.inert(plan.kept)], survey)
         return Outcome(
             again_in_seconds=self._caring.seconds_until_due(survey),
             is_waiting=bool(waiting),
             is_draining=is_refused,
         )
+
+    async def _confirm(
+        self, range_: WantedRange, written: NodeSlicePool, pools: Sequence[PoolOfSlice], survey: Survey
+    ) -> None:
+        """Have agents use these pools, as far as no other list has an entry for the same addresses."""
+        if not pools:
+            return
+        await self._around.other_lists.shown_since(written)
+        elsewhere = self._around.other_lists.slices(range_.name, range_.of)
+        contested = {key.slice for key, _ in pools if any(overlap(key.slice, other) for other in elsewhere)}
+        alone = [each for each in pools if each[0].slice not in contested]
+        await self._caring.confirm(range_.name, alone, survey)
+        if contested:
+            raise Conflict(
+                f"slice {min(contested, key=str)} of NodeSlicePool {written.key} overlaps one in the list of another network: "
+                "one of them gives way; look again"
+            )
 
     async def abandon(self, name: str) -> Outcome:
         """Free every slice of a range that no definition wants any more, as pods give up their addresses."""
@@ -119,6 +145,7 @@ class Assigning:
         listed = around.slice_pools.get(Key(around.namespace, name))
         of = described(listed) if listed else None
         survey = await self._surveying.survey(name, listed, of)
+        await self._collecting.discard(survey.strays)
         kept = [key for key, each in survey.holdings.items() if each.is_live]
         freed = [each for each in survey.holdings.values() if not each.is_live]
         await self._collecting.collect(name, freed, kept, of)
@@ -144,7 +171,16 @@ class Assigning:
         occupied = around.node_pools.occupied(
             range_.of.network_name, around.attachments.network_names(), range_.name
         )
-        return assign_slices(slicing, survey.holdings, survey.nodes, occupied=occupied, live=survey.live)
+        others = around.other_lists
+        return assign_slices(
+            slicing,
+            survey.holdings,
+            survey.nodes,
+            occupied=chain(occupied, others.slices(range_.name, range_.of)),
+            live=survey.live,
+            unused=survey.unused,
+            contested=others.stronger(range_.name, range_.of),
+        )
 
     async def _write(
         self,

@@ -10,8 +10,12 @@ from podtide.core.slice_custody import Step
 from podtide.core.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
+from podtide.resources.ip_pool import IPPool
 
-_CHANGING = {Step.ADOPT, Step.HAND_OVER, Step.MARK}
+PoolOfSlice = tuple[SliceAssignment, IPPool]
+
+_CHANGING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER, Step.MARK}
+_CONFIRMING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER}
 
 
 class Caring:
@@ -22,13 +26,26 @@ class Caring:
 
     async def make_pools(
         self, name: str, of: NetworkRange, assignments: Iterable[SliceAssignment], survey: Survey
-    ) -> None:
-        """Make the pools of these slices, which have none."""
+    ) -> list[PoolOfSlice]:
+        """Make the pools of these slices, which have none. They are inert."""
+        made: list[PoolOfSlice] = []
 
         async def make(assignment: SliceAssignment) -> None:
-            await self._make(name, of, assignment, survey)
+            pool = await self._make(name, of, assignment, survey)
+            if pool is not None:
+                made.append((assignment, pool))
 
         await side_by_side(make, assignments)
+        return made
+
+    async def confirm(self, name: str, inert: Iterable[PoolOfSlice], survey: Survey) -> None:
+        """Have agents use these pools: their slices have been listed since they were made, and in no other list."""
+
+        async def confirm_one(item: PoolOfSlice) -> None:
+            assignment, pool = item
+            await self._bind(name, assignment.node, pool, survey)
+
+        await side_by_side(confirm_one, inert)
 
     async def without_pool(
         self, name: str, of: NetworkRange, kept: Iterable[SliceAssignment], survey: Survey
@@ -44,14 +61,24 @@ class Caring:
         await side_by_side(confirm, missing)
         return [each for each in missing if each in nameable]
 
+    def confirms(self, survey: Survey, kept: Iterable[SliceAssignment]) -> bool:
+        """Whether caring for these would confirm a pool that is not: only slices that were listed since may be."""
+        holdings = (survey.holdings[each] for each in kept)
+        return any(
+            each.step in _CONFIRMING and each.custody is not None and not each.custody.is_confirmed
+            for each in holdings
+        )
+
     async def care(self, name: str, survey: Survey, kept: Iterable[SliceAssignment]) -> None:
-        """Do with the pools of kept slices what is to be done."""
+        """Do with the pools of kept slices what is to be done, but for inert ones, which `confirm` is for."""
 
         async def take_step(holding: Holding) -> None:
             await self._take_step(name, holding, survey)
 
         holdings = (survey.holdings[each] for each in kept)
-        await side_by_side(take_step, [each for each in holdings if each.step in _CHANGING])
+        await side_by_side(
+            take_step, [each for each in holdings if each.step in _CHANGING and not each.is_inert]
+        )
 
     def seconds_until_due(self, survey: Survey) -> float | None:
         """When the next quarantine is over."""
@@ -65,14 +92,20 @@ class Caring:
             ends.append(around.clock.wall() + around.quarantine_seconds)
         return max(0.0, min(ends) - around.clock.wall()) if ends else None
 
-    async def _make(self, name: str, of: NetworkRange, assignment: SliceAssignment, survey: Survey) -> None:
+    async def _make(
+        self, name: str, of: NetworkRange, assignment: SliceAssignment, survey: Survey
+    ) -> IPPool | None:
         around, node = self._around, survey.nodes[assignment.node]
         free = await self._free_name(name, of, assignment, reads_all=False)
         if not free:
-            return
+            return None
         place = ObjectMeta(name=free, namespace=around.namespace)
         marks = ownership(name, assignment.node, node.metadata.uid)
-        await around.writes.create(new_pool(place, assignment.slice, marks))
+        return await around.writes.create(new_pool(place, assignment.slice, marks))
+
+    async def _bind(self, name: str, node: str, pool: IPPool, survey: Survey) -> None:
+        marks = ownership(name, node, survey.nodes[node].metadata.uid)
+        await self._around.writes.replace(bound(pool, marks))
 
     async def _free_name(
         self, name: str, of: NetworkRange, assignment: SliceAssignment, *, reads_all: bool
@@ -103,9 +136,8 @@ class Caring:
     async def _take_step(self, name: str, holding: Holding, survey: Survey) -> None:
         pool, node = holding.pool, holding.assignment.node
         assert pool is not None
-        if holding.step is Step.MARK:
-            changed = marked_gone(pool, name, node, self._around.clock.wall())
-            self._around.log.info("quarantine begins", node=node, pool=pool.metadata.name)
-        else:
-            changed = bound(pool, ownership(name, node, survey.nodes[node].metadata.uid))
-        await self._around.writes.replace(changed)
+        if holding.step is not Step.MARK:
+            await self._bind(name, node, pool, survey)
+            return
+        self._around.log.info("quarantine begins", node=node, pool=pool.metadata.name)
+        await self._around.writes.replace(marked_gone(pool, name, node, self._around.clock.wall()))

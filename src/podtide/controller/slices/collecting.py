@@ -13,6 +13,7 @@ from podtide.controller.slices.survey import Holding
 from podtide.core.ranges import IPAddress, IPNetwork, network_at
 from podtide.core.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
+from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
 from podtide.resources.marks import NODE_ANNOTATION
 from podtide.resources.names import reserved_address
@@ -45,11 +46,21 @@ class Collecting:
         if of is not None:
             names = self._around.attachments.network_names()
             others = set(self._around.node_pools.occupied(of.network_name, names, name))
+            others.update(self._around.other_lists.slices(name, of))
             await self._collect_reservations(
                 of.network_name,
                 {each.assignment.slice for each in empty},
                 others | {each.slice for each in kept},
             )
+
+    async def discard(self, strays: Iterable[IPPool]) -> None:
+        """Delete pools that never counted: nothing was taken of them, so nothing else is left of them."""
+
+        async def discard_one(pool: IPPool) -> None:
+            await self._around.writes.delete(pool, unchanged=True)
+            self._around.log.info("a pool that nobody confirmed is removed", pool=pool.metadata.name)
+
+        await side_by_side(discard_one, strays)
 
     async def _collect_pool(self, name: str, holding: Holding, of: NetworkRange | None) -> None:
         """Delete the slice's pool and its Lease; Conflict when it has another pool, which is to be seen to first."""

@@ -9,6 +9,7 @@ from podtide.core.ranges import IPNetwork
 from podtide.core.slice_custody import Custody
 from podtide.core.slices import SliceAssignment
 from podtide.networks.belonging import pool_range
+from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.marks import (
@@ -16,12 +17,13 @@ from podtide.resources.marks import (
     NODE_ANNOTATION,
     NODE_GONE_ANNOTATION,
     NODE_UID_ANNOTATION,
+    POOL_UID_ANNOTATION,
 )
 from podtide.resources.timestamps import InvalidTimestamp, to_micro_time, to_wall_seconds
 
 
 def new_pool(place: ObjectMeta, slice_: IPNetwork, marks: Mapping[str, str]) -> IPPool:
-    """An empty pool of a slice."""
+    """An empty pool of a slice, inert until it is `bound`."""
     place = structs.replace(place, annotations=dict(marks))
     return IPPool(metadata=place, spec=IPPoolSpec(range=str(slice_), allocations={}))
 
@@ -32,9 +34,9 @@ def ownership(node_slice_pool: str, node: str, node_uid: str) -> dict[str, str]:
 
 
 def bound(pool: IPPool, marks: Mapping[str, str]) -> IPPool:
-    """The pool as the node's whose ownership this is, and in no quarantine."""
+    """The pool as the node's whose ownership this is, confirmed, and in no quarantine."""
     kept = {name: text for name, text in pool.metadata.annotations.items() if name != NODE_GONE_ANNOTATION}
-    return _annotated(pool, kept | dict(marks))
+    return _annotated(pool, kept | dict(marks) | {POOL_UID_ANNOTATION: pool.metadata.uid})
 
 
 def marked_gone(pool: IPPool, node_slice_pool: str, node: str, now: float) -> IPPool:
@@ -54,6 +56,8 @@ def custody_of(pool: IPPool) -> Custody:
         owner_uid=known.get(NODE_UID_ANNOTATION, ""),
         gone_since=gone_since,
         in_use=bool(pool.spec.allocations),
+        is_confirmed=is_confirmed(pool),
+        is_inert=is_inert(pool),
     )
 
 

@@ -25,6 +25,7 @@ from podtide.controller.slices.attachments import Attachments, understood
 from podtide.controller.slices.networks import Networks
 from podtide.controller.slices.node_pool_objects import is_marked_gone
 from podtide.controller.slices.node_pools import NodePools, named_network
+from podtide.controller.slices.other_lists import OtherLists
 from podtide.controller.slices.pacing import GATHER_SECONDS, Pacing
 from podtide.controller.slices.surroundings import SliceSurroundings
 from podtide.controller.slices.unclaimed import UnclaimedPools
@@ -77,6 +78,7 @@ class SliceController:
         writes = GuardedWrites(cluster, check, self.metrics.writes)
         self._attachments = Attachments()
         self._node_pools = NodePools(self._pool_copies, namespace, naming)
+        self._other_lists = OtherLists(self._slice_pools, self._node_pools, self._attachments)
         around = SliceSurroundings(
             cluster=cluster,
             writes=writes,
@@ -85,6 +87,7 @@ class SliceController:
             nodes=self._nodes,
             slice_pools=self._slice_pools,
             node_pools=self._node_pools,
+            other_lists=self._other_lists,
             namespace=namespace,
             naming=naming,
             quarantine_seconds=settings.quarantine_seconds,
@@ -162,6 +165,7 @@ class SliceController:
     def _on_slice_pool(self, old: NodeSlicePool | None, new: NodeSlicePool | None) -> None:
         known = new or old
         assert known is not None
+        self._other_lists.note()
         self._look_soon(self._networks.key_of(known.metadata.name))
 
     def _on_pool(self, old: IPPool | None, new: IPPool | None) -> None:

@@ -120,8 +120,13 @@ def written(
 
 
 def confirmed(pool: NodeSlicePool, now: float) -> NodeSlicePool:
-    """The same list in another version: whatever is still to be written in place of the present one comes too late."""
-    marks = pool.metadata.annotations | {CONFIRMED_ANNOTATION: to_micro_time(now)}
+    """The same list in another version: whatever is still to be written in place of the present one comes too late.
+
+    It differs from the present one whatever the clock says: what changes nothing is no new version.
+    """
+    marks = pool.metadata.annotations | {
+        CONFIRMED_ANNOTATION: f"{to_micro_time(now)} after {pool.metadata.resource_version}"
+    }
     return structs.replace(pool, metadata=structs.replace(pool.metadata, annotations=marks))
 
 

@@ -13,6 +13,7 @@ from podtide.controller.events import EventRecorder
 from podtide.controller.guard import GuardedWrites
 from podtide.controller.slices.attachments import Attachments
 from podtide.controller.slices.node_pools import NodePools
+from podtide.controller.slices.other_lists import OtherLists
 from podtide.resources.names import Naming
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
@@ -36,6 +37,7 @@ class SliceSurroundings(Struct, frozen=True, kw_only=True):
     nodes: Informer[Node]
     slice_pools: Informer[NodeSlicePool]
     node_pools: NodePools
+    other_lists: OtherLists
     namespace: str
     naming: Naming
     quarantine_seconds: float

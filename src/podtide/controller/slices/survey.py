@@ -15,9 +15,10 @@ from podtide.cluster.port import NotFound
 from podtide.controller.slices.node_pool_objects import custody_of
 from podtide.controller.slices.surroundings import SliceSurroundings, side_by_side
 from podtide.core.errors import InvalidRange
-from podtide.core.ranges import parse_network
+from podtide.core.ranges import IPNetwork, parse_network
 from podtide.core.slice_custody import Custody, Step, is_live, next_step
 from podtide.core.slices import SliceAssignment
+from podtide.networks.confirmation import is_inert
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
@@ -40,6 +41,11 @@ class Holding(Struct, frozen=True, kw_only=True):
         """Whether the slice may be neither freed nor moved."""
         return self.custody is not None and is_live(self.custody, self.step)
 
+    @property
+    def is_inert(self) -> bool:
+        """Whether its pool was made, and no more."""
+        return self.custody is not None and self.custody.is_inert
+
 
 class Survey(Struct, frozen=True, kw_only=True):
     """All slices of a range that are somebody's, and all nodes."""
@@ -47,11 +53,25 @@ class Survey(Struct, frozen=True, kw_only=True):
     holdings: dict[SliceAssignment, Holding]
     nodes: dict[str, Node]
     """By name, those that have waited longest first."""
+    strays: tuple[IPPool, ...] = ()
+    """Inert pools of no slice that is listed, or of one that has its pool: requests to make them came late, or twice."""
 
     @property
     def live(self) -> frozenset[SliceAssignment]:
         """What may be neither freed nor moved."""
         return frozenset(each.assignment for each in self.holdings.values() if each.is_live)
+
+    @property
+    def unused(self) -> frozenset[SliceAssignment]:
+        """What nobody can have used yet: it has no pool, or an inert one."""
+        return frozenset(
+            each.assignment for each in self.holdings.values() if each.pool is None or each.is_inert
+        )
+
+    def inert(self, kept: Iterable[SliceAssignment]) -> list[tuple[SliceAssignment, IPPool]]:
+        """Which of these have an inert pool that is to be confirmed, and those pools."""
+        holdings = (self.holdings[each] for each in kept if self.holdings[each].step is Step.CONFIRM)
+        return [(each.assignment, each.pool) for each in holdings if each.pool is not None and each.is_inert]
 
 
 class Surveying:
@@ -63,35 +83,51 @@ class Surveying:
     async def survey(self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None) -> Survey:
         """What is there for the NodeSlicePool of that name; `of` tells how pools are called that do not say whose they are."""
         nodes = {node.metadata.name: node for node in sorted(self._around.nodes.items(), key=_seniority)}
-        pools = self._pools(name, listed, of)
+        pools, strays = self._pools(name, listed, of)
         holdings = {key: self._holding(key, pool, nodes) for key, pool in pools.items()}
         doubtful = [key for key, each in holdings.items() if _is_doubtful(each, nodes)]
         await self._ask_for(nodes, {key.node for key in doubtful})
         holdings |= {key: self._holding(key, pools[key], nodes) for key in doubtful}
-        return Survey(holdings=holdings, nodes=nodes)
+        return Survey(holdings=holdings, nodes=nodes, strays=tuple(strays))
 
     def _pools(
         self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None
-    ) -> dict[SliceAssignment, IPPool | None]:
-        """Every assignment that a pool tells of or that is listed, with its pool.
+    ) -> tuple[dict[SliceAssignment, IPPool | None], list[IPPool]]:
+        """Every assignment that a pool tells of or that is listed, with its pool; and pools that tell of none.
 
         Nearly all are both, and then the entry's texts are as good as what they stand for: reading thousands of
         addresses would take longer than all the rest.
         """
         found: dict[SliceAssignment, IPPool | None] = {}
         told: set[tuple[str, str]] = set()
+        strays: list[IPPool] = []
+        entries = listed.status.allocations if listed and listed.status else ()
+        inert: list[tuple[IPPool, IPNetwork]] = []
         for pool, slice_ in self._around.node_pools.of(name):
             node = pool.metadata.annotations.get(NODE_ANNOTATION, "")
-            if slice_ is not None and node:
+            if slice_ is None or not node:
+                continue
+            if is_inert(pool):
+                inert.append((pool, slice_))
+                continue
+            found[SliceAssignment(node, slice_)] = pool
+            told.add((node, pool.spec.range))
+        known = {(entry.node_name, entry.slice_range) for entry in entries} if inert else set()
+        for pool, slice_ in inert:
+            node = pool.metadata.annotations[NODE_ANNOTATION]
+            place = node, pool.spec.range
+            if place in known and place not in told:
                 found[SliceAssignment(node, slice_)] = pool
-                told.add((node, pool.spec.range))
-        for entry in listed.status.allocations if listed and listed.status else ():
+                told.add(place)
+            else:
+                strays.append(pool)
+        for entry in entries:
             if entry.node_name and (entry.node_name, entry.slice_range) not in told:
                 with suppress(InvalidRange):  # an entry that cannot be read is nobody's
                     assignment = SliceAssignment(entry.node_name, parse_network(entry.slice_range))
                     pool_found = self._around.node_pools.find(of, name, assignment) if of else None
                     found.setdefault(assignment, pool_found)
-        return found
+        return found, strays
 
     async def _ask_for(self, nodes: dict[str, Node], doubtful: Iterable[str]) -> None:
         """Read Nodes afresh: from now on this is newer than the copy."""

@@ -7,6 +7,7 @@ from podtide.simulation.faults.collector_down import CollectorDown
 from podtide.simulation.faults.crashes import AgentCrash, ControllerCrash
 from podtide.simulation.faults.definitions import DefinitionRecreated
 from podtide.simulation.faults.delay import Delay
+from podtide.simulation.faults.disk_failure import DiskFailure
 from podtide.simulation.faults.duplicate import Duplicate
 from podtide.simulation.faults.edits import (
     ClusterSubnetDeleted,
@@ -18,6 +19,7 @@ from podtide.simulation.faults.edits import (
 from podtide.simulation.faults.etcd_restored import EtcdRestored
 from podtide.simulation.faults.journals import JournalDamaged, JournalLost
 from podtide.simulation.faults.kubelet_calls import ForgottenDelete, LateAdd, LateDelete, RepeatedCall
+from podtide.simulation.faults.late_create import LateCreate
 from podtide.simulation.faults.line_fault import LineFault
 from podtide.simulation.faults.lost_answer import LostAnswer
 from podtide.simulation.faults.lost_request import LostRequest
@@ -44,6 +46,7 @@ FAULTS: dict[str, Fault] = {
         LostAnswer(),
         Delay(),
         Duplicate(),
+        LateCreate(),
         ConflictAnswer(),
         ThrottledAnswer(),
         ServerError(),
@@ -61,6 +64,7 @@ FAULTS: dict[str, Fault] = {
         Partition(),
         JournalLost(),
         JournalDamaged(),
+        DiskFailure(),
         StalledLeader(),
         CutOffLeader(),
         ClockJump(),

@@ -8,7 +8,8 @@ Invariants 1, 2 and 4 of DESIGN.md, and the order of writes that they rest on (i
     an address of a network is one living sandbox's, and in one pool
     what a living sandbox has is held for its pod, from its answer to its end
     what a guarded pool holds is reserved for the same pod
-    slices of two nodes do not overlap; an entry is there before its pool, and as long as it
+    slices of two nodes do not overlap; an entry is there before its pool counts, and as long as it
+    nothing is given of a pool that does not count (`podtide.networks.confirmation`)
 
 What is found is kept: programs must not hear of it, they could not have known.
 """
@@ -22,6 +23,7 @@ from podtide.core.audit import Violation
 from podtide.core.network_audit import NetworkPicture, SliceView, audit_networks
 from podtide.core.ranges import IPAddress, IPNetwork, parse_address, parse_network
 from podtide.networks.belonging import KnownNetworks, pool_range
+from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.networks.picture import held_addresses
 from podtide.resources.base import Resource
 from podtide.resources.ip_pool import IPPool
@@ -45,7 +47,11 @@ class _Pool(Struct, frozen=True, kw_only=True):
     scope: Scope
     guarded: bool
     holders: Mapping[IPAddress, Allocation]
+    range: IPNetwork
     slice: SliceView | None
+    """None for one that all nodes share, or that does not count."""
+    is_unconfirmed: bool
+    """Whether it is a node's own, and nobody may use it."""
 
 
 class NetworkBook:
@@ -171,6 +177,8 @@ class NetworkBook:
                 self._find(
                     _RESERVED, place, f"is held by {holder.podref} in pool {name}, and not reserved so"
                 )
+        if new.holders and new.is_unconfirmed:
+            self._find(_TWICE, ("", new.range), f"is of pool {name}, which is used and was never confirmed")
         if new.slice is not None and (new.slice.node, new.slice.slice) not in self._listed.get(
             new.slice.network, frozenset()
         ):
@@ -216,11 +224,14 @@ class NetworkBook:
             return None
         marks = pool.metadata.annotations
         node = marks.get(NODE_ANNOTATION, "")
+        counts = bool(node) and not is_inert(pool)
         return _Pool(
             scope=_scope(belonging.network_name, belonging.network, guarded=belonging.guarded),
             guarded=belonging.guarded,
             holders=held_addresses(pool, range_),
-            slice=SliceView(network=marks[NETWORK_ANNOTATION], node=node, slice=range_) if node else None,
+            range=range_,
+            slice=SliceView(network=marks[NETWORK_ANNOTATION], node=node, slice=range_) if counts else None,
+            is_unconfirmed=bool(node) and not is_confirmed(pool),
         )
 
     def _find(self, invariant: int, place: tuple[str, IPAddress | IPNetwork], words: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from podtide.core.ranges import IPNetwork, overlap
 from podtide.networks.belonging import may_be_reservation_of, pool_range
+from podtide.networks.confirmation import is_inert
 from podtide.networks.picture import held_addresses
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.node_slice_pool import NodeSlicePool
@@ -49,7 +50,7 @@ class ObjectHistory:
         if range_ is None or not overlap(range_, self._subject):
             return
         if not self._is_address:
-            yield f"a pool of {range_}"
+            yield f"a pool of {range_}{', inert' if is_inert(pool) else ''}"
         elif (holder := held_addresses(pool, range_).get(self._subject.network_address)) is not None:
             earlier = "".join(f", earlier {sandbox[:12]}" for sandbox in holder.earlier)
             yield f"held by {holder.podref} {holder.ifname} (sandbox {holder.id[:12]}{earlier})"

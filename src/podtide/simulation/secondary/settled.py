@@ -34,6 +34,12 @@ async def unsettled_networks(cluster: Cluster, book: NetworkBook) -> list[str]:
     nodes = {node.metadata.name for node in (await cluster.list(Node)).items}
     kept = {pool.node for pool in picture.pools if pool.node} | {each.node for each in picture.slices}
     complaints += [f"node {node} is gone, and has slices" for node in sorted(kept - nodes)]
+    listed = {(each.node, each.slice) for each in picture.slices}
+    complaints += [
+        f"pool {pool.pool} of node {pool.node} is of {pool.range}, and no list has it so"
+        for pool in picture.pools
+        if pool.node and (pool.node, pool.range) not in listed
+    ]
     cut = {each.network for each in picture.slices}
     served = {(each.network, each.node) for each in picture.slices}
     complaints += [
