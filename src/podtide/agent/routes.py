@@ -27,6 +27,7 @@ from podtide.agent.port import Addresses, NotReady
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidInput, RetryError
 from podtide.runtime.clock import Clock
+from podtide.runtime.http_port import read_body
 from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
@@ -36,8 +37,6 @@ RETURN_CODE_HEADER = "cns_return_code"
 
 _MOMENT_SECONDS = 0.05
 """An answer within it needs no acknowledgement of its own."""
-_BODY_SECONDS = 10.0
-"""Whoever has not sent what it announced by then has died over it."""
 _LAST_WORDS_SECONDS = 5
 """On top of an ADD's wait: for the answer itself, on a busy machine."""
 
@@ -183,10 +182,7 @@ async def _body(request: web.Request) -> bytes:
     An agent that was stopped for a while finds requests of plugins that have given up: they must get nothing.
     """
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            body = await request.read()
-    except TimeoutError:
-        raise web.HTTPRequestTimeout(text="the request's body did not come") from None
+        body = await read_body(request)
     except web.HTTPRequestEntityTooLarge:
         raise Undecodable(f"the request has more than {MOST_REQUEST_BYTES >> 20} MiB: send less") from None
     await asyncio.sleep(0)  # what the loop has not read yet may be the connection's end

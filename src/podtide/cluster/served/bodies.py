@@ -17,6 +17,7 @@ from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.target import Target
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
+from podtide.runtime.http_port import read_body
 
 YAML = "application/yaml"
 _DEEPEST = 100
@@ -27,12 +28,12 @@ _MAY_BE_EMPTY = ("name", "namespace", "generateName", "uid", "resourceVersion", 
 async def read_object(target: Target, request: web.Request) -> Document:
     """The whole object that a body holds."""
     if request.content_type == PROTOBUF and target.kind is Namespace:
-        return whole_object(target, read_namespace(await request.read()))
+        return whole_object(target, read_namespace(await read_body(request)))
     if request.content_type not in {JSON, YAML}:
         raise UnsupportedMediaType(
             f"a body of {request.content_type} is not read here: send {JSON} (with kubectl: create -f)"
         )
-    return whole_object(target, parsed(await request.read()))
+    return whole_object(target, parsed(await read_body(request)))
 
 
 def whole_object(target: Target, value: Any) -> Document:
