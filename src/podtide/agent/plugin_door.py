@@ -72,10 +72,9 @@ class PluginDoor:
 
     def _wait_for(self, connection: socket) -> None:
         assert self._port is not None
-        limits = self._port.limits
-        if len(self._silent) >= limits.connections:
+        if len(self._silent) >= self._port.most:
             self._give_up(next(iter(self._silent)))
-        patience = self._loop.call_later(limits.request_seconds, self._give_up, connection)
+        patience = self._loop.call_later(self._port.limits.request_seconds, self._give_up, connection)
         self._silent[connection] = patience
         self._loop.add_reader(connection, self._hear, connection)
 

@@ -24,8 +24,8 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.open_port import OpenPort
 from podtide.runtime.port_limits import PortLimits
 
-_PLUGIN_LIMITS = PortLimits(connections=1024)
-"""A node's pods may all start at once."""
+_PLUGIN_LIMITS = PortLimits(connections=1024, descriptor_share=4)
+"""A node's pods may all start at once, and each ADD may have to wait."""
 _CNS_LIMITS = PortLimits()
 
 

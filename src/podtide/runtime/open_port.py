@@ -23,7 +23,7 @@ from socket import AF_INET, AF_INET6, AF_UNIX, IPPROTO_TCP, TCP_USER_TIMEOUT, cr
 from typing import cast
 
 from podtide.runtime.listening import ListenAddress, cannot_listen
-from podtide.runtime.port_limits import PortLimits, affordable
+from podtide.runtime.port_limits import PortLimits, most_connections
 
 Server = Callable[[], asyncio.Protocol]
 """Makes the protocol that answers one connection."""
@@ -31,6 +31,8 @@ Server = Callable[[], asyncio.Protocol]
 _log = logging.getLogger(__name__)
 """Standard logging, as for any library: a port belongs to programs with different loggers, or none."""
 
+_BACKLOG = 4096
+"""Who waits to be accepted costs us nothing; who finds no room there comes again only after a second."""
 _PAUSE_SECONDS = 1.0
 _TELLING_SECONDS = 10.0
 """What a port does in need is told at most once in so long, with how often it was."""
@@ -42,9 +44,7 @@ def listen(address: ListenAddress, limits: PortLimits) -> socket:
     """A socket that listens there."""
     family = AF_INET6 if ":" in address.host else AF_INET
     try:
-        listener = create_server(
-            (address.host, address.port), family=family, backlog=affordable(limits.connections)
-        )
+        listener = create_server((address.host, address.port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise cannot_listen(address, error) from error
     listener.setsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT, int(limits.unread_seconds * 1000))
@@ -79,7 +79,7 @@ class OpenPort:
         self._listener = listener
         self._server = server
         self.limits = limits
-        self._most = affordable(limits.connections)
+        self.most = most_connections(limits)
         self._tls = tls
         self._meet: Callable[[socket], None] = self.admit
         self._loop = asyncio.get_running_loop()
@@ -114,7 +114,7 @@ class OpenPort:
 
     def admit(self, accepted: socket, received: bytes = b"") -> None:
         """Let the server answer this connection, of which these bytes were read already."""
-        if len(self._connections) >= self._most and not self._make_room():
+        if len(self._connections) >= self.most and not self._make_room():
             self._trouble("connections refused: all places are taken by requests under way")
             accepted.close()
             return

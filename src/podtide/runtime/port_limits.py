@@ -9,8 +9,6 @@ import resource
 from msgspec import Struct
 
 _WANTED_DESCRIPTORS = 1 << 16
-_SHARE_OF_DESCRIPTORS = 8
-"""A port gets at most one part in so many: no program opens more than three."""
 
 
 class PortLimits(Struct, frozen=True, kw_only=True):
@@ -18,6 +16,8 @@ class PortLimits(Struct, frozen=True, kw_only=True):
 
     connections: int = 256
     """At most so many at once. One too many takes the place of the one that has been waited for longest."""
+    descriptor_share: int = 8
+    """Of the files that the process may open, a port gets at most one in so many: no program has more than three."""
     request_seconds: float = 10.0
     """In which the head of a request must come, and its body; and a TLS handshake."""
     idle_seconds: float = 75.0
@@ -39,9 +39,9 @@ def raise_descriptor_limit() -> int:
     return soft if soft != resource.RLIM_INFINITY else wanted
 
 
-def affordable(connections: int) -> int:
-    """So many connections of one port, or fewer where the process may not open that many files."""
+def most_connections(limits: PortLimits) -> int:
+    """As many as a port allows, or fewer where the process may not open that many files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return connections
-    return max(1, min(connections, soft // _SHARE_OF_DESCRIPTORS))
+        return limits.connections
+    return max(1, min(limits.connections, soft // limits.descriptor_share))
