@@ -20,6 +20,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from podtide.agent import cni_calls, cns_api
 from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsAnswer, CnsApi, Shape, one, several
+from podtide.agent.cns_callers import only_for_root
 from podtide.agent.metrics import Metrics
 from podtide.agent.plugin_door import arrived_at
 from podtide.agent.plugin_protocol import MOST_REQUEST_BYTES, Answer, decode_call, encode_answer
@@ -70,10 +71,12 @@ class Routes:
         self._stopping = asyncio.Event()
 
     def application(self, *, for_plugin: bool) -> web.Application:
-        """The paths. `/cni` is for the plugin alone: its answers are for whoever is root."""
+        """The paths. `/cni` is for the plugin alone, on its socket; elsewhere callers are asked who they are."""
         application = web.Application(client_max_size=MOST_REQUEST_BYTES, middlewares=[_refuse_undecodable])
         if for_plugin:
             application.router.add_post("/cni", self._cni)
+        else:
+            application.middlewares.append(only_for_root(self._api.log))
         application.add_routes(
             [
                 web.post("/network/requestipconfigs", self._request(several)),

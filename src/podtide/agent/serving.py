@@ -1,7 +1,7 @@
 """The HTTP server around the agent's API: from listening to the last answer.
 
 On the unix socket there is everything; on the loopback's TCP port, where clients of Azure CNS look for it, everything
-but the plugin's path.
+but the plugin's path, for processes of root alone.
 """
 
 from collections.abc import AsyncIterator, Callable
