@@ -84,8 +84,11 @@ def main() -> int:
 
 
 def occupy_standard_files() -> None:
-    """Where the runtime closed one of the three, the socket must not come to stand in its place."""
-    while posix.open("/dev/null", posix.O_RDWR) <= STDERR:
+    """Where the runtime closed one of the three, the socket must not come to stand in its place.
+
+    What does can be read, and is empty, but not written: an answer must not vanish in it as if somebody had it.
+    """
+    while posix.open("/dev/null", posix.O_RDONLY) <= STDERR:
         pass
 
 

@@ -49,8 +49,8 @@ compile_error!("the plugin in Rust is for x86_64 and aarch64; elsewhere, use the
 
 // The same on both.
 const HERE: usize = -100_isize as usize;
+const O_RDONLY: usize = 0;
 const O_WRONLY: usize = 1;
-const O_RDWR: usize = 2;
 const O_CREAT: usize = 0o100;
 const O_TRUNC: usize = 0o1000;
 const AF_UNIX: u16 = 1;
@@ -328,19 +328,25 @@ struct Awaited {
 
 /// Until one of them has happened, or the time is over, or there was a signal.
 fn wait(awaited: &mut [Awaited], time: Duration) -> Result<(), Errno> {
-    let time = Time { seconds: time.as_secs(), nanoseconds: time.subsec_nanos().into() };
-    let place: *const Time = &time;
-    // SAFETY: both are laid out as Linux has them. It writes what happened, which nobody reads.
-    match unsafe { ask(Number::Poll, [awaited.as_mut_ptr() as usize, awaited.len(), place as usize, 0, 0]) } {
+    let mut left = Time { seconds: time.as_secs(), nanoseconds: time.subsec_nanos().into() };
+    match poll(awaited, &mut left) {
         Ok(_) | Err(Errno::INTERRUPTED) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Where the runtime closed one of the three standard files, the socket must not come to stand in its place.
+/// Linux writes back how much of the time is left, so the time is lent to it to write, and is no caller's own.
+fn poll(awaited: &mut [Awaited], left: &mut Time) -> Result<usize, Errno> {
+    let place: *mut Time = left;
+    // SAFETY: both are laid out as Linux has them. It writes to both and not beyond them.
+    unsafe { ask(Number::Poll, [awaited.as_mut_ptr() as usize, awaited.len(), place as usize, 0, 0]) }
+}
+
+/// Where the runtime closed one of the three standard files, the socket must not come to stand in its place. What does
+/// can be read, and is empty, but not written: an answer must not vanish in it as if somebody had it.
 pub fn occupy_standard_files() {
     if let Ok(null) = Path::joined(&[b"/dev/null"]) {
-        while matches!(open(&null, O_RDWR), Ok(File(descriptor)) if descriptor <= STDERR) {}
+        while matches!(open(&null, O_RDONLY), Ok(File(descriptor)) if descriptor <= STDERR) {}
     }
 }
 
@@ -373,7 +379,7 @@ mod tests {
     use std::string::ToString;
     use std::vec::Vec;
 
-    use super::{now, Environment, Errno, Path, IN_WORDS};
+    use super::{now, poll, Environment, Errno, Path, Time, IN_WORDS};
 
     #[test]
     fn the_variables_stand_behind_the_arguments() {
@@ -397,6 +403,13 @@ mod tests {
     fn a_path_has_room_for_its_end() {
         assert!(Path::joined(&[b"/", &[b'a'; 4094]]).is_ok());
         assert_eq!(Path::joined(&[b"/", &[b'a'; 4095]]).err(), Some(Errno::LONG_NAME));
+    }
+
+    #[test]
+    fn the_time_left_is_written_to_the_waits_own_copy() {
+        let mut left = Time { seconds: 0, nanoseconds: 1_000_000 };
+        assert_eq!(poll(&mut [], &mut left), Ok(0));
+        assert_eq!((left.seconds, left.nanoseconds), (0, 0));
     }
 
     #[test]

@@ -270,9 +270,9 @@ async def test_a_caller_who_says_nothing_is_let_go_at_the_end(tmp_path: Path) ->
 
 
 async def test_callers_wait_while_there_are_no_descriptors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("podtide.agent.plugin_door._PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("podtide.runtime.open_port._PAUSE_SECONDS", 0.05)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with Node(tmp_path).served() as node:
         plugin = await node.connect()
@@ -281,7 +281,7 @@ async def test_callers_wait_while_there_are_no_descriptors(
             resource.setrlimit(resource.RLIMIT_NOFILE, (late.fileno(), hard))
             try:
                 late.connect(os.fspath(node.socket))
-                await node.until(lambda: "cannot let the plugin in" in node.journal.lines()[-1]["event"])
+                await node.until(lambda: "cannot accept connections" in caplog.text)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             body = encode_call(environment("STATUS"), config())
@@ -294,7 +294,7 @@ async def test_callers_wait_while_there_are_no_descriptors(
 async def test_a_caller_who_never_finishes_is_shown_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podtide.agent.routes._BODY_SECONDS", 0.05)
+    monkeypatch.setattr("podtide.runtime.http_port._BODY_SECONDS", 0.05)
     async with Node(tmp_path).served() as node:
         plugin = await node.connect()
         plugin.send(b"CNI_", announced=1000)

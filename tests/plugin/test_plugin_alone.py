@@ -108,7 +108,10 @@ def test_a_closed_stdin_is_an_empty_one(plugin: Plugin) -> None:
         assert started.outcome() == Outcome(0, b"{}")
 
 
-def test_an_answer_for_a_closed_stdout_goes_nowhere_else(plugin: Plugin) -> None:
+@pytest.mark.parametrize("files", [(">&-",), ("<&-", ">&-", "2>&-")], ids=["stdout", "all three"])
+def test_an_add_whose_stdout_is_closed_fails_and_its_answer_goes_nowhere_else(
+    plugin: Plugin, files: tuple[str, ...]
+) -> None:
     behind_the_answer = []
 
     def behave(connection: socket.socket) -> None:
@@ -117,10 +120,18 @@ def test_an_answer_for_a_closed_stdout_goes_nowhere_else(plugin: Plugin) -> None
 
     with (
         ScriptedAgent(plugin.socket, behave),
-        plugin.start("ADD", before=closing("<&-", ">&-", "2>&-")) as started,
+        plugin.start("ADD", before=closing(*files)) as started,
     ):
-        assert started.outcome() == Outcome(0, b"")
+        assert started.outcome() == Outcome(1, b"")
     assert behind_the_answer == [b""]
+
+
+def test_a_del_has_nothing_to_say_and_needs_no_stdout(plugin: Plugin) -> None:
+    with (
+        ScriptedAgent(plugin.socket, answering(b"")),
+        plugin.start("DEL", before=closing(">&-")) as started,
+    ):
+        assert started.outcome(CONFIGURATION) == Outcome(0, b"")
 
 
 def test_an_answer_that_reaches_nobody_is_a_failure(plugin: Plugin) -> None:

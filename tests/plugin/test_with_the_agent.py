@@ -21,6 +21,16 @@ def configuration(version: str = "1.1.0", more: dict[str, Any] | None = None) ->
     return json.dumps(document | (more or {})).encode()
 
 
+def environment(sandbox: str, verb: str) -> dict[str, str | bytes]:
+    return {
+        "CNI_COMMAND": verb,
+        "CNI_CONTAINERID": sandbox,
+        "CNI_IFNAME": "eth0",
+        "CNI_NETNS": f"/var/run/netns/{sandbox}",
+        "CNI_ARGS": "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web;K8S_POD_UID=uid",
+    }
+
+
 class Runtime:
     """A container runtime that calls the plugin."""
 
@@ -28,14 +38,16 @@ class Runtime:
         self._plugin = Plugin(executable, socket)
 
     async def call(self, verb: str, sandbox: str, stdin: bytes | None = None, **more: str | bytes) -> Outcome:
-        environment = {
-            "CNI_CONTAINERID": sandbox,
-            "CNI_IFNAME": "eth0",
-            "CNI_NETNS": f"/var/run/netns/{sandbox}",
-            "CNI_ARGS": "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web;K8S_POD_UID=uid",
-        }
         stdin = configuration() if stdin is None else stdin
-        return await asyncio.to_thread(self._plugin.run, verb, environment | more, configuration=stdin)
+        return await asyncio.to_thread(
+            self._plugin.run, verb, environment(sandbox, verb) | more, configuration=stdin
+        )
+
+    def add_without_stdout(self, sandbox: str) -> Outcome:
+        """What becomes of an ADD whose answer has nowhere to go."""
+        closed = ("/bin/sh", "-c", 'exec "$0" >&-')
+        with self._plugin.start("ADD", environment(sandbox, "ADD"), before=closed) as started:
+            return started.outcome(configuration())
 
     async def add(self, sandbox: str) -> str:
         """The address that the sandbox gets."""
@@ -53,6 +65,19 @@ def addresses(result: dict[str, Any]) -> list[str]:
 
 
 DONE = Outcome(0, b"")
+
+
+async def test_what_an_add_got_that_could_not_be_told_is_freed_by_the_del_that_follows(
+    executable: Path, directory: Path
+) -> None:
+    async with plugin_node(directory) as node, node.agent():
+        await node.grant(FIRST)
+        runtime = Runtime(executable, node.socket)
+        assert await asyncio.to_thread(runtime.add_without_stdout, "unheard") == Outcome(1, b"")
+        held = {"prevResult": {"cniVersion": "1.1.0", "ips": [{"address": f"{FIRST}/24"}]}}
+        assert await runtime.call("CHECK", "unheard", configuration(more=held)) == DONE  # it was given
+        assert await runtime.call("DEL", "unheard") == DONE
+        assert await runtime.add("next") == FIRST
 
 
 async def test_every_verb_is_answered_in_every_version(executable: Path, directory: Path) -> None:

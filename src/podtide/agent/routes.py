@@ -20,6 +20,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from podtide.agent import cni_calls, cns_api
 from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsAnswer, CnsApi, Shape, one, several
+from podtide.agent.cns_callers import only_for_root
 from podtide.agent.metrics import Metrics
 from podtide.agent.plugin_door import arrived_at
 from podtide.agent.plugin_protocol import MOST_REQUEST_BYTES, Answer, decode_call, encode_answer
@@ -27,6 +28,7 @@ from podtide.agent.port import Addresses, NotReady
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidInput, RetryError
 from podtide.runtime.clock import Clock
+from podtide.runtime.http_port import read_body
 from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
@@ -36,8 +38,6 @@ RETURN_CODE_HEADER = "cns_return_code"
 
 _MOMENT_SECONDS = 0.05
 """An answer within it needs no acknowledgement of its own."""
-_BODY_SECONDS = 10.0
-"""Whoever has not sent what it announced by then has died over it."""
 _LAST_WORDS_SECONDS = 5
 """On top of an ADD's wait: for the answer itself, on a busy machine."""
 
@@ -71,10 +71,12 @@ class Routes:
         self._stopping = asyncio.Event()
 
     def application(self, *, for_plugin: bool) -> web.Application:
-        """The paths. `/cni` is for the plugin alone: its answers are for whoever is root."""
+        """The paths. `/cni` is for the plugin alone, on its socket; elsewhere callers are asked who they are."""
         application = web.Application(client_max_size=MOST_REQUEST_BYTES, middlewares=[_refuse_undecodable])
         if for_plugin:
             application.router.add_post("/cni", self._cni)
+        else:
+            application.middlewares.append(only_for_root(self._api.log))
         application.add_routes(
             [
                 web.post("/network/requestipconfigs", self._request(several)),
@@ -183,10 +185,7 @@ async def _body(request: web.Request) -> bytes:
     An agent that was stopped for a while finds requests of plugins that have given up: they must get nothing.
     """
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            body = await request.read()
-    except TimeoutError:
-        raise web.HTTPRequestTimeout(text="the request's body did not come") from None
+        body = await read_body(request)
     except web.HTTPRequestEntityTooLarge:
         raise Undecodable(f"the request has more than {MOST_REQUEST_BYTES >> 20} MiB: send less") from None
     await asyncio.sleep(0)  # what the loop has not read yet may be the connection's end

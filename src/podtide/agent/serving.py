@@ -1,14 +1,12 @@
 """The HTTP server around the agent's API: from listening to the last answer.
 
 On the unix socket there is everything; on the loopback's TCP port, where clients of Azure CNS look for it, everything
-but the plugin's path.
+but the plugin's path, for processes of root alone.
 """
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-
-from aiohttp import web
 
 from podtide.agent.cni_calls import CniCalls
 from podtide.agent.cns_api import CnsApi
@@ -20,10 +18,15 @@ from podtide.agent.port import Addresses
 from podtide.agent.routes import AgentApi, Routes
 from podtide.agent.unix_socket import listening
 from podtide.runtime.clock import Clock
-from podtide.runtime.listening import ListenAddress, cannot_listen
+from podtide.runtime.http_port import http_server, serving_http
+from podtide.runtime.listening import ListenAddress
 from podtide.runtime.logging import Logger
+from podtide.runtime.open_port import OpenPort
+from podtide.runtime.port_limits import PortLimits
 
-_LAST_ANSWERS_SECONDS = 2.0
+_PLUGIN_LIMITS = PortLimits(connections=1024, descriptor_share=4)
+"""A node's pods may all start at once, and each ADD may have to wait."""
+_CNS_LIMITS = PortLimits()
 
 
 def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it runs in
@@ -60,33 +63,13 @@ async def serving(
     """
     routes = Routes(api)
     async with AsyncExitStack() as serving_there:
-        runner = await serving_there.enter_async_context(_runner(routes.application(for_plugin=True)))
-        assert runner.server is not None  # it is there from its setup on
-        door = PluginDoor(api.calls, runner.server, clock=api.clock, log=api.log)
+        server = await serving_there.enter_async_context(http_server(routes.application(for_plugin=True)))
+        door = PluginDoor(api.calls, clock=api.clock)
         serving_there.push_async_callback(door.close)
-        door.open(serving_there.enter_context(listening(socket)))
+        listener = serving_there.enter_context(listening(socket))
+        door.open(OpenPort(listener, server, limits=_PLUGIN_LIMITS))
         if listen is not None:
-            runner = await serving_there.enter_async_context(_runner(routes.application(for_plugin=False)))
-            listen = await _listen(runner, listen)
+            listen = await serving_there.enter_async_context(
+                serving_http(routes.application(for_plugin=False), listen, limits=_CNS_LIMITS)
+            )
         yield listen
-
-
-@asynccontextmanager
-async def _runner(application: web.Application) -> AsyncIterator[web.AppRunner]:
-    # A client that goes away while its ADD waits ends the wait: its handler is cancelled.
-    runner = web.AppRunner(
-        application, handler_cancellation=True, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS
-    )
-    await runner.setup()
-    try:
-        yield runner
-    finally:
-        await runner.cleanup()
-
-
-async def _listen(runner: web.AppRunner, address: ListenAddress) -> ListenAddress:
-    try:
-        await web.TCPSite(runner, address.host, address.port).start()
-    except OSError as error:
-        raise cannot_listen(address, error) from error
-    return ListenAddress(address.host, runner.addresses[0][1])

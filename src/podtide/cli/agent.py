@@ -31,7 +31,7 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import Settings
 
-_OPEN = "the API of CNS asks nobody who they are: listen on 127.0.0.1"
+_OPEN = "the API of CNS is for this machine's root alone: listen on 127.0.0.1"
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,8 @@ class _Plan(Struct, frozen=True, kw_only=True):
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
-    help="Where clients of Azure CNS find the agent, such as 127.0.0.1:10090; a loopback address. Default: nowhere.",
+    help="Where clients of Azure CNS find the agent, such as 127.0.0.1:10090; a loopback address. It answers "
+    "processes of root alone, and /healthz, /readyz and /metrics to anybody. Default: nowhere.",
 )
 @click.option(
     "--metrics-listen",

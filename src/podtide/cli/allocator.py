@@ -22,7 +22,9 @@ from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.durations import format_duration
 from podtide.runtime.listening import ListenAddress, parse_listen_address
+from podtide.runtime.log_rate import LogRate
 from podtide.runtime.logging import LEVELS, Logger, capture_standard_logging, make_logger
+from podtide.runtime.port_limits import raise_descriptor_limit
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import load_settings
 
@@ -105,7 +107,7 @@ def allocator(  # noqa: PLR0913 - one argument per option
     Clusters reserve addresses for their nodes with it, each with a token of its own; several replicas may serve one
     PostgreSQL. Without --tokens it listens on the loopback address alone. SIGTERM stops it, after the last answer.
     """
-    log = make_logger(sys.stderr, SystemClock(), level=log_level)
+    log = make_logger(sys.stderr, SystemClock(), level=log_level, rate=LogRate())
     capture_standard_logging(log)
     if (tls_cert is None) != (tls_key is None):
         raise InvalidInput(
@@ -124,6 +126,7 @@ def allocator(  # noqa: PLR0913 - one argument per option
         refresh_seconds=refresh,
         drain_seconds=drain,
     )
+    raise_descriptor_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(plan, log))
 

@@ -11,6 +11,7 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.runtime.listening import ListenAddress, parse_listen_address
+from podtide.runtime.port_limits import raise_descriptor_limit
 
 
 @click.command()
@@ -39,6 +40,7 @@ def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:
     loopback address alone. Ctrl-C stops it.
     """
     address = parse_listen_address(listen, open_because="there is no authentication: listen on 127.0.0.1")
+    raise_descriptor_limit()
     asyncio.run(_serve(address, file, kubeconfig))
 
 

@@ -7,7 +7,12 @@ from http import HTTPStatus
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from podtide.runtime.listening import ListenAddress, cannot_listen
+from podtide.runtime.http_port import serving_http
+from podtide.runtime.listening import ListenAddress
+from podtide.runtime.port_limits import PortLimits
+
+_LIMITS = PortLimits(connections=128)
+"""Prometheus, the kubelet's probes and a person or two."""
 
 
 @asynccontextmanager
@@ -33,16 +38,8 @@ async def serving_health(
     application.add_routes(
         [web.get("/healthz", health), web.get("/readyz", readiness), web.get("/metrics", measured)]
     )
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, address.host, address.port).start()
-        except OSError as error:
-            raise cannot_listen(address, error) from error
-        yield ListenAddress(address.host, runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
+    async with serving_http(application, address, limits=_LIMITS) as found:
+        yield found
 
 
 def _verdict(objection: str) -> web.Response:

@@ -15,7 +15,9 @@ from podtide.cli.reaching_cluster import ClusterReach
 from podtide.cluster.kubernetes import Access, find_access
 from podtide.core.errors import PodtideError, StopError
 from podtide.runtime.clock import SystemClock
+from podtide.runtime.log_rate import LogRate
 from podtide.runtime.logging import LEVELS, Logger, capture_standard_logging, make_logger
+from podtide.runtime.port_limits import raise_descriptor_limit
 from podtide.runtime.settings import SETTINGS, Setting, load_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -62,7 +64,7 @@ def log_option(command: Command) -> Command:
 
     @wraps(command)
     def with_log(*, log_level: str, **others: Any) -> Any:
-        log = make_logger(sys.stderr, SystemClock(), level=log_level)
+        log = make_logger(sys.stderr, SystemClock(), level=log_level, rate=LogRate())
         capture_standard_logging(log)
         return command(log=log, **others)
 
@@ -81,6 +83,7 @@ def access_to(there: ClusterReach) -> Access:
 
 def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
     """Run a program to its end. Whatever ends it unexpectedly is a line in the log and one for people."""
+    raise_descriptor_limit()
     try:
         asyncio.run(program())
     except PodtideError:

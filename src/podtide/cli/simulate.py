@@ -10,6 +10,7 @@ import msgspec
 from podtide.cli.output import output_option, show, table
 from podtide.cli.simulate_scenario import play_scenario
 from podtide.core.errors import InvalidInput
+from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
 from podtide.simulation.plan import Plan, plan_for
 from podtide.simulation.report import Report
@@ -107,8 +108,8 @@ def simulate(  # noqa: PLR0913 - one argument per option
 
 def _read(path: Path) -> Plan:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Plan)
-    except msgspec.DecodeError as error:
+        return decode_json(path.read_bytes(), Plan)
+    except UnreadableJson as error:
         raise InvalidInput(f"{path} holds no plan of a run: {error}") from error
 
 

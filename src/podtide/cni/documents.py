@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidConfig
+from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -24,8 +25,8 @@ def decode(text: bytes | str, what: str) -> Document:
     if not text.strip():
         raise Undecodable(f"{what} is empty; it should be a JSON object, as in {{...}}")
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        document = decode_json(text)
+    except UnreadableJson as error:
         raise Undecodable(f"{what} is not JSON: {_line(error)}") from error
     if not isinstance(document, dict):
         raise Undecodable(f"{what} is not a JSON object; it should be one, as in {{...}}")

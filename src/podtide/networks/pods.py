@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-import msgspec
 from msgspec import Struct, field
 
 from podtide.core.errors import InvalidInput
 from podtide.core.ranges import IPAddress, parse_address
 from podtide.resources.pod import Pod, PodPhase
+from podtide.runtime.foreign_json import decode_json
 
 NETWORK_STATUS_ANNOTATIONS = ("k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/networks-status")
 """Where Multus writes, once all of a pod's interfaces are there, which addresses it has; the second is the older name."""
@@ -43,7 +43,7 @@ def addresses_shown(pod: Pod) -> frozenset[IPAddress] | None:
         "",
     )
     try:
-        interfaces = msgspec.json.decode(written, type=list[_Interface])
+        interfaces = decode_json(written, list[_Interface])
         return frozenset(parse_address(ip) for interface in interfaces for ip in interface.ips)
-    except (msgspec.DecodeError, InvalidInput):
+    except InvalidInput:
         return None

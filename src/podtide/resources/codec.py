@@ -14,12 +14,13 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import DecodeError, Struct, ValidationError
+from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Original, Resource
 from podtide.resources.shapes import Document, shape_of
+from podtide.runtime.foreign_json import NOT_JSON, UnreadableJson, decode_json
 
 R = TypeVar("R", bound=Resource)
 
@@ -69,7 +70,7 @@ def decode(kind: type[R], data: bytes) -> R:
     try:
         item: R = _decoder(kind).decode(data)
         stated = _KIND_DECODER.decode(data) if kind.api.keeps_unknown else None
-    except DecodeError:
+    except NOT_JSON:
         return from_document(kind, _any_document(kind, data))
     if stated is None:
         return item
@@ -98,8 +99,8 @@ def _check_kind(kind: type[Resource], api_version: object, name: object) -> None
 
 def _any_document(kind: type[Resource], data: bytes) -> Document:
     try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except DecodeError as error:
+        return decode_json(data, dict[str, Any])
+    except UnreadableJson as error:
         raise InvalidObject(f"a {kind.api.kind} was expected, and this is no JSON object: {error}") from error
 
 

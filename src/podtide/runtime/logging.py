@@ -18,6 +18,7 @@ import msgspec
 
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock
+from podtide.runtime.log_rate import CHATTER, COMPLAINTS, LogRate
 
 
 @contextmanager
@@ -42,18 +43,25 @@ Logger = FilteringBoundLogger
 """What parts of a program are handed. `log.info("granted", node="a", addresses=16)`."""
 
 LEVELS = ("debug", "info", "warning", "error")
+_COMPLAINING = frozenset({"warning", "error", "critical"})
 
 
-def make_logger(stream: TextIO, clock: Clock, *, level: str = "info") -> Logger:
+def make_logger(stream: TextIO, clock: Clock, *, level: str = "info", rate: LogRate | None = None) -> Logger:
     """A logger that writes to `stream`: for people if it is a terminal, else JSON.
 
-    Its timestamps are the clock's, so that a simulation logs the time it simulates.
+    Its timestamps are the clock's, so that a simulation logs the time it simulates. With a rate it writes no more of
+    one event than that allows: for programs that answer others.
     """
     if level.lower() not in LEVELS:
         raise InvalidInput(f"log level {level!r} is unknown: give one of {', '.join(LEVELS)}")
     logger: Logger = structlog.wrap_logger(
         structlog.WriteLogger(stream),
-        processors=[_add_time(clock), structlog.processors.add_log_level, *_renderers(stream)],
+        processors=[
+            *([_bounded(rate, clock)] if rate is not None else []),
+            _add_time(clock),
+            structlog.processors.add_log_level,
+            *_renderers(stream),
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
     ).bind()
     return logger
@@ -79,6 +87,17 @@ class _Forwarder(logging.Handler):
             )
         except Exception:  # noqa: BLE001 - a line that cannot be written must not break the library that logs it
             self.handleError(record)
+
+
+def _bounded(rate: LogRate, clock: Clock) -> Processor:
+    def bound(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        budget = COMPLAINTS if method in _COMPLAINING else CHATTER
+        unlogged = rate.spend(str(event.get("library", event["event"])), budget, clock.monotonic())
+        if unlogged is None:
+            raise structlog.DropEvent
+        return {**event, "unlogged": unlogged} if unlogged else event
+
+    return bound
 
 
 def _add_time(clock: Clock) -> Processor:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from controller.repair.world import AT_ONCE, GRACE, RepairWorld, a_world
 from podtide.cluster.port import Page, R
 from podtide.core.network_audit import audit_settled_networks
+from podtide.networks.pods import NETWORK_STATUS_ANNOTATIONS
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
@@ -46,6 +47,26 @@ async def test_a_reservation_outlives_an_allocation_that_could_not_be_released()
         await world.repair(AT_ONCE).look()
         assert (await world.held(POOL))["1"] == "ns/gone"
         assert await world.reserved() == {"10.0.0.1": "ns/gone"}
+
+
+async def test_a_pod_whose_network_status_nobody_can_read_stops_no_repair_of_others() -> None:
+    for depth in (1_200, 100_000):
+        async with a_world() as world:
+            await a_guarded_network(world)
+            pod = await world.pod("ns/hostile")
+            annotations = {NETWORK_STATUS_ANNOTATIONS[0]: f'[{{"dns": {"[" * depth + "]" * depth}}}]'}
+            await world.cluster.replace(
+                replace(pod, metadata=replace(pod.metadata, annotations=annotations)), manager="tenant"
+            )
+            await world.pool(POOL, "10.0.0.0/24", {"9": "ns/gone"})
+            for name, holder in (("10.0.0.1", "ns/hostile"), ("10.0.0.9", "ns/gone")):
+                await world.reservation(name, holder)
+            await world.look_twice()
+            assert await world.held(POOL) == {}
+            assert "10.0.0.9" not in await world.reserved()
+            assert (
+                "10.0.0.1" in await world.reserved()
+            )  # of what a pod has that says nothing, nothing is freed
 
 
 async def test_trap_reservations_of_named_networks_and_ipv6_not_found_here_names_are_denormalised() -> None:

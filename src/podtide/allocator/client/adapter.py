@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
 
-import msgspec
 from msgspec.structs import asdict
 
 from podtide.allocator.client.connection import Connection, Patience, Question, Server
@@ -48,6 +47,7 @@ from podtide.allocator.wire import (
 )
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock, SystemClock
+from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.runtime.randomness import system_randomness
 
 T = TypeVar("T")
@@ -310,8 +310,8 @@ class HttpAllocator:
     async def _ask(self, question: Question, kind: type[T]) -> T:
         answer = await self._connection.ask(question)
         try:
-            return msgspec.json.decode(answer, type=kind)
-        except msgspec.DecodeError as error:
+            return decode_json(answer, kind)
+        except UnreadableJson as error:
             raise AllocatorUnavailable(
                 f"cannot {question.doing}: the answer is none of an allocator ({error}): see that the URL is one's"
             ) from error

@@ -26,6 +26,7 @@ from podtide.cluster.kubernetes.failures import describe_failure
 from podtide.cluster.kubernetes.tls import TlsContexts
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.clock import Clock
+from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 _OK = range(200, 300)
 _POOLED_SECONDS = 30.0
@@ -166,8 +167,8 @@ def _encoded(question: Question) -> bytes:
 def _refusal(question: Question, status: int, body: bytes, retry_after: str) -> PodtideError:
     """The port's own error, if the answer is the service's; something between us and it is no answer."""
     try:
-        refusal = msgspec.json.decode(body, type=Refusal)
-    except msgspec.DecodeError:
+        refusal = decode_json(body, Refusal)
+    except UnreadableJson:
         refusal = Refusal(
             "", f"it answered {status} {_phrase(status)}, as no allocator does: see that the URL is one's"
         )

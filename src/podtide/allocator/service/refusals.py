@@ -59,12 +59,22 @@ def error_handlers(log: Logger) -> ExceptionHandlersMap:
             else unforeseen(request, error)
         )
 
+    def too_deep(request: AnyRequest, _error: RecursionError) -> Answer:
+        # Nothing here calls itself without end: it is a body that can be nested without end.
+        words = f"{_asked(request)} cannot be read: its body is nested too deeply"
+        return _answer(request, HTTPStatus.BAD_REQUEST, InvalidInput, words)
+
     def unforeseen(request: AnyRequest, error: Exception) -> Answer:
         log.error("a request failed", request_id=request.scope["state"].get(REQUEST_ID), exc_info=error)
         words = f"{_asked(request)} failed: the allocator's log says why, under this answer's X-Request-ID"
         return _answer(request, HTTPStatus.INTERNAL_SERVER_ERROR, AllocatorUnavailable, words)
 
-    return {PodtideError: foreseen, HTTPException: misread, Exception: unforeseen}
+    return {
+        PodtideError: foreseen,
+        HTTPException: misread,
+        RecursionError: too_deep,
+        Exception: unforeseen,
+    }
 
 
 def _refuse(request: AnyRequest, error: PodtideError) -> Answer:

@@ -5,7 +5,6 @@ before the API server (a load balancer, a login page) may answer too, with anyth
 cluster's, and above all a 404 of that kind does not mean that an object is gone.
 """
 
-import msgspec
 from msgspec import Struct
 
 from podtide.cluster.port import (
@@ -19,6 +18,7 @@ from podtide.cluster.port import (
     Throttled,
     Unavailable,
 )
+from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 
 class Unauthorized(Forbidden):
@@ -112,8 +112,8 @@ def status_error(
 def read_status(body: bytes) -> Status | None:
     """The Status in a body, or None when there is none."""
     try:
-        status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+        status = decode_json(body, Status)
+    except UnreadableJson:
         return None
     return status if status.kind == "Status" else None
 

@@ -13,12 +13,13 @@ from functools import cache
 from typing import Any, Generic
 
 import msgspec
-from msgspec import DecodeError, Struct, field
+from msgspec import Struct, field
 
 from podtide.cluster.kubernetes.answers import read_status, status_error
 from podtide.cluster.port import Change, ClusterError, Page, R, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode, from_document
+from podtide.runtime.foreign_json import NOT_JSON
 
 
 class _ListMeta(Struct, frozen=True, rename="camel"):
@@ -68,14 +69,14 @@ def decode_page(kind: type[R], body: bytes, doing: str) -> Page[R]:
     if not kind.api.keeps_unknown:
         try:
             page: _List[R] = _list_decoder(kind).decode(body)
-        except DecodeError:
+        except NOT_JSON:
             pass
         else:
             return Page(page.items, page.metadata.resource_version, page.metadata.more)
     try:
         raw = msgspec.json.decode(body, type=_RawList)
         items = [from_document(kind, document) for document in raw.items or ()]
-    except (DecodeError, InvalidObject) as error:
+    except (*NOT_JSON, InvalidObject) as error:
         raise _unreadable(doing, error) from error
     return Page(items, raw.metadata.resource_version, raw.metadata.more)
 
@@ -85,7 +86,7 @@ def decode_event(kind: type[R], line: bytes, doing: str) -> WatchEvent[R]:
     if not kind.api.keeps_unknown:
         try:
             event: _Line[R] = _line_decoder(kind).decode(line)
-        except DecodeError:
+        except NOT_JSON:
             pass
         else:
             return _event(event.type, event.object, doing)
@@ -98,7 +99,7 @@ def decode_event(kind: type[R], line: bytes, doing: str) -> WatchEvent[R]:
             mark = msgspec.json.decode(raw.object, type=_Marked)
             return WatchEvent(change, None, mark.metadata.resource_version)
         item = decode(kind, bytes(raw.object))
-    except (ValueError, InvalidObject) as error:
+    except (*NOT_JSON, InvalidObject) as error:
         raise _unreadable(doing, error) from error
     return _event(change, item, doing)
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from podtide.cluster.kubernetes.access import InvalidAccess, KeyPair, Plugin, Secret
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
+from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 _LONGEST_COMPLAINT = 200
 
@@ -104,8 +105,8 @@ def _environment(plugin: Plugin, *, interactive: bool) -> dict[str, str]:
 
 def _credential(plugin: Plugin, printed: bytes) -> Credential:
     try:
-        answer = msgspec.json.decode(printed, type=_ExecCredential)
-    except msgspec.DecodeError:
+        answer = decode_json(printed, _ExecCredential)
+    except UnreadableJson:
         raise _failure(plugin, "printed no ExecCredential") from None
     if (answer.api_version, answer.kind) != (plugin.api_version, "ExecCredential"):
         raise _failure(plugin, f"printed another thing than an ExecCredential of {plugin.api_version}")

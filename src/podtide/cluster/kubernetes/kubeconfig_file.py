@@ -153,13 +153,22 @@ def _read(path: Path) -> File:
         raise InvalidAccess(
             f"kubeconfig {path}{line} is no YAML: {problem or 'it is no text'}; correct it there"
         ) from None
+    except (ValueError, RecursionError):
+        raise _odd_value(path) from None
     try:
         file = msgspec.convert(_without_nulls(document) or {}, File)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
         at = place.strip("`").removeprefix("$").removeprefix(".") or "its top"
         raise InvalidAccess(f"kubeconfig {path} at {at}: {what}; correct it there") from None
+    except (ValueError, RecursionError):
+        raise _odd_value(path) from None
     return _with_absolute_paths(file, path.absolute().parent)
+
+
+def _odd_value(path: Path) -> InvalidAccess:
+    """For a day that is none, a number without end, text that is no Unicode, or what is nested a thousand times."""
+    return InvalidAccess(f"kubeconfig {path} has a value that no program reads: write the file anew")
 
 
 def _without_nulls(document: Any) -> Any:

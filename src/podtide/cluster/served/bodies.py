@@ -17,22 +17,22 @@ from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.target import Target
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
+from podtide.runtime.foreign_json import DEEPEST, is_deeper
+from podtide.runtime.http_port import read_body
 
 YAML = "application/yaml"
-_DEEPEST = 100
-"""Levels of nesting: more than any object has, and few enough to be walked by functions that call themselves."""
 _MAY_BE_EMPTY = ("name", "namespace", "generateName", "uid", "resourceVersion", "creationTimestamp")
 
 
 async def read_object(target: Target, request: web.Request) -> Document:
     """The whole object that a body holds."""
     if request.content_type == PROTOBUF and target.kind is Namespace:
-        return whole_object(target, read_namespace(await request.read()))
+        return whole_object(target, read_namespace(await read_body(request)))
     if request.content_type not in {JSON, YAML}:
         raise UnsupportedMediaType(
             f"a body of {request.content_type} is not read here: send {JSON} (with kubectl: create -f)"
         )
-    return whole_object(target, parsed(await request.read()))
+    return whole_object(target, parsed(await read_body(request)))
 
 
 def whole_object(target: Target, value: Any) -> Document:
@@ -69,12 +69,12 @@ def placed(target: Target, value: Any) -> Document:
 
 def parsed(body: bytes) -> Any:
     """What a body says, in JSON or in YAML."""
-    too_deep = BadRequest(f"the body is nested too deeply: {_DEEPEST} levels are read, and no more")
+    too_deep = BadRequest(f"the body is nested too deeply: {DEEPEST} levels are read, and no more")
     try:
         value = _parsed(body)
     except RecursionError:
         raise too_deep from None
-    if _is_deeper(value, _DEEPEST):
+    if is_deeper(value, DEEPEST):
         raise too_deep
     return value
 
@@ -90,20 +90,15 @@ def _parsed(body: bytes) -> Any:
         # Few words can stand for a value without end, or for one that fills the memory.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, yaml.SafeLoader)):
             raise BadRequest("the body has a YAML alias: write out what it stands for")
-        return msgspec.to_builtins(yaml.safe_load(body), str_keys=True)
+        value = msgspec.to_builtins(yaml.safe_load(body), str_keys=True)
+        msgspec.json.encode(value)  # or it has text that is no Unicode
     except (
         yaml.YAMLError,
         ValueError,
         TypeError,
     ):  # the latter for a day that is none, or a key that is no text
         raise BadRequest(f"the body is neither JSON nor YAML: {not_json}") from None
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    within = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(item, levels - 1) for item in within)
+    return value
 
 
 def _without_nulls(value: Any) -> Any:

@@ -18,6 +18,7 @@ from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.statuses import details_of, success
 from podtide.cluster.served.target import Target
 from podtide.resources.pod import Pod
+from podtide.runtime.http_port import read_body
 
 _IN_QUERY = ("gracePeriodSeconds", "propagationPolicy")
 
@@ -41,7 +42,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True, rename="camel"):
 async def delete(target: Target, request: web.Request) -> web.Response:
     """Ask that an object go."""
     refuse_dry_run(request.query.get("dryRun"))
-    options = _delete_options(request, await request.read())
+    options = _delete_options(request, await read_body(request))
     server, kind, name = target.server, target.kind, target.name
     admit_deletion(kind, name)
     last = server.get(kind, name, target.namespace)

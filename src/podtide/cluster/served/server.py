@@ -8,9 +8,12 @@ from aiohttp import web
 from podtide.cluster.embedded import ApiServer
 from podtide.cluster.served.namespaces import make_standing_namespaces
 from podtide.cluster.served.routes import make_application
-from podtide.runtime.listening import ListenAddress, cannot_listen
+from podtide.runtime.http_port import serving_http
+from podtide.runtime.listening import ListenAddress
+from podtide.runtime.port_limits import PortLimits
 
-_LAST_ANSWERS_SECONDS = 2.0
+_LIMITS = PortLimits(connections=8192)
+"""Every watch is a connection, and every agent has a handful of them."""
 
 
 @asynccontextmanager
@@ -22,20 +25,8 @@ async def serving(server: ApiServer, address: ListenAddress) -> AsyncIterator[st
     make_standing_namespaces(server)
     application = make_application(server)
     application.on_shutdown.append(_close_watches(server))
-    # A client that goes away in the midst of a watch ends it: its handler is cancelled.
-    runner = web.AppRunner(
-        application, handler_cancellation=True, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS
-    )
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, address.host, address.port).start()
-        except OSError as error:
-            raise cannot_listen(address, error) from error
-        port = runner.addresses[0][1]
-        yield f"http://{ListenAddress(address.host, port)}"
-    finally:
-        await runner.cleanup()
+    async with serving_http(application, address, limits=_LIMITS) as found:
+        yield f"http://{found}"
 
 
 def _close_watches(server: ApiServer) -> Callable[[web.Application], Awaitable[None]]:

@@ -20,6 +20,7 @@ from podtide.cluster.served.merge_patch import merge_patched
 from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
 from podtide.cluster.served.target import Target, flag
+from podtide.runtime.http_port import read_body
 
 _APPLY = "application/apply-patch+yaml"
 _PATCHES: dict[str, Callable[[Document, Any], Any]] = {
@@ -49,7 +50,7 @@ async def replace(target: Target, request: web.Request) -> web.Response:
 async def patch(target: Target, request: web.Request) -> web.Response:
     """Change an object, or its status."""
     refuse_dry_run(request.query.get("dryRun"))
-    body = await request.read()
+    body = await read_body(request)
     if request.content_type == _APPLY and not target.is_status:
         return _apply(target, request, body)
     patched = _PATCHES.get(request.content_type)

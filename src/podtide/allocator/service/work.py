@@ -1,0 +1,37 @@
+"""Around the whole application: a request is under way, and its body must come in time."""
+
+import asyncio
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPReceiveMessage, Receive, Scope, Send
+
+from podtide.runtime.open_port import at_work
+
+
+class Working:
+    """An ASGI application whose port knows that it is at work, and whose clients do not keep it waiting."""
+
+    def __init__(self, app: ASGIApp, body_seconds: float) -> None:
+        self._app = app
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        with at_work():
+            await self._app(scope, self._in_time(receive), send)
+
+    def _in_time(self, receive: Receive) -> Receive:
+        """What comes of a body, until it must have come; who is late has gone, as far as the application is concerned."""
+        deadline = asyncio.get_running_loop().time() + self._body_seconds
+
+        async def receive_in_time() -> HTTPReceiveMessage:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await receive()  # type: ignore[return-value]  # of a request there is nothing else
+            except TimeoutError:
+                return {"type": "http.disconnect"}
+
+        return receive_in_time

@@ -1,0 +1,58 @@
+"""JSON that others wrote: read by one function, out of which comes a value or one kind of error.
+
+A tenant can put any text into an annotation. A decoder meets it with half a dozen kinds of exceptions, of which those
+for what is nested too deeply, or has too many digits, are easily forgotten, and such a text then ends whatever loop
+reads it. And what can just be decoded can be too deep for the function that walks it next, so depth has a limit of its
+own, far below Python's.
+"""
+
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+from podtide.core.errors import InvalidInput
+
+T = TypeVar("T")
+
+DEEPEST = 100
+"""Levels of nesting: more than any configuration has, and few enough to be walked by functions that call themselves."""
+
+NOT_JSON = (msgspec.MsgspecError, ValueError, RecursionError)
+"""All that decoding can raise, whatever the text: ValueError is also for what is no Unicode, or has too many digits."""
+
+
+class UnreadableJson(InvalidInput):
+    """Text that is no JSON, or not of the expected shape. Its words say what is wrong, in one line."""
+
+
+@overload
+def decode_json(text: bytes | str) -> Any: ...
+
+
+@overload
+def decode_json(text: bytes | str, kind: type[T]) -> T: ...
+
+
+def decode_json(text: bytes | str, kind: Any = Any) -> Any:
+    """The value in the text; UnreadableJson for everything else."""
+    try:
+        value = msgspec.json.decode(text, type=kind)
+    except RecursionError:
+        raise UnreadableJson(_too_deep()) from None
+    except NOT_JSON as error:
+        raise UnreadableJson(" ".join(str(error).split())) from None
+    if is_deeper(value, DEEPEST):
+        raise UnreadableJson(_too_deep())
+    return value
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Whether objects and lists are nested in each other in more levels than that."""
+    if not isinstance(value, dict | list):
+        return False
+    within = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(is_deeper(item, levels - 1) for item in within)
+
+
+def _too_deep() -> str:
+    return f"it is nested too deeply: {DEEPEST} levels are read, and no more"
