@@ -37,7 +37,9 @@ class NodePresence:
         self._contact_timeout_seconds = contact_timeout_seconds
         self._wanted = asyncio.Event()
         scope = Scope(fields=field_is("metadata.name", node))
-        self._informer = Informer(cluster, Node, scope, clock=clock, randomness=randomness, log=log)
+        self._informer = Informer(
+            cluster, Node, scope, clock=clock, randomness=randomness, log=log, proves_contact=True
+        )
 
     async def run(self) -> NoReturn:
         """Follow the Node from the first call on that asks for it, until cancelled."""
