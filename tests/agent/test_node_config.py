@@ -1,6 +1,6 @@
 import pytest
 
-from podtide.agent.node_config import is_owed, networks_of, node_scaler_of
+from podtide.agent.node_config import is_owed, networks_of
 from podtide.core.pool import Container
 from podtide.core.scaler import NodeScaler
 from podtide.resources.node_network_config import (
@@ -65,7 +65,12 @@ def test_a_container_without_an_id_is_none() -> None:
     ("scaler", "read"),
     [
         (Scaler(), NodeScaler()),
-        (Scaler(max_ip_count=30), NodeScaler(max_ips=30)),
+        (Scaler(max_ip_count=30), NodeScaler(batch=1, request_percent=0, max_ips=30)),
+        (
+            Scaler(request_threshold_percent=50, release_threshold_percent=150, max_ip_count=30),
+            NodeScaler(batch=1, request_percent=50, max_ips=30),
+        ),
+        (Scaler(batch_size=-4, request_threshold_percent=50), NodeScaler(batch=1, request_percent=50)),
         (
             Scaler(batch_size=8, request_threshold_percent=25, max_ip_count=30),
             NodeScaler(batch=8, request_percent=25, max_ips=30),
@@ -76,7 +81,7 @@ def test_a_container_without_an_id_is_none() -> None:
 def test_a_scaler_that_was_never_written_says_nothing_and_a_written_zero_is_one(
     scaler: Scaler, read: NodeScaler
 ) -> None:
-    assert node_scaler_of(config(scaler=scaler)) == read
+    assert config(scaler=scaler).status.scaler.stated == read
 
 
 def test_a_node_is_owed_when_a_container_found_its_subnet_full() -> None:

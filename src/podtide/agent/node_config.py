@@ -11,7 +11,6 @@ from msgspec import Struct
 from podtide.core.errors import InvalidInput
 from podtide.core.pool import Container, Family
 from podtide.core.ranges import parse_address, parse_network
-from podtide.core.scaler import NodeScaler
 from podtide.resources.base import Key
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -124,17 +123,6 @@ def _network_in(text: str, family: Family) -> str:
 def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
     """The subnets that the node's addresses come from, each once."""
     return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))
-
-
-def node_scaler_of(config: NodeNetworkConfig) -> NodeScaler:
-    """The node's own parameters. A scaler without a batch was never written, so its zeros mean nothing."""
-    scaler = config.status.scaler
-    written = scaler.batch_size > 0
-    return NodeScaler(
-        batch=scaler.batch_size if written else None,
-        request_percent=scaler.request_threshold_percent if written else None,
-        max_ips=scaler.max_ip_count or None,
-    )
 
 
 def is_owed(config: NodeNetworkConfig) -> bool:
