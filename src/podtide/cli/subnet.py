@@ -7,6 +7,7 @@ import click
 from podtide.allocator.port import Allocator, Debt, Subnet, SubnetSpec
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
+from podtide.core.count_text import capacity_text, count_text
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
 
@@ -113,10 +114,8 @@ def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
 
 
 def _sentence(subnet: Subnet) -> str:
-    cidrs = ", ".join(subnet.cidrs)
-    return (
-        f"{subnet.network}/{subnet.name} has {subnet.capacity} addresses in {cidrs}, gateway {subnet.gateway}"
-    )
+    has = capacity_text(subnet.capacity, subnet.cidrs)
+    return f"{subnet.network}/{subnet.name} has {has}, gateway {subnet.gateway}"
 
 
 def _row(subnet: Subnet) -> tuple[str, ...]:
@@ -127,13 +126,13 @@ def _row(subnet: Subnet) -> tuple[str, ...]:
         subnet.containers,
         subnet.owed,
     )
-    return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(str, numbers)
+    return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(count_text, numbers)
 
 
 def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
     yield _sentence(subnet)
     share = f" ({100 * subnet.reserved // subnet.capacity} %)" if subnet.capacity else ""
-    yield f"  reserved {subnet.reserved}{share}, free {subnet.capacity - subnet.reserved}, containers {subnet.containers}"
+    yield f"  reserved {subnet.reserved}{share}, free {count_text(subnet.capacity - subnet.reserved)}, containers {subnet.containers}"
     kept = [f"the first {subnet.keep_back_first}"] if subnet.keep_back_first else []
     if kept := [*kept, *subnet.keep_back]:
         yield f"  kept back {', '.join(kept)}"

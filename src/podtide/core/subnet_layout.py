@@ -161,7 +161,7 @@ def _number(cidrs: Sequence[str]) -> Iterator[_Block]:
         size = min(network.num_addresses, MOST_ADDRESSES - first_chunk * CHUNK_SIZE)
         if size <= 0:
             raise InvalidRange(
-                f"{network} has no place in a subnet that has {MOST_ADDRESSES} addresses already: make another subnet"
+                f"{network} has no place in a subnet that has 2^53 addresses already, the most one can have: make another subnet"
             )
         yield _Block(network, first_chunk, size)
         first_chunk += -(-size // CHUNK_SIZE)
