@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Callable
 
 import pytest
@@ -400,3 +401,18 @@ async def test_a_server_that_is_down_is_asked_every_few_seconds_and_that_is_said
     await asyncio.sleep(3600)
     assert 240 <= candidate.cluster.calls.total() <= most
     assert world.lines.getvalue().count("cannot stand for election") == 1
+
+
+async def test_who_waits_for_the_lease_says_so_once_for_each_holder() -> None:
+    world = World()
+    first, second = Candidate(world, "a"), Candidate(world, "b")
+    first.start()
+    await asyncio.sleep(60)
+    second.start()
+    await asyncio.sleep(600)
+    waiting = [json.loads(line) for line in world.lines.getvalue().splitlines() if "waiting for" in line]
+    assert [(line["identity"], line["holder"]) for line in waiting] == [("a", "nobody"), ("b", "a")]
+    assert waiting[1]["reason"] == (
+        "it is taken when its holder gives it up, or when it has not been renewed for 15s"
+    )
+    assert second.terms == []
