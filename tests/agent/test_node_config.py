@@ -1,6 +1,6 @@
 import pytest
 
-from podtide.agent.node_config import is_owed, networks_of
+from podtide.agent.node_config import is_owed, networks_of, node_scaler_of
 from podtide.core.pool import Container
 from podtide.core.scaler import NodeScaler
 from podtide.resources.node_network_config import (
@@ -81,7 +81,7 @@ def test_a_container_without_an_id_is_none() -> None:
 def test_a_scaler_that_was_never_written_says_nothing_and_a_written_zero_is_one(
     scaler: Scaler, read: NodeScaler
 ) -> None:
-    assert config(scaler=scaler).status.scaler.stated == read
+    assert node_scaler_of(config(scaler=scaler)) == read
 
 
 def test_a_node_is_owed_when_a_container_found_its_subnet_full() -> None:

@@ -121,10 +121,13 @@ def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
     [
         ((), "say where the subnets are"),
         (("--server", "http://x", "--database", "sqlite:///x"), "say where the subnets are"),
-        (("--database", "sqlite:///x", "--token-file", "t"), "are for --server"),
+        (("--database", "sqlite:///x", "--token-file", "/dev/null"), "are for --server"),
         (("--database", "mysql://x"), "'mysql' is refused"),
         (("--server", "x"), "is no address of an allocator"),
-        (("--server", "http://127.0.0.1:1", "--token-file", "/none"), "cannot be read"),
+        (
+            ("--server", "http://127.0.0.1:1", "--token-file", "/none"),
+            "'--token-file': there is no file /none",
+        ),
     ],
 )
 def test_what_names_no_allocator_is_refused(podtide: Run, arguments: tuple[str, ...], words: str) -> None:
@@ -134,6 +137,7 @@ def test_what_names_no_allocator_is_refused(podtide: Run, arguments: tuple[str, 
 
 
 def test_a_database_without_a_schema_says_what_makes_one(podtide: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
     outcome = podtide("subnet", "list", "--database", f"sqlite:///{tmp_path / 'empty.db'}")
     assert "start `podtide allocator` on it" in outcome.err
 

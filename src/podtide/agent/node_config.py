@@ -11,6 +11,7 @@ from msgspec import Struct
 from podtide.core.errors import InvalidInput
 from podtide.core.pool import Container, Family
 from podtide.core.ranges import parse_address, parse_network
+from podtide.core.scaler import NodeScaler
 from podtide.resources.base import Key
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -123,6 +124,11 @@ def _network_in(text: str, family: Family) -> str:
 def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
     """The subnets that the node's addresses come from, each once."""
     return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))
+
+
+def node_scaler_of(config: NodeNetworkConfig) -> NodeScaler:
+    """The node's own parameters."""
+    return config.status.scaler.stated
 
 
 def is_owed(config: NodeNetworkConfig) -> bool:

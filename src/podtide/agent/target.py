@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from podtide.agent.config_follower import ConfigFollower
 from podtide.agent.holdings import Holdings
-from podtide.agent.node_config import Network
+from podtide.agent.node_config import Network, node_scaler_of
 from podtide.agent.policy import Decided, RequestPolicy, Situation
 from podtide.agent.subnet_view import InForce
 from podtide.agent.subnets import Subnets
@@ -70,7 +70,7 @@ class TargetMaker:
         )
 
     def _in_force(self, config: NodeNetworkConfig) -> InForce:
-        return self._subnets.in_force(config.status.scaler.stated, self._holdings.demand.total)
+        return self._subnets.in_force(node_scaler_of(config), self._holdings.demand.total)
 
     def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> "_Share":
         number = len(networks)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from podtide.allocator.port import Allocator, Debt, Subnet, SubnetSpec
+from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 from podtide.core.count_text import capacity_text, count_text
@@ -21,8 +22,8 @@ def subnet() -> None:
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=OBJECT_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @click.option("--gateway", help="The gateway's address. Default: the first usable one of the first CIDR.")
 @click.option(
@@ -66,8 +67,8 @@ def add(  # noqa: PLR0913 - one argument per option
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @reach_options
 @output_option
@@ -78,7 +79,7 @@ def grow(*, network: str, name: str, cidrs: tuple[str, ...], reach: Reach, outpu
 
 
 @subnet.command("list")
-@click.argument("network", default="")
+@click.argument("network", type=ALLOCATOR_NAME, default="")
 @reach_options
 @output_option
 def list_subnets(*, network: str, reach: Reach, output: str) -> None:
@@ -88,8 +89,8 @@ def list_subnets(*, network: str, reach: Reach, output: str) -> None:
 
 
 @subnet.command("show")
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @reach_options
 @output_option
 def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
@@ -103,8 +104,8 @@ def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @reach_options
 @output_option
 def remove(*, network: str, name: str, reach: Reach, output: str) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from podtide.agent.node_config import networks_of
+from podtide.agent.node_config import networks_of, node_scaler_of
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.why_facts import Facts, SubnetFacts
 from podtide.core.exact import exact, text
@@ -41,7 +41,7 @@ def right_request(facts: Facts) -> RightRequest | None:
     node = facts.observed
     if node.config is None or not facts.subnets:
         return None
-    own = node.config.status.scaler.stated
+    own = node_scaler_of(node.config)
     in_force = [(_scaler(subnet, own), _source(subnet, node)) for subnet in facts.subnets]
     scaler, source = min(
         in_force, key=lambda pair: (decide_request(node.demand, pair[0]).request, pair[0].batch)

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import inspect
 
 from podtide.cni.errors import Undecodable
-from podtide.cni.near_misses import near_miss
 from podtide.core.errors import InvalidConfig
+from podtide.core.near_misses import near_miss
 
 S = TypeVar("S", bound=msgspec.Struct)
 

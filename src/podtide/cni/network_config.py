@@ -11,8 +11,8 @@ import msgspec
 from podtide.cni.documents import Document, canonical, decode, read, refuse_misspelt
 from podtide.cni.errors import ForeignIpam
 from podtide.cni.ipam_keys import IpamKeys
-from podtide.cni.near_misses import near_miss
 from podtide.core.errors import InvalidConfig
+from podtide.core.near_misses import near_miss
 
 IPAM_TYPES: Final = ("podtide", "whereabouts")
 
