@@ -196,6 +196,46 @@ async def test_an_agent_restarted_after_its_node_was_recreated_hands_out_nothing
             assert await bench.add("old-sandbox") == held
 
 
+async def test_another_nodes_journal_is_one_sentence_that_says_what_to_do() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller():
+        async with bench.running():
+            pods = await bench.schedule_many(60)
+            for pod in pods:
+                await bench.add(pod.metadata.name, pod)
+            await bench.settle()
+            former = (await bench.config()).metadata.owner_references[0].uid
+        node = await recreate_node(bench)
+        await bench.make_config(node)
+        async with bench.running() as agent:
+            await bench.settle()
+            held = agent.addresses.state().alarms
+            assert held == 79
+    [line] = bench.log("the cluster contradicts the pool")
+    assert line["alarm"] == (
+        f"the journal is that of the Node with uid {former}, and this one's is {node.metadata.uid}: of the 79 addresses of "
+        f"container {former} none is handed out any more, and 60 stay with the sandboxes that have them; if this machine "
+        "never was that Node, stop the agent and empty its state directory"
+    )
+
+
+async def test_many_addresses_that_the_cluster_takes_away_at_once_are_one_line() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        await bench.schedule_many(60)
+        await bench.settle()
+        config = await bench.config()
+        [full] = config.status.network_containers
+        less = structs.replace(full, ip_assignments=full.ip_assignments[:9], version=full.version + 1)
+        await bench.fill_in([less])
+        await bench.settle()
+        assert agent.addresses.state().alarms == 70
+    [line] = bench.log("the cluster contradicts the pool")
+    assert line["alarm"].endswith("which this node did not name for release; and so of 69 others")
+
+
 @pytest.mark.parametrize("recreated", [True, False])
 async def test_a_config_left_by_an_earlier_node_is_not_gone_by(recreated: bool) -> None:
     faults = Script()

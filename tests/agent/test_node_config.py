@@ -65,7 +65,12 @@ def test_a_container_without_an_id_is_none() -> None:
     ("scaler", "read"),
     [
         (Scaler(), NodeScaler()),
-        (Scaler(max_ip_count=30), NodeScaler(max_ips=30)),
+        (Scaler(max_ip_count=30), NodeScaler(batch=1, request_percent=0, max_ips=30)),
+        (
+            Scaler(request_threshold_percent=50, release_threshold_percent=150, max_ip_count=30),
+            NodeScaler(batch=1, request_percent=50, max_ips=30),
+        ),
+        (Scaler(batch_size=-4, request_threshold_percent=50), NodeScaler(batch=1, request_percent=50)),
         (
             Scaler(batch_size=8, request_threshold_percent=25, max_ip_count=30),
             NodeScaler(batch=8, request_percent=25, max_ips=30),

@@ -1,6 +1,7 @@
 """An agent whose journal is lost: nothing is given away twice, and the node gets on."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -196,12 +197,36 @@ async def test_a_rebuild_goes_on_after_a_restart() -> None:
             assert agent.addresses.state().counts[State.QUARANTINED] == 0
 
 
+LOST = "this node's records are lost; nothing is free until it is proven"
+
+
+async def test_a_new_node_does_not_say_that_its_records_are_lost() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running():
+        await bench.schedule_many(20)
+        await bench.settle(60)
+    records = [json.loads(line) for line in bench.lines.getvalue().splitlines()]
+    assert [each for each in records if each["level"] in {"warning", "error"}] == []
+    assert bench.log(
+        "there is no journal yet: nothing is free until the cluster has shown what this node has"
+    )
+
+
+async def test_a_node_that_has_addresses_and_no_journal_says_once_that_its_records_are_lost() -> None:
+    bench, _pods, _addresses = await bench_with_lost_records()
+    async with bench.controller(), bench.running():
+        await bench.settle(60)
+    [line] = bench.log(LOST)
+    assert (line["level"], line["reason"], line["addresses"]) == ("warning", "there is no journal", 15)
+
+
 async def test_a_damaged_journal_is_reported_and_the_pool_rebuilt() -> None:
     bench, _pods, addresses = await bench_with_lost_records()
     bench.disk.replace(JOURNAL, b"this is no journal\n" * 20)
     async with bench.controller(), bench.running() as agent:
         await bench.settle()
-        assert bench.log("this node's records are lost; nothing is free until it is proven")
+        assert bench.log(LOST)
         assert agent.addresses.state().counts[State.ASSIGNED] == 3
         assert not set(await bench.add("fresh")) & set(addresses)
 

@@ -358,6 +358,22 @@ async def test_the_scaler_of_the_node_is_in_force_without_a_cluster_subnet() -> 
         assert bench.cluster.requests == [15, 20]
 
 
+async def test_a_scaler_with_batch_size_zero_counts_otherwise_and_its_batch_is_one() -> None:
+    bench = Bench()
+    config = await bench.join()
+    scaler = Scaler(request_threshold_percent=300, release_threshold_percent=400, max_ip_count=6)
+    await bench.fill_in(config.status.network_containers, scaler=scaler)
+    async with bench.controller(), bench.running():
+        await bench.settle()
+        assert bench.cluster.requests == [2]  # 1·⌈3 + 0/1⌉, less the primary
+        await bench.schedule_many(2)
+        await bench.settle()
+        assert bench.cluster.requests == [2, 4]
+        await bench.schedule_many(5, "more")
+        await bench.settle()
+        assert bench.cluster.requests == [2, 4, 6]  # and no more than the maximum
+
+
 async def test_a_cluster_subnet_goes_before_the_nodes_scaler() -> None:
     bench = Bench()
     config = await bench.join()

@@ -1,7 +1,5 @@
 """`podtide allocator`: what it refuses before it opens anything."""
 
-from pathlib import Path
-
 import pytest
 
 from cli.conftest import Run
@@ -15,16 +13,11 @@ DATABASE = ("--database", "sqlite:///:memory:")
         ((), "Missing option '--database'"),
         ((*DATABASE, "--listen", "0.0.0.0:8080"), "give --tokens FILE, or listen on 127.0.0.1"),
         ((*DATABASE, "--listen", "8080"), "is no address to listen on"),
-        ((*DATABASE, "--tls-cert", "x"), "give both --tls-cert and --tls-key, or neither"),
-        (
-            (*DATABASE, "--tls-cert", "/none", "--tls-key", "/none"),
-            "cannot be used (No such file or directory)",
-        ),
-        ((*DATABASE, "--tokens", "/none"), "cannot be read (No such file or directory)"),
+        ((*DATABASE, "--tls-cert", "/dev/null"), "give both --tls-cert and --tls-key, or neither"),
         ((*DATABASE, "--tokens", ""), "this names no file: give its path, or leave out the option"),
         ((*DATABASE, "--cooldown", "soon"), "--cooldown=soon is refused"),
         ((*DATABASE, "--quarantine", "1s"), "give less than quarantine, which is 1s"),
-        ((*DATABASE, "--refresh", "soon"), "'soon' is no duration"),
+        ((*DATABASE, "--refresh", "soon"), "--refresh=soon is refused"),
         (("--database", "mysql://x", "--listen", "127.0.0.1:0"), "'mysql' is refused"),
     ],
 )
@@ -37,7 +30,7 @@ def test_what_cannot_be_run_by_is_refused_in_one_line(
     assert outcome.err.count("\n") == 1
 
 
-def test_a_database_that_cannot_be_reached_is_a_failure(podtide: Run, tmp_path: Path) -> None:
-    outcome = podtide("allocator", "--database", f"sqlite:///{tmp_path}/none/subnets.db")
-    assert outcome.status == 1
-    assert "could not be used" in outcome.err
+def test_a_database_that_cannot_be_reached_is_a_failure(podtide: Run) -> None:
+    outcome = podtide("allocator", "--database", "postgresql://me@127.0.0.1:1/subnets")
+    assert (outcome.status, outcome.err.count("\n")) == (1, 1)
+    assert "127.0.0.1:1/subnets" in outcome.err

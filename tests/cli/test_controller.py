@@ -52,6 +52,27 @@ async def test_a_controller_leads_serves_its_nodes_and_hands_over(tmp_path: Path
         assert not (await cluster.get(Lease, LEASE, SYSTEM_NAMESPACE)).spec.holder_identity
 
 
+@pytest.mark.real_time
+async def test_a_controller_that_waits_for_a_lease_says_so(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    async with served_cluster(kubeconfig) as cluster:
+        place = ObjectMeta(name=LEASE, namespace=SYSTEM_NAMESPACE)
+        held = LeaseSpec(holder_identity="the-other", lease_duration_seconds=15)
+        await cluster.create(Lease(metadata=place, spec=held), manager="test")
+        options = ("--kubeconfig", kubeconfig, "--database", f"sqlite:///{tmp_path}/subnets.db")
+        async with running("controller", *NAMES, *options) as controller:
+            line = await controller.logged("waiting for the Lease")
+            assert (line["level"], line["lease"], line["holder"]) == (
+                "info",
+                f"{SYSTEM_NAMESPACE}/{LEASE}",
+                "the-other",
+            )
+            assert line["reason"] == (
+                "it is taken when its holder gives it up, or when it has not been renewed for 15s"
+            )
+            await controller.stop()
+
+
 def nowhere(directory: Path) -> tuple[str, str]:
     """A cluster that does not answer."""
     kubeconfig = directory / "kubeconfig"
@@ -67,17 +88,23 @@ def nowhere(directory: Path) -> tuple[str, str]:
             ("--allocator", "http://a", "--database", "sqlite:///x"),
             "either --allocator URL, or --database URL",
         ),
-        (("--database", "sqlite:///x", "--token-file", "t"), "a database asks for neither"),
+        (("--database", "sqlite:///x", "--token-file", "/dev/null"), "a database asks for neither"),
         (("--database", "sqlite:///x", "--subnet", ""), "the controller's subnet is empty"),
         (("--database", "sqlite:///x", "--subnet-v6", "pods"), "given for both addresses"),
         (("--database", "sqlite:///x", "--metrics-listen", "9090"), "no address to listen on"),
         (("--database", "sqlite:///x", "--batch", "0"), "--batch=0 is refused"),
         (("--database", "sqlite:///x", "--lower-threshold", "0.95"), "give less than upper_threshold"),
         (("--database", "mysql://x"), "'mysql' is refused"),
-        (("--database", "sqlite:///x", "--cluster-name", "east west"), "cluster 'east west' is no name"),
-        (("--database", "sqlite:///x", "--subnet", "Pods_A"), "subnet 'Pods_A' cannot be the nodes'"),
+        (
+            ("--database", "sqlite:///x", "--cluster-name", "east west"),
+            "--cluster-name 'east west' is no name",
+        ),
+        (
+            ("--database", "sqlite:///x", "--subnet", "Pods_A"),
+            "--subnet 'Pods_A' is no name that Kubernetes takes",
+        ),
         (("--allocator", "http://a", "--token-file", ""), "names no file"),
-        (("--allocator", "http://a", "--token-file", "/none"), "the token in /none cannot be read"),
+        (("--allocator", "http://a", "--token-file", "/none"), "'--token-file': there is no file /none"),
         (("--database", "sqlite:///x", "--kubeconfig", "/none"), "/none cannot be read"),
     ],
 )

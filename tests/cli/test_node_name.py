@@ -33,7 +33,30 @@ def test_of_several_files_the_first_with_a_name_in_it_counts(tmp_path: Path) -> 
 
 
 def test_without_variable_and_file_it_is_the_hosts_name(tmp_path: Path) -> None:
-    assert find_node_name({}, [tmp_path / "missing"]) == socket.gethostname()
+    assert find_node_name({}, [tmp_path / "missing"]) == socket.gethostname().lower()
+
+
+def test_the_hosts_name_is_lowered_as_a_kubelet_lowers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "VM-1.Example")
+    assert find_node_name({}, [tmp_path / "missing"]) == "vm-1.example"
+
+
+def test_what_kubernetes_takes_for_no_name_is_refused_with_where_it_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = tmp_path / "nodename"
+    written.write_text("Bad Name\n")
+    monkeypatch.setattr(socket, "gethostname", lambda: "bad_name")
+    for environment, files, source in (
+        ({"NODENAME": "Bad Name"}, [], "the environment variable NODENAME 'Bad Name'"),
+        ({}, [written], f"the node name in {written} 'Bad Name'"),
+        ({}, [], "no --node-name is given, and the host's name 'bad_name'"),
+    ):
+        with pytest.raises(InvalidInput) as refusal:
+            find_node_name(environment, files)
+        assert str(refusal.value).startswith(f"{source} is no name that Kubernetes takes: give lower-case")
 
 
 def test_a_file_that_cannot_be_read_is_not_passed_over_for_a_guess(tmp_path: Path) -> None:

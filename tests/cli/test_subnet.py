@@ -47,6 +47,19 @@ async def migrated(url: str) -> None:
         pass
 
 
+def test_of_a_wide_ipv6_subnet_it_is_said_what_there_is_and_what_is_used(podtide: Run, where: Where) -> None:
+    sentence = "blue/six has 2^64 addresses in fd00::/64, of which the first 2^53 are used, gateway fd00::1"
+    assert podtide("subnet", "add", "blue", "six", "fd00::/64", *where).out == f"{sentence}\n"
+    assert podtide("subnet", "list", *where).out.splitlines() == [
+        "NETWORK  NAME  CIDRS      CAPACITY  RESERVED  FREE   CONTAINERS  OWED",
+        "blue     six   fd00::/64  ~2^53     0         ~2^53  0           0",
+    ]
+    assert podtide("subnet", "show", "blue", "six", *where).out.splitlines() == [
+        sentence,
+        "  reserved 0 (0 %), free ~2^53, containers 0",
+    ]
+
+
 def test_a_subnet_is_added_listed_shown_grown_and_removed(podtide: Run, where: Where) -> None:
     added = podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", "--keep-back-first", "2", *where)
     assert added.out == "blue/pods has 11 addresses in 10.1.0.0/28, gateway 10.1.0.1\n"
@@ -153,10 +166,13 @@ def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
     [
         ((), "say where the subnets are"),
         (("--server", "http://x", "--database", "sqlite:///x"), "say where the subnets are"),
-        (("--database", "sqlite:///x", "--token-file", "t"), "are for --server"),
+        (("--database", "sqlite:///x", "--token-file", "/dev/null"), "are for --server"),
         (("--database", "mysql://x"), "'mysql' is refused"),
         (("--server", "x"), "is no address of an allocator"),
-        (("--server", "http://127.0.0.1:1", "--token-file", "/none"), "cannot be read"),
+        (
+            ("--server", "http://127.0.0.1:1", "--token-file", "/none"),
+            "'--token-file': there is no file /none",
+        ),
     ],
 )
 def test_what_names_no_allocator_is_refused(podtide: Run, arguments: tuple[str, ...], words: str) -> None:
@@ -166,6 +182,7 @@ def test_what_names_no_allocator_is_refused(podtide: Run, arguments: tuple[str, 
 
 
 def test_a_database_without_a_schema_says_what_makes_one(podtide: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
     outcome = podtide("subnet", "list", "--database", f"sqlite:///{tmp_path / 'empty.db'}")
     assert "start `podtide allocator` on it" in outcome.err
 

@@ -1,11 +1,12 @@
 import asyncio
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from podtide.cluster.backoff import Backoff, FailureStreak
-from podtide.cluster.port import Throttled, Unavailable
+from podtide.cluster.port import ClusterError, Forbidden, Throttled, Unavailable
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
 
@@ -41,14 +42,35 @@ def test_those_who_were_told_the_same_time_are_spread_over_a_second() -> None:
     assert len(waits) == 11
 
 
-async def test_a_server_that_is_down_for_an_hour_is_asked_a_handful_of_times_per_minute() -> None:
+@pytest.mark.parametrize(
+    ("error", "least", "most"), [(Unavailable("down"), 720, 1800), (Forbidden("no right"), 120, 300)]
+)
+async def test_a_server_that_fails_for_an_hour_is_asked_by_each_so_often(
+    error: ClusterError, least: int, most: int
+) -> None:
     clock = LoopClock()
     streak = FailureStreak(Backoff(), clock, seeded_randomness(1))
     requests = 0
     while clock.monotonic() < 3600:
         requests += 1
-        await asyncio.sleep(streak.delay_seconds(Unavailable("down")))
-    assert 120 <= requests <= 300
+        await asyncio.sleep(streak.delay_seconds(error))
+    assert least <= requests <= most
+
+
+@given(seeds, st.integers(1, 100_000), st.floats(0.005, 60.0), st.floats(1.0, 600.0))
+def test_nobody_waits_longer_than_five_seconds_for_a_server_that_is_away(
+    seed: int, failures: int, floor: float, cap: float
+) -> None:
+    rule = Backoff(floor_seconds=floor, cap_seconds=cap)
+    wait = rule.delay_seconds(failures, seeded_randomness(seed), Unavailable("no route to host"))
+    assert 0 < wait <= 5.0
+
+
+@given(seeds)
+def test_the_first_wait_may_be_spread_over_more_than_twice_the_floor(seed: int) -> None:
+    rule = Backoff(floor_seconds=0.2, first_ceiling_seconds=1.0)
+    assert 0.2 <= rule.delay_seconds(1, seeded_randomness(seed)) <= 1.0
+    assert 0.2 <= rule.delay_seconds(2, seeded_randomness(seed)) <= 2.0
 
 
 class AlwaysLongest(Random):

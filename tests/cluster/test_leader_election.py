@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Callable
 
 import pytest
@@ -389,15 +390,17 @@ async def test_who_lost_the_lease_and_ended_its_work_leads_again_as_soon_as_it_c
     assert candidate.leads
 
 
-@pytest.mark.parametrize("error", [Unavailable("down"), Forbidden("no right to get leases")])
-async def test_a_server_that_is_down_is_asked_a_handful_of_times_per_minute_and_that_is_said_once(
-    error: ClusterError,
+@pytest.mark.parametrize(
+    ("error", "most"), [(Unavailable("down"), 1800), (Forbidden("no right to get leases"), 600)]
+)
+async def test_a_server_that_is_down_is_asked_every_few_seconds_and_that_is_said_once(
+    error: ClusterError, most: int
 ) -> None:
     world = World()
     candidate = Candidate(world, "a", Script(get=[error] * 10_000))
     candidate.start()
     await asyncio.sleep(3600)
-    assert 240 <= candidate.cluster.calls.total() <= 600
+    assert 240 <= candidate.cluster.calls.total() <= most
     assert world.lines.getvalue().count("cannot stand for election") == 1
 
 
@@ -406,3 +409,18 @@ def test_a_lease_in_a_version_that_was_given_out_again_is_waited_for_anew() -> N
     first = see(None, LeaseSpec(holder_identity="a", renew_time="1"), "7", 0.0)
     assert see(first, LeaseSpec(holder_identity="a", renew_time="1"), "7", 10.0) is first
     assert see(first, LeaseSpec(holder_identity="a", renew_time="2"), "7", 14.0).free_at(15.0) == 29.0
+
+
+async def test_who_waits_for_the_lease_says_so_once_for_each_holder() -> None:
+    world = World()
+    first, second = Candidate(world, "a"), Candidate(world, "b")
+    first.start()
+    await asyncio.sleep(60)
+    second.start()
+    await asyncio.sleep(600)
+    waiting = [json.loads(line) for line in world.lines.getvalue().splitlines() if "waiting for" in line]
+    assert [(line["identity"], line["holder"]) for line in waiting] == [("a", "nobody"), ("b", "a")]
+    assert waiting[1]["reason"] == (
+        "it is taken when its holder gives it up, or when it has not been renewed for 15s"
+    )
+    assert second.terms == []

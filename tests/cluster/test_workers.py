@@ -206,7 +206,7 @@ async def test_a_server_that_is_down_is_not_asked_by_every_key(error: Exception)
     assert max(per_minute.values()) < 60
 
 
-async def test_when_the_server_is_back_every_key_is_done_within_two_minutes() -> None:
+async def test_when_the_server_is_back_every_key_is_done_within_twelve_seconds() -> None:
     bench = Bench()
     back_at = 900
 
@@ -218,7 +218,7 @@ async def test_when_the_server_is_back_every_key_is_done_within_two_minutes() ->
     for number in range(500):
         bench.queue.add(f"node-{number}")
     running = asyncio.create_task(bench.workers.run(reconcile, count=4))
-    await asyncio.sleep(back_at + 120)
+    await asyncio.sleep(back_at + 12)
     bench.queue.stop()
     await running
     assert len({key for at, key in bench.attempts if at >= back_at}) == 500

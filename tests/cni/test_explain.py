@@ -93,9 +93,9 @@ def test_a_bare_object_without_type_is_taken_for_whereabouts() -> None:
 
 
 def test_what_was_tolerated_is_said() -> None:
-    explained = explain_assign(ipam(range="10.0.0.0/24", rangeEnd="10.0.0.9"), ["10.1.0.1", "fd00::1"])
+    explained = explain_assign(ipam(range="10.0.0.0/24", range_end="10.0.1.9"), ["10.1.0.1", "fd00::1"])
     assert explained.warnings == (
-        "rangeEnd is ignored: the key is range_end",
+        "the end 10.0.1.9 is ignored: 10.0.0.0/24 can end at 10.0.0.1 to 10.0.0.254",
         "taken 10.1.0.1 is in none of the ranges",
         "taken fd00::1 is in none of the ranges",
     )

@@ -250,17 +250,31 @@ def test_the_flat_file_fills_what_is_empty() -> None:
 
 @pytest.mark.parametrize(
     ("inline", "flat", "in_force"),
-    [({}, {}, True), ({}, False, False), (False, True, False), (True, False, True), (False, {}, False)],
+    [
+        (None, None, True),
+        (None, False, True),
+        (False, True, False),
+        (True, False, True),
+        (False, None, False),
+    ],
 )
-def test_an_inline_boolean_wins_over_the_flat_file_even_when_it_is_false(
-    inline: Any,
-    flat: Any,
-    in_force: bool,
+def test_enable_overlapping_ranges_counts_in_the_configuration_alone_and_the_flat_files_is_told_to_be_ignored(
+    inline: bool | None, flat: bool | None, in_force: bool
 ) -> None:
-    def key(value: Any) -> dict[str, Any]:
-        return {"enable_overlapping_ranges": value} if isinstance(value, bool) else {}
+    understood = config(
+        {"enable_overlapping_ranges": flat}, range="10.0.0.0/24", enable_overlapping_ranges=inline
+    )
+    assert understood.enable_overlapping_ranges is in_force
+    told = (
+        "enable_overlapping_ranges in the flat file is ignored: set it in the network's own configuration, "
+        "which every node and the controller read"
+    )
+    assert understood.warnings == (() if flat is None else (told,))
 
-    assert config(key(flat), range="10.0.0.0/24", **key(inline)).enable_overlapping_ranges is in_force
+
+def test_an_inline_false_wins_over_the_flat_file() -> None:
+    understood = config({"fast_ipam": True, "node_slice_size": "/26"}, range="10.0.0.0/24", fast_ipam=False)
+    assert understood.ranges[0].slice_size is None
 
 
 @pytest.mark.parametrize("flat", [b"", b" \n"])
@@ -291,15 +305,72 @@ def test_null_is_as_good_as_absent() -> None:
     assert config(range="10.0.0.0/24", gateway=None, dns=None, enable_overlapping_ranges=None).warnings == ()
 
 
-def test_a_key_that_is_nearly_right_is_ignored_with_a_warning() -> None:
-    understood = config(
-        rangeStart="10.0.0.9", ipRanges=[{"range": "10.0.0.0/24", "range-end": "10.0.0.9"}], colour=1
+def test_a_key_that_is_far_from_every_known_one_is_ignored() -> None:
+    understood = config(range="10.0.0.0/24", colour=1, subnet="10.9.0.0/24", _range="10.8.0.0/24")
+    assert networks(understood) == ["10.0.0.0/24"]
+    assert understood.warnings == ()
+
+
+@pytest.mark.parametrize("key", ["rnage", "rang", "ranges", "Rnage", "ragne"])
+@pytest.mark.parametrize("kind", ["podtide", "whereabouts"])
+def test_a_misspelt_range_is_refused_and_no_address_of_the_primary_pool_is_given(key: str, kind: str) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        parse_config(conf({"type": kind, key: "10.0.0.0/24"}))
+    assert str(refused.value) == (
+        f"ipam has no key '{key}' (did you mean 'range'?): correct the spelling, or remove it"
     )
-    assert bounds(understood) == ("10.0.0.1", "10.0.0.254")
-    assert understood.warnings == (
-        "rangeStart is ignored: the key is range_start",
-        "ipRanges.range-end is ignored: the key is range_end",
-    )
+
+
+@pytest.mark.parametrize(
+    ("ipam", "key", "meant"),
+    [
+        ({"rangeStart": "10.0.0.9"}, "rangeStart", "range_start"),
+        ({"range_strat": "10.0.0.9"}, "range_strat", "range_start"),
+        ({"excludes": ["10.0.0.9"]}, "excludes", "exclude"),
+        ({"netwrok_name": "blue"}, "netwrok_name", "network_name"),
+        ({"node_slice_siez": "/26"}, "node_slice_siez", "node_slice_size"),
+        ({"enable_overlaping_ranges": False}, "enable_overlaping_ranges", "enable_overlapping_ranges"),
+        ({"ipRanges": [{"range": "10.1.0.0/24"}, {"rnage": "10.2.0.0/24"}]}, "ipRanges[1].rnage", "range"),
+        ({"ipRange": [{"range": "10.1.0.0/24"}]}, "ipRange", "ipRanges"),
+        ({"addresses": [{"adress": "10.0.0.9/24"}]}, "addresses[0].adress", "address"),
+        ({"dns": {"nameserver": ["10.0.0.9"]}}, "dns.nameserver", "nameservers"),
+        ({"routes": [{"dst": "0.0.0.0/0", "prioriti": 1}]}, "routes[0].prioriti", "priority"),
+        ({"kubernetes": {"kubconfig": "/k"}}, "kubernetes.kubconfig", "kubeconfig"),
+    ],
+)
+def test_a_misspelt_key_anywhere_is_refused_with_the_one_that_was_meant(
+    ipam: dict[str, Any], key: str, meant: str
+) -> None:
+    words = f"has no key '{key}' (did you mean '{meant}'?): correct the spelling, or remove it"
+    with pytest.raises(InvalidConfig) as refused:
+        config(range="10.0.0.0/24", **ipam)
+    assert str(refused.value) == f"ipam {words}"
+    with pytest.raises(InvalidConfig) as refused:
+        config(ipam, range="10.0.0.0/24")
+    assert str(refused.value) == f"flat file {words}"
+
+
+def test_all_misspelt_keys_are_told_at_once() -> None:
+    with pytest.raises(
+        InvalidConfig, match=r"'rnage' \(did you mean 'range'\?\), 'gatway' \(did you mean 'gateway'"
+    ):
+        config(rnage="10.0.0.0/24", gatway="10.0.0.1")
+
+
+@pytest.mark.parametrize(("key", "meant"), [("ipma", "ipam"), ("Ipams", "ipam"), ("plugin", "plugins")])
+def test_an_ipam_object_under_a_misspelt_key_is_told(key: str, meant: str) -> None:
+    with pytest.raises(InvalidConfig, match=f"has no key '{key}' \\(did you mean '{meant}'"):
+        parse_config(json.dumps({"name": "net", key: {"type": "whereabouts", "range": "10.0.0.0/24"}}))
+
+
+def test_a_misspelt_type_is_told() -> None:
+    with pytest.raises(InvalidConfig, match=r"'tpye' \(did you mean 'type'\?\)"):
+        parse_config(json.dumps({"name": "net", "ipam": {"tpye": "whereabouts", "range": "10.0.0.0/24"}}))
+
+
+def test_the_keys_of_another_ipam_plugin_are_its_own() -> None:
+    with pytest.raises(ForeignIpam):
+        parse_config(json.dumps({"ipam": {"type": "host-local", "rangeStart": "10.0.0.9", "ranges": []}}))
 
 
 def test_an_end_out_of_bounds_is_ignored_with_a_warning() -> None:

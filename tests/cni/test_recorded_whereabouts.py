@@ -53,6 +53,11 @@ ACCEPTED_ON_PURPOSE = {
     ),
 }
 REFUSED_ON_PURPOSE = {
+    "rangeStart (camel case) silently ignored": Difference(
+        why="a misspelt key changes which addresses a network has, and its author should hear so",
+        section=_OBJECTS,
+        line="`range_start`, `range_end`, `exclude[]`",
+    ),
     "bad exclude accepted at load time": Difference(
         why="an exclude that is no address protects nothing, and its author should hear so",
         section=_OBJECTS,

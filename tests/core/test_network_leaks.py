@@ -18,6 +18,7 @@ from podtide.core.network_leaks import (
     judge_reservation,
     why_orphaned,
 )
+from podtide.core.ranges import IPAddress, parse_address
 
 ALIVE = PodSeen(frozenset({"uid-1"}))
 ENDED = PodSeen(frozenset({"uid-1"}), ended=True)
@@ -52,6 +53,30 @@ def test_a_pod_that_has_ended_has_nothing() -> None:
 
 def test_a_pod_whose_node_is_gone_has_nothing() -> None:
     assert why_orphaned(BY_UID, PodSeen(frozenset({"uid-1"}), stranded=True)) is Orphaned.STRANDED
+
+
+AT_5, AT_9 = parse_address("10.0.0.5"), parse_address("10.0.0.9")
+
+
+@pytest.mark.parametrize(
+    ("holder", "shown", "address", "reason"),
+    [
+        (BY_NAME, {AT_9}, AT_5, Orphaned.NOT_SHOWN),
+        (BY_NAME, {AT_9, AT_5}, AT_5, None),
+        (BY_NAME, set(), AT_5, None),
+        (BY_NAME, {AT_9}, None, None),
+        (BY_UID, {AT_9}, AT_5, None),
+    ],
+)
+def test_what_has_no_uid_is_an_earlier_pods_when_the_living_one_shows_other_addresses(
+    holder: Allocation, shown: set[IPAddress], address: IPAddress | None, reason: Orphaned | None
+) -> None:
+    assert why_orphaned(holder, PodSeen(frozenset({"uid-1"}), shown=frozenset(shown)), address) is reason
+
+
+def test_what_a_living_pod_does_not_show_may_be_of_a_removed_node_and_waits_for_the_quarantine() -> None:
+    patience = Patience(leak_grace_seconds=300.0, quarantine_seconds=360.0)
+    assert patience.seconds(Orphaned.NOT_SHOWN) == 360.0
 
 
 @pytest.mark.parametrize("podref", ["", "web-0", "/web-0", "ns/"])

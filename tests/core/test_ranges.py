@@ -148,7 +148,7 @@ def test_a_start_or_end_that_cannot_be_used_is_ignored_with_a_warning(
 
 def test_excludes_and_the_gateway_are_never_handed_out() -> None:
     parsed = parse_range(
-        "10.0.0.0/28", excludes=["10.0.0.1", "010.000.000.005/31", "10.0.0.12/30"], gateway="10.0.0.7"
+        "10.0.0.0/28", excludes=["10.0.0.1", "10.0.0.5/31", "10.0.0.12/30"], gateway="10.0.0.7"
     )
     assert parsed.warnings == ()
     assert parsed.range.intervals == (Interval(2, 3), Interval(6, 6), Interval(8, 11))
@@ -219,6 +219,14 @@ def test_what_is_no_range_is_refused_in_one_line(text: str, message: str) -> Non
     [
         ("nope", "exclude: 'nope' is no IP address (as 10.0.0.5 or fd00::5 is); write an address, or a CIDR"),
         ("10.0.0.0/40", "exclude: '10.0.0.0/40' has no prefix length of IPv4 (/0 to /32)"),
+        (
+            "010.0.0.1",
+            "exclude: '010.0.0.1' has leading zeroes, which some programs read as octal: write 10.0.0.1",
+        ),
+        (
+            "10.0.0.010/31",
+            "exclude: '10.0.0.010/31' has leading zeroes, which some programs read as octal: write 10.0.0.10/31",
+        ),
     ],
 )
 def test_an_exclude_that_is_no_address_is_refused(exclude: str, message: str) -> None:

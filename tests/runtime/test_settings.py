@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtide.allocator.limits import MOST_WANTED
 from podtide.core.batching import Patience
 from podtide.core.exhaustion import Thresholds
 from podtide.core.pacing import Pace
 from podtide.core.scaler import Scaler
-from podtide.runtime.settings import SETTINGS, InvalidSetting, Settings, load_settings
+from podtide.runtime.settings import SETTINGS, Settings, load_settings
+from podtide.runtime.variables import InvalidSetting
 
 
 def test_the_defaults_are_those_of_the_design() -> None:
@@ -75,6 +77,50 @@ def test_variables_that_kubernetes_makes_for_a_service_are_let_be() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PODTIDE_ALLOCATOR_SERVICE_HOST",
+        "PODTIDE_ALLOCATOR_SERVICE_PORT",
+        "PODTIDE_ALLOCATOR_SERVICE_PORT_HTTPS",
+        "PODTIDE_ALLOCATOR_PORT",
+        "PODTIDE_ALLOCATOR_PORT_8080_TCP",
+        "PODTIDE_ALLOCATOR_PORT_8080_TCP_ADDR",
+        "PODTIDE_PORT_53_UDP_PROTO",
+        "PODTIDE_DATABASE",
+        "PODTIDE_PLUGIN",
+        "PODTIDE_SOCKET",
+        "podtide_batch",
+        "XPODTIDE_BATCHH",
+    ],
+)
+def test_variables_of_services_and_of_other_purposes_are_let_be(name: str) -> None:
+    assert load_settings({name: "x"}, {}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("PODTIDE_BATCHH", "did you mean PODTIDE_BATCH? Correct or unset it"),
+        ("PODTIDE_SHRINKDELAY", "did you mean PODTIDE_SHRINK_DELAY? Correct or unset it"),
+        ("PODTIDE_DATABSE", "did you mean PODTIDE_DATABASE? Correct or unset it"),
+        ("PODTIDE_COLOUR", "unset it"),
+        ("PODTIDE_DWELL", "unset it"),
+        ("PODTIDE_", "unset it"),
+    ],
+)
+def test_a_variable_that_begins_like_ours_and_is_none_is_refused(name: str, advice: str) -> None:
+    with pytest.raises(InvalidSetting) as refusal:
+        load_settings({name: "8"}, {})
+    assert str(refusal.value) == f"the environment variable {name} is no setting of podtide: {advice}"
+
+
+def test_no_setting_is_larger_than_an_allocator_takes() -> None:
+    assert load_settings({}, {"max_ips": str(MOST_WANTED)}).max_ips == MOST_WANTED
+    with pytest.raises(InvalidSetting):
+        load_settings({}, {"max_ips": str(MOST_WANTED + 1)})
+
+
 def test_a_flag_that_is_no_setting_is_refused_with_those_that_are() -> None:
     with pytest.raises(
         InvalidSetting, match=r"^setting 'bacth' does not exist: give one of batch, min_free, "
@@ -85,20 +131,35 @@ def test_a_flag_that_is_no_setting_is_refused_with_those_that_are() -> None:
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ({"batch": "0"}, "--batch=0 is refused: give a whole number, at least 1"),
-        ({"batch": "1.5"}, "--batch=1.5 is refused: give a whole number, at least 1"),
+        ({"batch": "0"}, "--batch=0 is refused: give a whole number, at least 1 and at most 65536"),
+        ({"batch": "1.5"}, "--batch=1.5 is refused: give a whole number, at least 1 and at most 65536"),
         (
             {"min_free": "-0.1"},
-            "--min-free=-0.1 is refused: give a decimal or fraction such as 0.5 or 1/2, at least 0",
+            "--min-free=-0.1 is refused: give a decimal or fraction such as 0.5 or 1/2, at least 0 and at most 65536",
         ),
         (
             {"upper_threshold": "1"},
             "--upper-threshold=1 is refused: give a decimal or fraction such as 0.5 or 1/2, more than 0 and less than 1",
         ),
-        ({"poll": "0s"}, "--poll=0s is refused: give a duration such as 30s or 100ms, more than 0s"),
+        (
+            {"poll": "0s"},
+            "--poll=0s is refused: give a duration such as 30s or 100ms, more than 0s and at most 8760h",
+        ),
         (
             {"answer_wait": "soon"},
-            "--answer-wait=soon is refused: give a duration such as 30s or 100ms, at least 0s",
+            "--answer-wait=soon is refused: give a duration such as 30s or 100ms, at least 0s and at most 8760h",
+        ),
+        (
+            {"batch": "12345678901234567890123"},
+            "--batch=12345678901234567890123 is refused: give a whole number, at least 1 and at most 65536",
+        ),
+        (
+            {"max_ips": "9" * 5000},
+            f"--max-ips={'9' * 40}… is refused: give a whole number, at least 1 and at most 65536",
+        ),
+        (
+            {"quarantine": "8761h"},
+            "--quarantine=8761h is refused: give a duration such as 30s or 100ms, more than 0s and at most 8760h",
         ),
         (
             {"lower_threshold": "0.9"},
@@ -124,13 +185,16 @@ def test_a_bad_value_is_one_line_that_says_what_is_allowed(flags: dict[str, str]
 
 def test_a_bad_variable_is_refused_by_its_name() -> None:
     with pytest.raises(
-        InvalidSetting, match=r"^PODTIDE_MAX_IPS=many is refused: give a whole number, at least 1$"
+        InvalidSetting,
+        match=r"^PODTIDE_MAX_IPS=many is refused: give a whole number, at least 1 and at most 65536$",
     ):
         load_settings({"PODTIDE_MAX_IPS": "many"}, {})
 
 
 def test_settings_made_in_code_are_held_to_the_same_rules() -> None:
-    with pytest.raises(InvalidSetting, match=r"^batch 0 is refused: give a whole number, at least 1$"):
+    with pytest.raises(
+        InvalidSetting, match=r"^batch 0 is refused: give a whole number, at least 1 and at most 65536$"
+    ):
         Settings(batch=0)
 
 

@@ -189,7 +189,7 @@ def _answer(
 
 def _read(body: bytes, kind: type[S]) -> S:
     try:
-        return read(canonical(decode(body, "the request"), kind, []), kind, "the request")
+        return read(canonical(decode(body, "the request"), kind), kind, "the request")
     except InvalidConfig as error:
         raise Undecodable(str(error)) from error
 
@@ -212,7 +212,7 @@ def _pod(context: object) -> KubernetesPodInfo:
         raise MissingContext("orchestratorContext is missing: it says which pod the sandbox is of")
     if isinstance(context, dict):
         try:
-            pod = read(canonical(context, KubernetesPodInfo, []), KubernetesPodInfo, "orchestratorContext")
+            pod = read(canonical(context, KubernetesPodInfo), KubernetesPodInfo, "orchestratorContext")
         except InvalidConfig as error:
             raise InvalidContext(str(error)) from error
         if pod.pod_name and pod.pod_namespace:

@@ -102,6 +102,7 @@ class ConfigFollower:
                 await self._require_newest(config)
             if not self._is_current(config):
                 return  # it changed while the Node was read, and the bell was rung for that
+            self._holdings.confirm(identity)
             self._take_in(config, identity)
         self._refuse(refusal)
 
@@ -134,8 +135,8 @@ class ConfigFollower:
         newest = await self._cluster.get(NodeNetworkConfig, self._node, config.metadata.namespace)
         if newest.metadata.resource_version != config.metadata.resource_version:
             raise _Outdated(
-                f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time, and this node's records "
-                "are lost: waiting to be told of the present"
+                f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time, and there are no "
+                "records of this node to go by: waiting to be told of the present"
             )
 
     def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:

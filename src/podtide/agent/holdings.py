@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 
-from podtide.agent.kept_pool import Identity, KeptPool
+from podtide.agent.kept_pool import RECORDS_LOST, Identity, KeptPool
 from podtide.core.address_states import State
 from podtide.core.demand import Demand, PodOnNode, reference_of
 from podtide.core.errors import StopError
@@ -37,6 +37,7 @@ class Holdings:
         self.on_supply: list[Listener] = []
         """Told when there may be more free addresses than before."""
         self._kept = kept
+        self._present: Identity | None = None
         self._clock = clock
         self._log = log
         self._stopping_at_contradictions = _Stop(self)
@@ -51,6 +52,10 @@ class Holdings:
         now = self._clock.monotonic()
         for owner in self.demand.owners():
             self.suspects.reconsider((reference_of(owner),), now)
+
+    def confirm(self, identity: Identity) -> None:
+        """Whose node this is, as the cluster says. The records may be another's."""
+        self._present = identity
 
     # What is so
 
@@ -177,13 +182,28 @@ class Holdings:
         """A container of which the records are lost: nothing in it is known to be free."""
         with self._stopping_at_contradictions:
             applied = self._kept.recover(container, named)
+        if applied.granted:
+            self._log.warning(
+                RECORDS_LOST, reason=self.lost, container=container.id, addresses=len(applied.granted)
+            )
         self._sound(applied)
 
     def withdraw(self, container_id: str) -> None:
         """A container is no longer the node's. What pods have of it stays theirs."""
+        former, present = self.identity, self._present
         with self._stopping_at_contradictions:
             applied = self._kept.withdraw(container_id)
-        self._sound(applied)
+        if former is None or present is None or former.node_uid == present.node_uid:
+            self._sound(applied)
+        elif applied.alarms:
+            kept = self.pool.counts(container_id).orphaned if container_id in self.pool.containers() else 0
+            self._alarm(
+                len(applied.alarms),
+                f"the journal is that of the Node with uid {former.node_uid}, and this one's is {present.node_uid}: of "
+                f"the {len(applied.alarms)} addresses of container {container_id} none is handed out any more, and {kept} "
+                "stay with the sandboxes that have them; if this machine never was that Node, stop the agent and empty "
+                "its state directory",
+            )
 
     def name_for_release(self, container_id: str, count: int) -> tuple[str, ...]:
         """Give up that many of a container's free addresses, for good."""
@@ -202,9 +222,14 @@ class Holdings:
         self._tell(self.on_change)
 
     def _sound(self, applied: Applied) -> None:
-        for alarm in applied.alarms:
-            self.alarms += 1
-            self._log.error("the cluster contradicts the pool", alarm=alarm)
+        if applied.alarms:
+            first, others = applied.alarms[0], len(applied.alarms) - 1
+            self._alarm(len(applied.alarms), f"{first}; and so of {others} others" if others else first)
+
+    def _alarm(self, count: int, words: str) -> None:
+        """One line, of however many addresses it is true."""
+        self.alarms += count
+        self._log.error("the cluster contradicts the pool", alarm=words)
 
     def _tell(self, listeners: list[Listener]) -> None:
         for listener in listeners:

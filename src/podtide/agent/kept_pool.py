@@ -43,6 +43,9 @@ LOCK = "agent.lock"
 JOURNAL = "agent.journal"
 DAMAGED_JOURNAL = "agent.journal.damaged"
 
+RECORDS_LOST = "this node's records are lost; nothing is free until it is proven"
+"""What is logged of a damaged journal, and of none on a node that has addresses: one without is new."""
+
 T = TypeVar("T")
 
 
@@ -192,20 +195,21 @@ def _replayed_or_lost(
 ) -> tuple[PoolState, Journal]:
     content = disk.read(JOURNAL)
     if content is None:
-        return _begin_lost(disk, cooldown_seconds, "there is no journal", log)
+        log.info("there is no journal yet: nothing is free until the cluster has shown what this node has")
+        return _begin_lost(disk, cooldown_seconds, "there is no journal")
     try:
         found = read_records(content)
         state = replay(found.records, Pool(cooldown_seconds), now)
     except Damaged as error:
         disk.replace(DAMAGED_JOURNAL, content)
         reason = f"the journal cannot be believed: {error}; it is kept as {DAMAGED_JOURNAL}"
-        return _begin_lost(disk, cooldown_seconds, reason, log)
+        log.warning(RECORDS_LOST, reason=reason)
+        return _begin_lost(disk, cooldown_seconds, reason)
     torn_bytes = len(content) - found.good_bytes
     log.info("replayed the journal", records=len(found.records), torn_bytes=torn_bytes, lost=state.lost)
     return state, Journal.resume(disk, JOURNAL, content, found)
 
 
-def _begin_lost(disk: Disk, cooldown_seconds: float, reason: str, log: Logger) -> tuple[PoolState, Journal]:
-    log.warning("this node's records are lost; nothing is free until it is proven", reason=reason)
+def _begin_lost(disk: Disk, cooldown_seconds: float, reason: str) -> tuple[PoolState, Journal]:
     state = PoolState(Pool(cooldown_seconds), lost=reason)
     return state, Journal.begin(disk, JOURNAL, encode_state(state))

@@ -127,14 +127,8 @@ def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
 
 
 def node_scaler_of(config: NodeNetworkConfig) -> NodeScaler:
-    """The node's own parameters. A scaler without a batch was never written, so its zeros mean nothing."""
-    scaler = config.status.scaler
-    written = scaler.batch_size > 0
-    return NodeScaler(
-        batch=scaler.batch_size if written else None,
-        request_percent=scaler.request_threshold_percent if written else None,
-        max_ips=scaler.max_ip_count or None,
-    )
+    """The node's own parameters."""
+    return config.status.scaler.stated
 
 
 def is_owed(config: NodeNetworkConfig) -> bool:

@@ -90,7 +90,9 @@ class NodeAgent:
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
         key = config_key(node_name)
         self._configs = self._informer(
-            NodeNetworkConfig, Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name))
+            NodeNetworkConfig,
+            Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name)),
+            proves_contact=True,
         )
         self._follower = ConfigFollower(
             cluster,
@@ -230,9 +232,15 @@ class NodeAgent:
             log=self._log,
         )
 
-    def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
+    def _informer(self, kind: type[R], scope: Scope, *, proves_contact: bool = False) -> Informer[R]:
         return Informer(
-            self._cluster, kind, scope, clock=self._clock, randomness=self._randomness, log=self._log
+            self._cluster,
+            kind,
+            scope,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+            proves_contact=proves_contact,
         )
 
 

@@ -17,7 +17,7 @@ from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import Rules, open_allocator
 from podtide.cli.duration import DURATION
-from podtide.cli.named_file import NamedFile
+from podtide.cli.named_file import ExistingFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.durations import format_duration
@@ -28,7 +28,7 @@ from podtide.runtime.port_limits import raise_descriptor_limit
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import load_settings
 
-_FILE = NamedFile()
+_FILE = ExistingFile()
 
 _OPEN = "without tokens nobody is asked who they are: give --tokens FILE, or listen on 127.0.0.1"
 

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from podtide.allocator.port import Allocator
 from podtide.cli.health import serving_health
-from podtide.cli.named_file import NamedFile
+from podtide.cli.named_file import ExistingFile
+from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cluster.kubernetes import Access, KubernetesCluster
@@ -27,7 +28,7 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import Settings
 
-_FILE = NamedFile()
+_FILE = ExistingFile()
 
 
 class _AllocatorPlace(Struct, frozen=True, kw_only=True):
@@ -80,13 +81,30 @@ class _Plan(Struct, frozen=True, kw_only=True):
 
 
 @click.command()
-@click.option("--cluster-name", required=True, metavar="NAME", help="This cluster's name at the allocator.")
-@click.option("--network", required=True, metavar="NAME", help="The network whose subnets the nodes use.")
 @click.option(
-    "--subnet", required=True, metavar="NAME", help="The subnet of nodes without the label podtide.io/subnet."
+    "--cluster-name",
+    required=True,
+    type=ALLOCATOR_NAME,
+    metavar="NAME",
+    help="This cluster's name at the allocator.",
+)
+@click.option(
+    "--network",
+    required=True,
+    type=ALLOCATOR_NAME,
+    metavar="NAME",
+    help="The network whose subnets the nodes use.",
+)
+@click.option(
+    "--subnet",
+    required=True,
+    type=OBJECT_NAME,
+    metavar="NAME",
+    help="The subnet of nodes without the label podtide.io/subnet.",
 )
 @click.option(
     "--subnet-v6",
+    type=OBJECT_NAME,
     default="",
     metavar="NAME",
     help="The subnet of a second address, for dual stack, of nodes without the label podtide.io/subnet-v6.",

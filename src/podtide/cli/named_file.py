@@ -1,4 +1,4 @@
-"""A file as an option: one type for every command, so that an empty path is refused everywhere in the same words."""
+"""A file as an option: one type for every command, so that a path that names none is refused everywhere in the same words."""
 
 from pathlib import Path
 from typing import Any
@@ -17,3 +17,14 @@ class NamedFile(click.Path):
         if value == "":
             self.fail("this names no file: give its path, or leave out the option.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class ExistingFile(NamedFile):
+    """The path of a file that is to be read: one that is not there is said at once."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        path = super().convert(value, param, ctx)
+        if not path.exists():
+            self.fail(f"there is no file {path}: correct the path.", param, ctx)
+        return path

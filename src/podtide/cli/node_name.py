@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from podtide.cli.names import require_object_name
 from podtide.cni.network_config import FLAT_FILE_PATHS
 from podtide.core.errors import InvalidInput
 
@@ -18,8 +19,15 @@ NODE_NAME_FILES = tuple(Path(path).with_name("nodename") for path in FLAT_FILE_P
 def find_node_name(environment: Mapping[str, str], files: Iterable[Path] = NODE_NAME_FILES) -> str:
     """The name in `NODENAME`, else in a file, else the host's own."""
     if stated := environment.get("NODENAME", "").strip():
+        require_object_name(stated, "the environment variable NODENAME")
         return stated
-    return next(filter(None, map(_written_in, files)), "") or socket.gethostname()
+    for path in files:
+        if written := _written_in(path):
+            require_object_name(written, f"the node name in {path}")
+            return written
+    host = socket.gethostname().lower()  # as a kubelet does that is told no other
+    require_object_name(host, "no --node-name is given, and the host's name")
+    return host
 
 
 def _written_in(path: Path) -> str:

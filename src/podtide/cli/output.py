@@ -54,7 +54,9 @@ class CountType(click.ParamType[int]):
             return value
         if not _WHOLE_NUMBER.fullmatch(value.strip()):
             name = param.opts[0] if param else "value"
-            raise InvalidInput(f"{name} {shortened(value)!r} is no whole number of at most 18 digits")
+            raise InvalidInput(
+                f"{name} {shortened(value)!r} is no whole number of at most 18 digits: give one"
+            )
         return int(value)
 
 

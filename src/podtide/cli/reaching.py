@@ -11,14 +11,14 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
-from podtide.cli.named_file import NamedFile
+from podtide.cli.named_file import ExistingFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_FILE = NamedFile()
+_FILE = ExistingFile()
 _DEADLINE_SECONDS = 3.0
 """A person waits for the answer."""
 

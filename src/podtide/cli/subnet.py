@@ -6,8 +6,10 @@ import click
 
 from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
 from podtide.cli.draining import draining_lines, holders_of
+from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
+from podtide.core.count_text import capacity_text, count_text
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
 
@@ -28,8 +30,8 @@ def subnet() -> None:
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=OBJECT_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_option
 @click.option(
@@ -73,8 +75,8 @@ def add(  # noqa: PLR0913 - one argument per option
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_option
 @reach_options
@@ -97,8 +99,8 @@ def grow(  # noqa: PLR0913 - one argument per option
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @click.option(
     "--now", is_flag=True, help="Take the CIDRs out at once, or refuse if anything in them is in use."
@@ -129,7 +131,7 @@ def shrink(  # noqa: PLR0913 - one argument per option
 
 
 @subnet.command("list")
-@click.argument("network", default="")
+@click.argument("network", type=ALLOCATOR_NAME, default="")
 @reach_options
 @output_option
 def list_subnets(*, network: str, reach: Reach, output: str) -> None:
@@ -139,8 +141,8 @@ def list_subnets(*, network: str, reach: Reach, output: str) -> None:
 
 
 @subnet.command("show")
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @reach_options
 @output_option
 def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
@@ -156,8 +158,8 @@ def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
 
 
 @subnet.command()
-@click.argument("network")
-@click.argument("name")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
 @reach_options
 @output_option
 def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
@@ -167,11 +169,15 @@ def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
 
 
 def _sentence(subnet: Subnet) -> str:
+    has = f"{subnet.network}/{subnet.name} has {capacity_text(subnet.capacity, subnet.cidrs)}"
     parts = [
-        f"{cidr}, {f'gateway {gateway}' if gateway else 'no gateway'}{', draining' if cidr in subnet.draining else ''}"
+        f"{f'gateway {gateway}' if gateway else 'no gateway'}{', draining' if cidr in subnet.draining else ''}"
         for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
     ]
-    return f"{subnet.network}/{subnet.name} has {subnet.capacity} addresses in {'; '.join(parts)}"
+    if len(parts) == 1:
+        return f"{has}, {parts[0]}"
+    each = (f"{cidr}: {part}" for cidr, part in zip(subnet.cidrs, parts, strict=True))
+    return f"{has}; {'; '.join(each)}"
 
 
 def _row(subnet: Subnet) -> tuple[str, ...]:
@@ -182,13 +188,13 @@ def _row(subnet: Subnet) -> tuple[str, ...]:
         subnet.containers,
         subnet.owed,
     )
-    return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(str, numbers)
+    return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(count_text, numbers)
 
 
 def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
     yield _sentence(subnet)
     share = f" ({100 * subnet.reserved // subnet.capacity} %)" if subnet.capacity else ""
-    yield f"  reserved {subnet.reserved}{share}, free {subnet.capacity - subnet.reserved}, containers {subnet.containers}"
+    yield f"  reserved {subnet.reserved}{share}, free {count_text(subnet.capacity - subnet.reserved)}, containers {subnet.containers}"
     kept = [f"the first {subnet.keep_back_first}"] if subnet.keep_back_first else []
     if kept := [*kept, *subnet.keep_back]:
         yield f"  kept back {', '.join(kept)}"

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import click
 
-from podtide.cli.duration import DURATION
+from podtide.cli.duration import INTERVAL
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import output_option, show
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
@@ -31,7 +31,7 @@ _UNTIL_KNOWN_SECONDS = 0.1
 @click.option(
     "-n",
     "--interval",
-    type=DURATION,
+    type=INTERVAL,
     default=2.0,
     show_default="2s",
     help="How often to draw anew, on a terminal.",

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from podtide.cli.output import table
 from podtide.cli.top_overview import NodeLine, Overview, SubnetLine
+from podtide.core.count_text import count_text
 
 _UNKNOWN = "-"
 
@@ -88,4 +89,6 @@ def _node_row(line: NodeLine) -> Row:
 
 
 def _cell(value: str | int | None) -> str:
-    return _UNKNOWN if value is None else str(value)
+    if value is None:
+        return _UNKNOWN
+    return value if isinstance(value, str) else count_text(value)

@@ -17,6 +17,7 @@ from podtide.cli.why_facts import Facts, SubnetFacts
 from podtide.cli.why_next import what_next
 from podtide.cli.why_parameters import RightRequest, right_request
 from podtide.cluster.served.ages import age
+from podtide.core.count_text import count_text
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.event import Event
 from podtide.resources.node_network_config import NetworkContainer
@@ -222,7 +223,8 @@ def _subnet_link(facts: SubnetFacts, now: float) -> Link:
         is_so = "exhausted" if state.exhausted else "not exhausted"
         return Link("subnet", f"{facts.name}: {is_so} for {_ago(state.timestamp, now)} (ClusterSubnetState)")
     status = facts.subnet.status
-    words = f"{facts.name}: R = {status.reserved} of Q = {status.capacity} reserved, {status.capacity - status.reserved} free"
+    free = count_text(status.capacity - status.reserved)
+    words = f"{facts.name}: R = {status.reserved} of Q = {count_text(status.capacity)} reserved, {free} free"
     words += f"; {_standing(facts, now)}"
     if status.scaler:
         words += f"; batch {status.scaler.batch}, buffer {status.scaler.buffer:g}"

@@ -3,14 +3,21 @@
 When an API server goes down, thousands of clients lose their watches in the same instant. Each waits a time drawn at
 random between a floor and a ceiling that doubles with every failure, up to a cap; so the server sees each of them a
 few times a minute, and all of them spread out when it comes back. A server that names a time itself is obeyed.
+
+A server that cannot be reached is a case of its own. It does no work for those who knock, and pods wait for it to be
+back, so nobody waits longer than `OUTAGE_CAP_SECONDS` for it: enough to spread thousands of clients, and little to a pod.
+The longer waits are for what does not pass by itself: a right that is missing, a kind that is not installed.
 """
 
 from random import Random
 
 from msgspec import Struct
 
-from podtide.cluster.port import Throttled
+from podtide.cluster.port import Throttled, Unavailable
 from podtide.runtime.clock import Clock
+
+OUTAGE_CAP_SECONDS = 5.0
+"""The longest wait for a server that cannot be reached, whatever the rule says otherwise."""
 
 _MOST_DOUBLINGS = 64
 """More change nothing, and a power of two that grows for days would no longer be a float."""
@@ -21,11 +28,17 @@ class Backoff(Struct, frozen=True):
 
     floor_seconds: float = 1.0
     cap_seconds: float = 30.0
+    first_ceiling_seconds: float = 0.0
+    """The longest wait after the first failure; 0 is for twice the floor. Over so long the first comers are spread."""
 
     def delay_seconds(self, failures: int, randomness: Random, error: BaseException | None = None) -> float:
         """The wait after `failures` in a row (1 or more), the last of them being `error`."""
-        ceiling = min(self.cap_seconds, self.floor_seconds * 2.0 ** min(failures, _MOST_DOUBLINGS))
-        delay = randomness.uniform(self.floor_seconds, ceiling)
+        cap = self.cap_seconds
+        if isinstance(error, Unavailable):
+            cap = min(cap, OUTAGE_CAP_SECONDS)
+        first = self.first_ceiling_seconds or 2.0 * self.floor_seconds
+        ceiling = min(cap, first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        delay = randomness.uniform(min(self.floor_seconds, ceiling), ceiling)
         if isinstance(error, Throttled):
             # Everybody who was turned away was told the same time.
             return max(delay, error.retry_after_seconds + randomness.uniform(0.0, self.floor_seconds))

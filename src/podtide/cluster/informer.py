@@ -3,7 +3,8 @@
 It lists once, then watches from there. Whatever breaks, it goes on where it was:
 
     the watch ended          resume from the last event or bookmark, at once; nothing is listed again
-    Unavailable, Throttled   wait (see `backoff`), then resume
+    Unavailable, Throttled   wait (see `backoff`: for a server that is away, 5 s at most), then resume;
+                             or list anew, where that proves sooner that the server is there (`proves_contact`)
     Gone                     list anew, and tell handlers the difference to what they were told before
     Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind;
                              but who can do without the kind learns after a few tries that there are none
@@ -39,6 +40,8 @@ _CALM_SECONDS = 10.0
 """A watch that lasted this long was a good one: what comes next is no part of an earlier streak of failures."""
 _RESUMABLE_SECONDS = 30.0
 """How long ago the server must have been heard of for a watch to be resumed."""
+_BROKEN = Backoff(floor_seconds=0.2, cap_seconds=30.0, first_ceiling_seconds=1.0)
+"""For a watch that broke. Most do because a server was restarted, and another is there or it will be in a moment."""
 _MISSING = Backoff(floor_seconds=1.0, cap_seconds=600.0)
 """For a kind that the server does not know and that can be done without: thousands of nodes may ask for it for ever."""
 _TRIES_UNTIL_MISSING = 3
@@ -69,7 +72,12 @@ class Informer(Generic[R]):
         randomness: Random,
         log: Logger,
         can_do_without: bool = False,
+        proves_contact: bool = False,
     ) -> None:
+        """With `proves_contact`, list anew after an outage; for a single object by its name, which costs little.
+
+        A resumed watch that has nothing to tell proves nothing for a minute or two (see `contact`), a list does at once.
+        """
         self.synced = asyncio.Event()
         """Set once handlers were told of everything that was there. Before that, absence means nothing."""
         self.watches = 0
@@ -83,11 +91,15 @@ class Informer(Generic[R]):
         self._kind = kind
         self._scope = scope
         self._can_do_without = can_do_without
+        self._proves_contact = proves_contact
         self._randomness = randomness
         self._missed = 0
         self._log = log.bind(kind=kind.api.kind)
         self._cache = ObjectCache[R](self._log)
-        self._failures = FailureStreak(Backoff(), clock, randomness, calm_seconds=_CALM_SECONDS)
+        self._failures = FailureStreak(_BROKEN, clock, randomness, calm_seconds=_CALM_SECONDS)
+        self._endings = FailureStreak(_BROKEN, clock, randomness, calm_seconds=_CALM_SECONDS)
+        """Watches that ended in good order, or whose version had expired. Counted apart: the first one after an outage
+        has nothing to wait for."""
         self._contact = Contact(clock)
         self._complaint = ""
         self._resume_from = ""
@@ -139,6 +151,8 @@ class Informer(Generic[R]):
             self._complain(error)
             if self._can_do_without and isinstance(error, NotFound):
                 return self._do_without()
+            if self._proves_contact:
+                self._resume_from = ""
             return self._failures.delay_seconds(error)
         self.resumed_watches += 1
         return self._delay_unless_calm()
@@ -152,8 +166,8 @@ class Informer(Generic[R]):
 
     def _delay_unless_calm(self, error: ClusterError | None = None) -> float:
         """Watches end and versions expire in the best of clusters. Only when they do so all the time, wait."""
-        was_calm = self._failures.is_over
-        delay = self._failures.delay_seconds(error)
+        was_calm = self._endings.is_over
+        delay = self._endings.delay_seconds(error)
         return 0.0 if was_calm else delay
 
     def _complain(self, error: ClusterError) -> None:

@@ -26,6 +26,7 @@ from podtide.cluster.term import Term
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.runtime.clock import Clock
+from podtide.runtime.durations import format_duration
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 
@@ -75,6 +76,8 @@ class LeaderElection:
         patience = Backoff(settings.leader_retry_seconds, settings.leader_lease_seconds)
         self._failures = FailureStreak(patience, clock, randomness)
         self._complaint = ""
+        self._awaited: str | None = None
+        """Who holds the Lease that is waited for, as last told."""
 
     async def run(self, lead: Lead[T]) -> T:
         """Stand for election, `lead` when elected, and again, until `lead` ends by itself: then so does this.
@@ -117,7 +120,9 @@ class LeaderElection:
         version, now = lease.metadata.resource_version, self._clock.monotonic()
         claim = self._candidacy.claim(lease.spec, version, now, self._clock.wall())
         if claim is None:
+            self._tell_of_waiting(lease.spec.holder_identity)
             return None
+        self._awaited = None
         term = Term(claim.number, self._deadline(), self._clock)
         return _Tenure(term, claim, await self._write(lease, claim))
 
@@ -200,6 +205,17 @@ class LeaderElection:
 
     def _pause_seconds(self) -> float:
         return self._settings.leader_retry_seconds * self._randomness.uniform(1.0, 1.0 + _MOST_JITTER)
+
+    def _tell_of_waiting(self, holder: str) -> None:
+        """Say it once of each holder: a program that does nothing should say why."""
+        if holder != self._awaited:
+            self._awaited = holder
+            patience = format_duration(self._settings.leader_lease_seconds)
+            self._log.info(
+                "waiting for the Lease",
+                holder=holder or "nobody",
+                reason=f"it is taken when its holder gives it up, or when it has not been renewed for {patience}",
+            )
 
     def _complain(self, event: str, error: Exception) -> None:
         """Say it once, however long it lasts."""

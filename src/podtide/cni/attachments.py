@@ -38,7 +38,7 @@ def valid_attachments(configuration: bytes | str) -> frozenset[Attachment]:
         raise InvalidConfig(
             f"GC needs {VALID_ATTACHMENTS} in its configuration: without it, what lives is unknown"
         )
-    found = canonical({"attachments": document[key]}, _Attachments, [])
+    found = canonical({"attachments": document[key]}, _Attachments)
     return frozenset(read(found, _Attachments, key).attachments)
 
 
@@ -56,7 +56,7 @@ class _Checked(msgspec.Struct, frozen=True):
 
 def previous_addresses(configuration: bytes | str) -> frozenset[IPInterface]:
     """The addresses that ADD gave, which CHECK is to confirm. Plugins later in the chain may have added others."""
-    document: dict[str, Any] = canonical(decode(configuration, "network configuration"), _Checked, [])
+    document: dict[str, Any] = canonical(decode(configuration, "network configuration"), _Checked)
     if "prevResult" not in document:
         raise InvalidConfig(
             "CHECK needs prevResult in its configuration: the answer of the ADD it is to check"

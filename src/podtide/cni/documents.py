@@ -1,8 +1,8 @@
 """JSON as the peers read it, so that a configuration that works there works here.
 
 Whereabouts and the CNI libraries are written in Go, whose JSON reader matches keys without regard to case, takes
-null for absent and ignores keys it does not know. So does this one, but it says which ignored key is nearly one it
-knows: `rangeStart` for `range_start` is the classic, and the price is a range larger than its author thinks.
+null for absent and ignores keys it does not know. So does this one, except that a configuration with a key that is
+nearly one it knows (`rangeStart` for `range_start`) is refused: see `near_misses`.
 """
 
 from functools import cache
@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidConfig
+from podtide.core.near_misses import near_miss
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -33,12 +34,18 @@ def decode(text: bytes | str, what: str) -> Document:
     return document
 
 
-def canonical(document: Document, kind: type[msgspec.Struct], warnings: list[str]) -> Document:
-    """The document with its keys as `kind` spells them, without null and without what `kind` does not know.
+def canonical(document: Document, kind: type[msgspec.Struct]) -> Document:
+    """The document with its keys as `kind` spells them, without null and without what `kind` does not know."""
+    return _canonical(document, _shape(kind), "", [])
 
-    Adds a warning for each ignored key that differs from a known one only in underscores, hyphens and case.
-    """
-    return _canonical(document, _shape(kind), "", warnings)
+
+def refuse_misspelt(document: Document, kind: type[msgspec.Struct], what: str) -> None:
+    """InvalidConfig when a key of the document, or of an object in it, is nearly one that `kind` knows there."""
+    misspelt: list[tuple[str, str]] = []
+    _canonical(document, _shape(kind), "", misspelt)
+    if misspelt:
+        questions = ", ".join(f"{key!r} (did you mean {meant!r}?)" for key, meant in misspelt)
+        raise InvalidConfig(f"{what} has no key {questions}: correct the spelling, or remove it")
 
 
 def read(document: Document, kind: type[S], what: str) -> S:
@@ -56,33 +63,33 @@ def _shape(kind: type[msgspec.Struct]) -> inspect.StructType:
     return shape
 
 
-def _canonical(document: Document, shape: inspect.StructType, path: str, warnings: list[str]) -> Document:
+def _canonical(
+    document: Document, shape: inspect.StructType, path: str, misspelt: list[tuple[str, str]]
+) -> Document:
     known = {field.encode_name.lower(): field for field in shape.fields}
-    nearly = {_bare(field.encode_name): field.encode_name for field in shape.fields}
     result: Document = {}
     for key, value in document.items():
         field = known.get(key.lower())
         if field is None:
-            if _bare(key) in nearly:
-                warnings.append(f"{path}{key} is ignored: the key is {nearly[_bare(key)]}")
+            if meant := near_miss(key, (each.encode_name for each in shape.fields)):
+                misspelt.append((f"{path}{key}", meant))
         elif value is not None:
-            result[field.encode_name] = _value(value, field.type, f"{path}{field.encode_name}.", warnings)
+            result[field.encode_name] = _value(value, field.type, f"{path}{field.encode_name}", misspelt)
     return result
 
 
-def _value(value: Any, shape: inspect.Type, path: str, warnings: list[str]) -> Any:
+def _value(value: Any, shape: inspect.Type, path: str, misspelt: list[tuple[str, str]]) -> Any:
     """The value with every object in it made canonical, where the shape says that there are objects."""
     match value, shape:
         case dict(), inspect.StructType():
-            return _canonical(value, shape, path, warnings)
+            return _canonical(value, shape, f"{path}.", misspelt)
         case list(), inspect.VarTupleType():
-            return [_value(item, shape.item_type, path, warnings) for item in value]
+            return [
+                _value(item, shape.item_type, f"{path}[{number}]", misspelt)
+                for number, item in enumerate(value)
+            ]
         case _:
             return value
-
-
-def _bare(key: str) -> str:
-    return key.lower().replace("_", "").replace("-", "")
 
 
 def _line(error: Exception) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from podtide.cni.addresses import parse_interface
 from podtide.cni.arguments import PodArguments
-from podtide.cni.documents import canonical, decode, read
+from podtide.cni.documents import canonical, decode, read, refuse_misspelt
 from podtide.cni.ipam_keys import AddressKeys, IpamKeys, RangeKeys, filled
 from podtide.cni.network_config import NetworkConfig, find_ipam
 from podtide.cni.results import AssignedAddress, Dns, Result, Route
@@ -84,7 +84,7 @@ def parse_config(text: bytes | str, flat: bytes | str = b"") -> IpamConfig:
 
 def understand(network: NetworkConfig, flat: bytes | str = b"") -> IpamConfig:
     """What the keys mean, after the flat file filled what is empty in them."""
-    warnings = list(network.warnings)
+    warnings: list[str] = []
     keys = filled(network.ipam, _flat_keys(flat, warnings)) if flat.strip() else network.ipam
     if keys.network_name and not _OBJECT_NAME.fullmatch(keys.network_name):
         raise InvalidConfig(
@@ -132,7 +132,16 @@ def with_arguments(config: IpamConfig, arguments: PodArguments) -> IpamConfig:
 
 
 def _flat_keys(flat: bytes | str, warnings: list[str]) -> IpamKeys:
-    return read(canonical(decode(flat, "flat file"), IpamKeys, warnings), IpamKeys, "flat file")
+    document = decode(flat, "flat file")
+    refuse_misspelt(document, IpamKeys, "flat file")
+    keys = read(canonical(document, IpamKeys), IpamKeys, "flat file")
+    if keys.enable_overlapping_ranges is None:
+        return keys
+    warnings.append(
+        "enable_overlapping_ranges in the flat file is ignored: set it in the network's own configuration, "
+        "which every node and the controller read"
+    )
+    return msgspec.structs.replace(keys, enable_overlapping_ranges=None)
 
 
 def _ranges(keys: IpamKeys, warnings: list[str]) -> tuple[IpamRange, ...]:

@@ -8,12 +8,16 @@ from typing import Any, Final
 
 import msgspec
 
-from podtide.cni.documents import Document, canonical, decode, read
+from podtide.cni.documents import Document, canonical, decode, read, refuse_misspelt
 from podtide.cni.errors import ForeignIpam
 from podtide.cni.ipam_keys import IpamKeys
 from podtide.core.errors import InvalidConfig
+from podtide.core.near_misses import near_miss
 
 IPAM_TYPES: Final = ("podtide", "whereabouts")
+
+_HOLDERS: Final = {"ipam": "the IPAM object", "plugins": "the list of plugins"}
+"""What of a network configuration has the IPAM object in it. All other keys there are the interface plugins' own."""
 
 FLAT_FILE_PATHS: Final = (
     "/etc/kubernetes/cni/net.d/whereabouts.d/whereabouts.conf",
@@ -37,7 +41,6 @@ class NetworkConfig(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     cni_version: str
     ipam: IpamKeys
-    warnings: tuple[str, ...]
 
     @property
     def flat_file_paths(self) -> tuple[str, ...]:
@@ -59,30 +62,42 @@ def find_ipam_anywhere(text: bytes | str) -> NetworkConfig:
     spec = document.get("spec")
     if isinstance(spec, dict) and isinstance(spec.get("config"), str):
         return _find(decode(spec["config"], "spec.config"))
-    if not canonical(document, _Network, []).keys() & {"ipam", "plugins"}:
+    if not canonical(document, _Network).keys() & _HOLDERS.keys():
+        _refuse_misspelt_holder(document)
         document = {"ipam": {"type": "whereabouts"} | document}
     return _find(document)
 
 
 def _find(document: Document) -> NetworkConfig:
-    network = read(canonical(document, _Network, []), _Network, "network configuration")
+    network = read(canonical(document, _Network), _Network, "network configuration")
     found = [plugin.ipam for plugin in network.plugins or (network,) if plugin.ipam]
     if not found:
+        _refuse_misspelt_holder(document)
         raise InvalidConfig(
             "network configuration has no 'ipam' object; add one of type podtide or whereabouts"
         )
     types = []
     for ipam in found:
-        warnings: list[str] = []
-        document = canonical(ipam, IpamKeys, warnings)
+        document = canonical(ipam, IpamKeys)
+        if document.get("type", IPAM_TYPES[0]) in IPAM_TYPES:
+            refuse_misspelt(ipam, IpamKeys, "ipam")
         if document.get("type") in IPAM_TYPES:
             return NetworkConfig(
                 name=network.name,
                 cni_version=network.cni_version,
                 ipam=read(document, IpamKeys, "ipam"),
-                warnings=tuple(warnings),
             )
         types.append(document.get("type", ""))
     raise ForeignIpam(
         f"ipam type is {' and '.join(map(repr, types))}; podtide answers for {' and '.join(IPAM_TYPES)}"
     )
+
+
+def _refuse_misspelt_holder(document: Document) -> None:
+    """InvalidConfig when a configuration in which no IPAM object was found has one under a misspelt key."""
+    for key in document:
+        if (meant := near_miss(key, _HOLDERS)) and meant != key.lower():
+            raise InvalidConfig(
+                f"network configuration has no key {key!r} (did you mean {meant!r}, {_HOLDERS[meant]}?): "
+                "correct the spelling"
+            )

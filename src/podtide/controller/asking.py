@@ -14,7 +14,7 @@ from podtide.controller.options import ControllerOptions
 from podtide.controller.placing import Place
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.scaler import NodeScaler, effective_scaler
+from podtide.core.scaler import effective_scaler
 from podtide.core.statement import StatedDemand, inferred_demand, stated_demand
 from podtide.resources.marks import waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -54,15 +54,8 @@ def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple
     statement = statement_in(config.metadata.annotations, request)
     if statement is not None and max(statement.max_ips, statement.demand) <= MOST_WANTED:
         return stated_demand(statement, of_two=of_two), statement.number
-    shown = config.status.scaler
-    by = effective_scaler(
-        NodeScaler(
-            batch=shown.batch_size or None,
-            request_percent=shown.request_threshold_percent if shown.batch_size else None,
-            max_ips=min(shown.max_ip_count, most) or most,
-        ),
-        None,
-    )
+    shown = config.status.scaler.stated
+    by = effective_scaler(structs.replace(shown, max_ips=min(shown.max_ips or most, most)), None)
     return inferred_demand(request, by, of_two=of_two), 0
 
 

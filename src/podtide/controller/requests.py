@@ -95,7 +95,7 @@ class Requests:
         Until they were looked at, that is what it was told before.
         """
         decided = [scaler for place in places if (scaler := self._subnets.in_force(place.subnet)) is not None]
-        if not decided and config.status.scaler.batch_size:
+        if not decided and config.status.scaler.is_written:
             return config.status.scaler
         in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
         return wire_scaler(in_force, self._max_ips)

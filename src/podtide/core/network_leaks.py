@@ -7,6 +7,7 @@ held for ever. A holder names its pod by uid, or where that is not known (Wherea
     replaced   there is one, but another: a StatefulSet's pod comes back under its name with a new uid
     ended      its pod has succeeded or failed, and needs no address any more
     stranded   its pod is bound to a node that is not there
+    not shown  it has no uid, and the pod of its name runs and shows other addresses: it is an earlier one's
 
 A pod that is Pending is alive: it holds addresses before it runs. A holder that names no pod is never suspected, since
 nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, some time apart (`Patience`),
@@ -20,6 +21,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from podtide.core.allocations import Allocation
+from podtide.core.ranges import IPAddress
 
 S = TypeVar("S", bound=Hashable)
 
@@ -31,6 +33,7 @@ class Orphaned(StrEnum):
     REPLACED = "another pod has its name"
     ENDED = "its pod has ended"
     STRANDED = "its pod's node is gone"
+    NOT_SHOWN = "the pod of its name shows other addresses"
 
 
 class PodSeen(Struct, frozen=True):
@@ -41,10 +44,15 @@ class PodSeen(Struct, frozen=True):
     ended: bool = False
     stranded: bool = False
     """Whether its node is gone."""
+    shown: frozenset[IPAddress] = frozenset()
+    """The addresses that its own network status has. Empty when that tells of none, or while it does not run: the status
+    may be that of an earlier sandbox then."""
 
 
-def why_orphaned(holder: Allocation, pod: PodSeen | None) -> Orphaned | None:
-    """What speaks against a holder, given the pod of its name; None when nothing does."""
+def why_orphaned(
+    holder: Allocation, pod: PodSeen | None, address: IPAddress | None = None
+) -> Orphaned | None:
+    """What speaks against a holder, of this address if that is known, given the pod of its name; None when nothing does."""
     namespace, slash, name = holder.podref.partition("/")
     if not (namespace and slash and name):
         return None
@@ -54,7 +62,10 @@ def why_orphaned(holder: Allocation, pod: PodSeen | None) -> Orphaned | None:
         return Orphaned.REPLACED
     if pod.stranded:
         return Orphaned.STRANDED
-    return Orphaned.ENDED if pod.ended else None
+    if pod.ended:
+        return Orphaned.ENDED
+    is_another = address is not None and pod.shown and address not in pod.shown
+    return Orphaned.NOT_SHOWN if is_another and not holder.pod_uid else None
 
 
 class Patience(Struct, frozen=True, kw_only=True):

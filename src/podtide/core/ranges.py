@@ -5,8 +5,8 @@ take away more (WIRE.md §5). What remains is kept as intervals of offsets from 
 an IPPool has for keys, so that they are exact for any size and "lowest free" never scans what is taken.
 
 Texts are read as Whereabouts reads them, because existing configurations must keep working: host bits are dropped,
-leading zeroes of IPv4 octets too, and a start or end that cannot be used is ignored. Whatever is ignored is said in a
-warning.
+leading zeroes of IPv4 octets too (but an exclude with such is refused), and a start or end that cannot be used is
+ignored. Whatever is ignored is said in a warning.
 """
 
 import re
@@ -275,6 +275,7 @@ def _excluded(network: IPNetwork, excludes: Iterable[str], warnings: list[str]) 
     """The offsets that excludes take away from the network."""
     holes: list[Interval] = []
     for text in excludes:
+        _refuse_leading_zeroes(text)
         with _reading("exclude", "write an address, or a CIDR like 10.0.0.0/28"):
             excluded = parse_network(text) if "/" in text else _host(parse_address(text))
         hole = overlap(network, excluded)
@@ -283,6 +284,15 @@ def _excluded(network: IPNetwork, excludes: Iterable[str], warnings: list[str]) 
         else:
             holes.append(hole)
     return holes
+
+
+def _refuse_leading_zeroes(text: str) -> None:
+    """Whereabouts drops them from a range and its ends, but fails every ADD of a network that excludes such a one."""
+    plain = _LEADING_ZEROES.sub("", text)
+    if ":" not in text and plain != text:
+        raise InvalidRange(
+            f"exclude: {text!r} has leading zeroes, which some programs read as octal: write {plain}"
+        )
 
 
 def _host(address: IPAddress) -> IPNetwork:

@@ -238,7 +238,7 @@ def _number(
         size = min(network.num_addresses, MOST_ADDRESSES - first_chunk * CHUNK_SIZE)
         if size <= 0:
             raise InvalidRange(
-                f"{network} has no place in a subnet that has {MOST_ADDRESSES} addresses already: make another subnet"
+                f"{network} has no place in a subnet that has 2^53 addresses already, the most one can have: make another subnet"
             )
         block = Block(network, first_chunk, size, gateway, str(network) in draining)
         following = block.last_chunk + 1

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, field
 
+from podtide.core.scaler import NodeScaler
 from podtide.resources.base import Api, Column, Int64, OpenEnum, Part, Resource, always
 from podtide.resources.conditions import Conditions
 
@@ -110,6 +111,22 @@ class Scaler(Part, frozen=True, kw_only=True):
     max_ip_count: Annotated[Int64, Meta(description="The most addresses the node may hold.")] = field(
         default=0, name="maxIPCount"
     )
+
+    @property
+    def is_written(self) -> bool:
+        """Whether anybody has said anything: one that says nothing but zeros was never written."""
+        return self != Scaler()
+
+    @property
+    def stated(self) -> NodeScaler:
+        """What it says. In one that is written every field counts, zeros too, except that there is no batch below 1."""
+        if not self.is_written:
+            return NodeScaler()
+        return NodeScaler(
+            batch=max(self.batch_size, 1),
+            request_percent=self.request_threshold_percent,
+            max_ips=self.max_ip_count or None,
+        )
 
 
 class NodeNetworkConfigSpec(Part, frozen=True, kw_only=True):

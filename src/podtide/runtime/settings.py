@@ -15,16 +15,12 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 from msgspec import Struct, structs
 
 from podtide.core.batching import Patience
-from podtide.core.errors import InvalidInput
-from podtide.core.exact import exact, text
+from podtide.core.exact import exact, shortened, text
 from podtide.core.exhaustion import Thresholds
 from podtide.core.pacing import Pace
 from podtide.core.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
-from podtide.runtime.durations import format_duration, parse_duration
-
-
-class InvalidSetting(InvalidInput):
-    """A setting that does not exist, or with a value that it cannot have."""
+from podtide.runtime.durations import LONGEST_SECONDS, format_duration, parse_duration
+from podtide.runtime.variables import InvalidSetting, check_variables
 
 
 class _Kind(NamedTuple):
@@ -33,12 +29,17 @@ class _Kind(NamedTuple):
     noun: str
     parse: Callable[[str], Any]
     show: Callable[[Any], str]
+    most: float
+    """What is more than this nobody means."""
 
+
+_MOST_ADDRESSES = 65_536
+"""The most that an allocator takes for a node."""
 
 _KINDS = {
-    int: _Kind("a whole number", int, str),
-    Fraction: _Kind("a decimal or fraction such as 0.5 or 1/2", exact, text),
-    float: _Kind("a duration such as 30s or 100ms", parse_duration, format_duration),
+    int: _Kind("a whole number", int, str, _MOST_ADDRESSES),
+    Fraction: _Kind("a decimal or fraction such as 0.5 or 1/2", exact, text, _MOST_ADDRESSES),
+    float: _Kind("a duration such as 30s or 100ms", parse_duration, format_duration, LONGEST_SECONDS),
 }
 
 
@@ -186,8 +187,8 @@ class Setting(Struct, frozen=True):
         try:
             value: int | float | Fraction = self.kind.parse(given)
         except ValueError:
-            raise InvalidSetting(f"{source}={given} is refused: give {self.allowed}") from None
-        self.check(value, f"{source}={given}")
+            raise InvalidSetting(self._refusal(f"{source}={shortened(given)}")) from None
+        self.check(value, f"{source}={shortened(given)}")
         return value
 
     def check(self, value: float | Fraction, shown: str = "") -> None:
@@ -197,10 +198,14 @@ class Setting(Struct, frozen=True):
             (at_least is not None and value < at_least)
             or (more_than is not None and value <= more_than)
             or (less_than is not None and value >= less_than)
+            or value > self.kind.most
         ):
-            raise InvalidSetting(
-                f"{shown or f'{self.name} {self.show(value)}'} is refused: give {self.allowed}"
-            )
+            raise InvalidSetting(self._refusal(shown or f"{self.name} {self.show(value)}"))
+
+    def _refusal(self, shown: str) -> str:
+        """What to give instead of what is quoted. The most of a kind is said where no closer bound says more."""
+        most = "" if self.about.less_than is not None else f" and at most {self.show(self.kind.most)}"
+        return f"{shown} is refused: give {self.allowed}{most}"
 
 
 def _read_table() -> tuple[Setting, ...]:
@@ -219,9 +224,9 @@ _BY_FIELD = {setting.field: setting for setting in SETTINGS}
 def load_settings(environment: Mapping[str, str], flags: Mapping[str, str]) -> Settings:
     """The settings as stated: `flags` (by name, `{"shrink_delay": "30s"}`) go before `environment`.
 
-    A flag that is no setting is refused. A variable that is none is let be: Kubernetes puts a variable for every
-    Service into each container, and those of a Service named podtide begin like ours.
+    A flag or a variable that is none of ours is refused (see `variables`).
     """
+    check_variables(environment, [setting.variable for setting in SETTINGS])
     names = [setting.name for setting in SETTINGS]
     for name in flags:
         if name not in names:

@@ -10,6 +10,12 @@ import pytest
 from agent.networks.network_bench import CLASSIC, Bench, configuration
 from agent.networks.node_calls import NodeCalls, calling
 from podtide.agent.plugin_protocol import Answer
+from podtide.networks.attached import AttachedNetwork, read_attachment
+from podtide.resources.base import ObjectMeta
+from podtide.resources.network_attachment import (
+    NetworkAttachmentDefinition,
+    NetworkAttachmentDefinitionSpec,
+)
 
 INVALID_CONFIG = 7
 TRY_AGAIN_LATER = 11
@@ -189,6 +195,47 @@ async def test_the_flat_file_of_whereabouts_is_found_where_it_lies(
         )
 
 
+@pytest.mark.parametrize(
+    ("inline", "guarded"),
+    [({}, True), ({"enable_overlapping_ranges": False}, False)],
+    ids=["unsaid", "false"],
+)
+async def test_agent_and_controller_agree_whether_a_network_is_guarded_whatever_the_flat_file_says(
+    tmp_path: Path, inline: dict[str, Any], guarded: bool
+) -> None:
+    """Whereabouts ignores `enable_overlapping_ranges` there, and the controller does not see the file."""
+    flat = tmp_path / "whereabouts.conf"
+    flat.write_text(json.dumps({"enable_overlapping_ranges": not guarded}))
+    ipam = CLASSIC | inline | {"configuration_path": str(flat)}
+    async with calling() as node:
+        assert await node.addresses_of(ipam) == ["10.0.0.1/24"]
+        assert bool(await node.bench.reserved()) is guarded
+    spec = NetworkAttachmentDefinitionSpec(config=configuration(ipam).decode())
+    seen = read_attachment(NetworkAttachmentDefinition(metadata=ObjectMeta(name="n"), spec=spec))
+    assert isinstance(seen, AttachedNetwork)
+    assert seen.network.guarded is guarded
+
+
+async def test_a_misspelt_key_of_the_flat_file_is_refused(tmp_path: Path) -> None:
+    flat = tmp_path / "whereabouts.conf"
+    flat.write_text(json.dumps({"rnage": "10.5.0.0/24"}))
+    async with calling() as node:
+        node.pool.grant("10.1.0.5")
+        refused, words = await node.refused({"type": "podtide", "configuration_path": str(flat)})
+        assert (refused, "flat file has no key 'rnage' (did you mean 'range'?)" in words) == (
+            INVALID_CONFIG,
+            True,
+        )
+
+
+async def test_a_misspelt_range_is_not_served_from_the_nodes_pool() -> None:
+    async with calling() as node:
+        node.pool.grant("10.1.0.5")
+        refused, words = await node.refused({"type": "podtide", "rnage": "10.0.0.0/24"})
+        assert (refused, "ipam has no key 'rnage' (did you mean 'range'?)" in words) == (INVALID_CONFIG, True)
+        await node.delete({"type": "podtide", "rnage": "10.0.0.0/24"})
+
+
 @pytest.mark.parametrize("path", ["directory", "with\0nul"])
 async def test_a_flat_file_that_is_none_is_a_wrong_configuration(tmp_path: Path, path: str) -> None:
     (tmp_path / "directory").mkdir()
@@ -204,6 +251,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "range of two families": ({"range": "10.0.0.1-fd00::5/64"}, "use one family"),
     "start of another family": (CLASSIC | {"range_start": "fd00::5"}, "use one family"),
     "exclude of rubbish": (CLASSIC | {"exclude": ["ten"]}, "exclude"),
+    "exclude with leading zeroes": (CLASSIC | {"exclude": ["010.0.0.1"]}, "write 10.0.0.1"),
+    "misspelt key": (CLASSIC | {"exlcude": ["10.0.0.1"]}, "did you mean 'exclude'?"),
+    "misspelt key of a further range": (
+        CLASSIC | {"ipRanges": [{"range": "10.1.0.0/24", "rangeEnd": "10.1.0.9"}]},
+        "has no key 'ipRanges[0].rangeEnd' (did you mean 'range_end'?)",
+    ),
     "gateway of rubbish": (CLASSIC | {"gateway": "ten"}, "gateway"),
     "address without prefix": (CLASSIC | {"addresses": [{"address": "10.0.0.9"}]}, "addresses"),
     "route of rubbish": (CLASSIC | {"routes": [{"dst": "ten"}]}, "routes"),

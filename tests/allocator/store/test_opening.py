@@ -67,6 +67,9 @@ async def test_a_database_without_a_schema_is_refused_unless_told_to_migrate(
     database: DatabaseUnderTest,
 ) -> None:
     await drop_everything(database)
+    if database.is_sqlite:
+        with sqlite3.connect(database.url.removeprefix("sqlite:///")) as file:
+            file.execute("PRAGMA user_version = 0")  # SQLite makes the file with the first that it writes
     with pytest.raises(UnusableDatabase, match=f"has no schema yet, and this podtide needs {SCHEMA}"):
         async with database.replica(migrate=False):
             pass
@@ -203,7 +206,7 @@ async def test_what_names_no_database_is_refused_and_not_shown(url: str) -> None
     ],
 )
 async def test_a_database_out_of_reach_is_said_in_one_line_without_its_password(url: str) -> None:
-    with pytest.raises((AllocatorUnavailable, InvalidDatabaseUrl)) as refusal:
+    with pytest.raises((AllocatorUnavailable, InvalidDatabaseUrl, UnusableDatabase)) as refusal:
         await open_allocator(url, clock=HandClock())
     assert "\n" not in str(refusal.value)
     assert "secret" not in str(refusal.value)
@@ -211,7 +214,7 @@ async def test_a_database_out_of_reach_is_said_in_one_line_without_its_password(
 
 async def test_a_file_that_is_no_database_is_said_to_be_so(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("to do: buy milk\n" * 100)
-    with pytest.raises(AllocatorUnavailable, match="file is not a database"):
+    with pytest.raises(UnusableDatabase, match="names a file that is no SQLite database"):
         await open_allocator(f"sqlite:///{tmp_path}/notes.db", clock=HandClock(), migrate=True)
 
 

@@ -127,6 +127,75 @@ async def test_an_entry_that_the_pod_took_over_when_it_came_back_is_not_the_one_
         assert await world.held(POOL) == {"1": "ns/web-0"}
 
 
+async def test_an_address_without_uid_that_the_pod_of_its_name_does_not_show_is_released() -> None:
+    """Whereabouts writes no uid: what an earlier pod of a StatefulSet left behind has the name of the one that lives."""
+    async with a_world() as world:
+        await world.pod("ns/web-0", shown=["10.0.0.9"])
+        await world.pool(POOL, "10.0.0.0/24", {"5": "ns/web-0", "9": "ns/web-0"})
+        repair = world.repair()
+        await repair.look()
+        await asyncio.sleep(GRACE - 1)
+        await repair.look()
+        assert await world.held(POOL) == {"5": "ns/web-0", "9": "ns/web-0"}
+        await asyncio.sleep(1)
+        await repair.look()
+        assert await world.held(POOL) == {"9": "ns/web-0"}
+        assert "the pod of its name shows other addresses" in world.lines.getvalue()
+
+
+async def test_its_reservation_goes_with_it() -> None:
+    async with a_world() as world:
+        await world.pod("ns/web-0", shown=["10.0.0.9"])
+        await world.pool(POOL, "10.0.0.0/24", {"5": "ns/web-0", "9": "ns/web-0"})
+        await world.reservation("10.0.0.5", "ns/web-0")
+        await world.reservation("10.0.0.9", "ns/web-0")
+        await world.look_twice()
+        await world.look_twice()
+        assert await world.held(POOL) == {"9": "ns/web-0"}
+        assert await world.reserved() == {"10.0.0.9": "ns/web-0"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "phase"),
+    [
+        (None, PodPhase.RUNNING),
+        ([], PodPhase.RUNNING),
+        (["10.0.0.5"], PodPhase.RUNNING),
+        (["10.9.0.1", "10.0.0.5"], PodPhase.RUNNING),
+        (["10.0.0.9"], PodPhase.PENDING),
+    ],
+)
+async def test_an_address_without_uid_is_kept_unless_its_pod_runs_and_shows_others(
+    shown: list[str] | None, phase: PodPhase
+) -> None:
+    async with a_world() as world:
+        await world.pod("ns/web-0", shown=shown, phase=phase)
+        await world.pool(POOL, "10.0.0.0/24", {"5": "ns/web-0"})
+        await world.look_twice()
+        assert await world.held(POOL) == {"5": "ns/web-0"}
+
+
+async def test_a_pod_that_shows_the_address_when_it_is_asked_for_keeps_it() -> None:
+    async with a_world() as world:
+        await world.pod("ns/web-0", shown=["10.0.0.9"])
+        await world.pool(POOL, "10.0.0.0/24", {"5": "ns/web-0"})
+        repair = world.repair()
+        await repair.look()
+        await asyncio.sleep(GRACE)
+        await world.remove_pod("ns/web-0")
+        await world.pod("ns/web-0", shown=["10.0.0.5"])
+        await repair.look()
+        assert await world.held(POOL) == {"5": "ns/web-0"}
+
+
+async def test_an_address_with_the_uid_of_the_living_pod_is_its_own_whatever_it_shows() -> None:
+    async with a_world() as world:
+        pod = await world.pod("ns/web-0", shown=["10.0.0.9"])
+        await world.pool(POOL, "10.0.0.0/24", {"5": f"ns/web-0@{pod.metadata.uid}"})
+        await world.look_twice()
+        assert await world.held(POOL) == {"5": "ns/web-0"}
+
+
 async def test_a_static_pod_is_known_by_the_hash_of_its_configuration() -> None:
     async with a_world() as world:
         await world.pod("kube-system/etcd-n1", config_hash="hash")

@@ -142,7 +142,7 @@ class Connection:
             raise _NoAnswer(f"cannot {question.doing}: {what}", cut_short=cut_short) from error
         if response.status in _OK:
             return body
-        raise _refusal(question, response.status, body, response.headers.get("Retry-After", ""))
+        raise _refusal(question, response.status, body, response.headers.get("Retry-After", ""), self._server)
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -164,7 +164,7 @@ def _encoded(question: Question) -> bytes:
     return body
 
 
-def _refusal(question: Question, status: int, body: bytes, retry_after: str) -> PodtideError:
+def _refusal(question: Question, status: int, body: bytes, retry_after: str, server: Server) -> PodtideError:
     """The port's own error, if the answer is the service's; something between us and it is no answer."""
     try:
         refusal = decode_json(body, Refusal)
@@ -173,10 +173,19 @@ def _refusal(question: Question, status: int, body: bytes, retry_after: str) -> 
             "", f"it answered {status} {_phrase(status)}, as no allocator does: see that the URL is one's"
         )
     words = f"cannot {question.doing}: {refusal.message}"
+    if status == HTTPStatus.UNAUTHORIZED:
+        words += f" ({server.url} was shown {_shown_token(server)})"
     kind = named(refusal.error)
     if kind is None or kind is AllocatorUnavailable:
         return _NoAnswer(words, after_seconds=float(retry_after) if retry_after.isdecimal() else 0.0)
     return kind(words)
+
+
+def _shown_token(server: Server) -> str:
+    """Which option says whom the service took us for."""
+    if server.token_file is None:
+        return "no token: give --token-file FILE"
+    return f"the token of --token-file {server.token_file}: correct it there, or name another file"
 
 
 def _phrase(status: int) -> str:

@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 
 from podtide.allocator.store.allocator import DatabaseAllocator
 from podtide.allocator.store.database import Database, InvalidDatabaseUrl
+from podtide.allocator.store.database_file import require_database_file
 from podtide.allocator.store.executors import Executor, ThreadExecutor
 from podtide.allocator.store.migrating import POSTGRESQL, SQLITE, Dialect, check_schema
 from podtide.allocator.store.migrating import migrate as migration
 from podtide.allocator.store.rules import Rules
-from podtide.allocator.store.sqlite import SqliteDatabase
+from podtide.allocator.store.sqlite import IN_MEMORY, SqliteDatabase
 from podtide.runtime.clock import Clock
 
 _SQLITE = "sqlite:///"
@@ -37,6 +38,8 @@ async def open_allocator(
     is used, by default in a thread of its own; PostgreSQL needs none.
     """
     rules = rules or Rules()
+    if url.startswith(_SQLITE) and url.removeprefix(_SQLITE) not in {"", IN_MEMORY}:
+        require_database_file(url.removeprefix(_SQLITE), may_be_made=migrate)
     database, dialect = await _open(url, clock, rules, executor)
     try:
         if migrate:

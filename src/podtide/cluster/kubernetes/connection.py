@@ -166,6 +166,11 @@ class Connection:
         """Raise what goes wrong below as the port's errors."""
         try:
             yield
+        except Unauthorized as error:
+            raise Unauthorized(
+                f"{error}: {self._server} does not accept the credentials of {self._access.found_in}; renew the token or "
+                "certificate there, or name others by --kubeconfig or --context"
+            ) from error
         except InvalidAccess as error:
             raise Forbidden(f"cannot {request.doing}: {error}") from error
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError

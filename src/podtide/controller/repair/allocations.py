@@ -26,12 +26,13 @@ class AllocationRepair:
         orphans = {
             held: self._patience.seconds(reason)
             for held in books.entries()
-            if (reason := why_orphaned(held.holder, pods.get(held.holder.podref)))
+            if (reason := why_orphaned(held.holder, pods.get(held.holder.podref), books.address_of(held)))
         }
         due: dict[str, list[Held]] = defaultdict(list)
         reasons: dict[Held, Orphaned] = {}
         for held in self.suspects.due(orphans, now):
-            confirmed = why_orphaned(held.holder, await fresh.seen(held.holder.podref))
+            pod = await fresh.seen(held.holder.podref)
+            confirmed = why_orphaned(held.holder, pod, books.address_of(held))
             if confirmed is not None:
                 due[held.pool].append(held)
                 reasons[held] = confirmed

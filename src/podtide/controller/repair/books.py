@@ -21,12 +21,12 @@ from podtide.core.ranges import IPAddress, IPNetwork
 from podtide.networks.attached import AttachedNetwork, read_attachment
 from podtide.networks.belonging import Belonging, KnownNetworks, pool_range
 from podtide.networks.picture import allocation_of
-from podtide.networks.pods import has_ended, uids_of
+from podtide.networks.pods import addresses_shown, has_ended, uids_of
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.names import address_at
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
-from podtide.resources.pod import Pod
+from podtide.resources.pod import Pod, PodPhase
 
 _PODREF = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 """A namespace and a name as Kubernetes lets them be."""
@@ -115,7 +115,12 @@ def can_be_pod(podref: str) -> bool:
 def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:
     """What of the pod matters here."""
     node = pod.spec.node_name
-    return PodSeen(uids_of(pod), has_ended(pod), stranded=bool(node) and not is_node_there(node))
+    return PodSeen(
+        uids_of(pod),
+        has_ended(pod),
+        stranded=bool(node) and not is_node_there(node),
+        shown=(addresses_shown(pod) if pod.status.phase is PodPhase.RUNNING else None) or frozenset(),
+    )
 
 
 def _pool_book(pool: IPPool, known: KnownNetworks) -> PoolBook | None:

@@ -1,6 +1,7 @@
 """Leak repair of secondary networks: one look at everything, now and then, and what is wrong is put right.
 
     an allocation whose pod is gone              struck off its pool
+    one without uid that its pod does not show   the same
     a reservation whose pod is gone              deleted, after the allocation it was for
     a reservation of which no pool knows         deleted, if its pod certainly does not have the address
     a reservation for another than who has it    corrected in place

@@ -1,0 +1,54 @@
+"""Names as arguments, refused before anything is asked for them, in the words of who would refuse them later."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from podtide.allocator.limits import check_names
+from podtide.core.errors import InvalidInput
+from podtide.core.exact import shortened
+from podtide.resources.names import LONGEST_NAME, is_object_name
+
+
+def require_object_name(name: str, source: str) -> None:
+    """Refuse what Kubernetes does not take for an object's name; `source` is where it was said."""
+    if not is_object_name(name):
+        raise InvalidInput(
+            f"{source} {shortened(name)!r} is no name that Kubernetes takes: give lower-case letters, digits, '-' and '.', "
+            f"with a letter or digit at both ends, at most {LONGEST_NAME}"
+        )
+
+
+class NameType(click.ParamType[str]):
+    """A name that passes a check. An empty one is a name that is not given."""
+
+    name = "name"
+
+    def __init__(self, require: Callable[[str, str], None]) -> None:
+        self._require = require
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it was written."""
+        del ctx
+        text = str(value)
+        if text:
+            self._require(text, _called(param))
+        return text
+
+
+def _called(param: click.Parameter | None) -> str:
+    """`--subnet` for an option, `NAME` for an argument."""
+    if isinstance(param, click.Option):
+        return param.opts[-1]
+    return param.human_readable_name if param else "name"
+
+
+def _require_allocator_name(name: str, source: str) -> None:
+    check_names(**{source: name})
+
+
+OBJECT_NAME = NameType(require_object_name)
+"""Of a Node, and of a subnet, after which two objects are named."""
+ALLOCATOR_NAME = NameType(_require_allocator_name)
+"""Of a network or a cluster, which only the allocator knows; also of a subnet that is there already."""

@@ -1,0 +1,192 @@
+"""Values that cannot be used, through every command that takes such a one: one sentence with the option and what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Outcome, Run
+from podtide.cluster.served.kubeconfig import write_kubeconfig
+
+NOWHERE = "http://127.0.0.1:1"
+CONTROLLER = ("controller", "--cluster-name", "east", "--network", "blue", "--subnet", "pods")
+SUBNETS: dict[str, tuple[str, ...]] = {
+    "add": ("subnet", "add", "blue", "pods", "10.0.0.0/24"),
+    "grow": ("subnet", "grow", "blue", "pods", "10.0.1.0/24"),
+    "list": ("subnet", "list"),
+    "show": ("subnet", "show", "blue", "pods"),
+    "remove": ("subnet", "remove", "blue", "pods"),
+}
+DURATIONS = {
+    "agent": ("--gather", "--shrink-delay", "--cooldown", "--add-wait", "--contact-timeout", "--quarantine"),
+    "controller": ("--poll", "--quarantine", "--leak-grace", "--leader-lease", "--repair-interval"),
+    "allocator": ("--refresh", "--drain", "--cooldown", "--quarantine"),
+    "top": ("--interval",),
+}
+
+
+@pytest.fixture
+def away(tmp_path: Path) -> tuple[str, str]:
+    """A cluster that does not answer: nothing that is tried here should come as far as asking it."""
+    write_kubeconfig(tmp_path / "kubeconfig", NOWHERE)
+    return "--kubeconfig", str(tmp_path / "kubeconfig")
+
+
+def refused(outcome: Outcome, *words: str) -> None:
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1), outcome.err
+    for each in words:
+        assert each in outcome.err
+
+
+def command(name: str, tmp_path: Path, away: tuple[str, str]) -> tuple[str, ...]:
+    """A command that would run, but for what the test adds."""
+    return {
+        "agent": ("agent", "--node-name", "n1", "--state-directory", f"{tmp_path}/state", *away),
+        "controller": (*CONTROLLER, "--database", f"sqlite:///{tmp_path}/subnets.db", *away),
+        "allocator": ("allocator", "--database", f"sqlite:///{tmp_path}/subnets.db"),
+        "top": ("top", *away),
+    }[name]
+
+
+@pytest.mark.parametrize("value", ["8761h", "999999999999h", "-5s", "soon", "12345678901234567890"])
+@pytest.mark.parametrize(
+    ("name", "option"), [(name, option) for name, options in DURATIONS.items() for option in options]
+)
+def test_a_duration_out_of_range(  # noqa: PLR0917 - fixtures and parameters
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, option: str, value: str
+) -> None:
+    outcome = podtide(*command(name, tmp_path, away), f"{option}={value}")
+    refused(outcome, f"{option}={value} is refused: give a duration such as 30s", "and at most 8760h")
+
+
+@pytest.mark.parametrize("option", ["--batch", "--max-ips"])
+def test_a_number_of_23_digits(podtide: Run, tmp_path: Path, away: tuple[str, str], option: str) -> None:
+    number = "12345678901234567890123"
+    outcome = podtide(*command("controller", tmp_path, away), option, number)
+    refused(outcome, f"{option}={number} is refused: give a whole number, at least 1 and at most 65536")
+
+
+def test_a_number_of_23_digits_to_be_explained(podtide: Run) -> None:
+    number = "12345678901234567890123"
+    for arguments in (
+        ("explain", "request", "--demand", "5", "--batch", number),
+        ("explain", "batch", "--capacity", "100", "--nodes", "2x5@16", "--batch", number),
+    ):
+        refused(podtide(*arguments), "--batch", number, "whole number", ": give")
+
+
+@pytest.mark.parametrize("name", ["agent", "controller", "allocator"])
+@pytest.mark.parametrize(
+    ("variable", "advice"),
+    [
+        ("PODTIDE_BATCHH", "did you mean PODTIDE_BATCH? Correct or unset it"),
+        ("PODTIDE_COLOUR", "unset it"),
+    ],
+)
+def test_an_unknown_variable(  # noqa: PLR0917 - fixtures and parameters
+    podtide: Run,
+    tmp_path: Path,
+    away: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    variable: str,
+    advice: str,
+) -> None:
+    monkeypatch.setenv(variable, "8")
+    outcome = podtide(*command(name, tmp_path, away))
+    refused(outcome, f"the environment variable {variable} is no setting of podtide: {advice}")
+
+
+@pytest.mark.parametrize("name", ["Bad Name", "node_1", "-node", "n" * 254])
+def test_a_node_name_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
+    outcome = podtide(*command("agent", tmp_path, away), f"--node-name={name}")
+    refused(outcome, "--node-name '", "is no name that Kubernetes takes: give lower-case letters, digits")
+
+
+@pytest.mark.parametrize("name", ["Bad Subnet", "Pods", "pods_a", "pods."])
+def test_a_subnet_name_that_kubernetes_would_not_take(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str
+) -> None:
+    where = ("--database", f"sqlite:///{tmp_path}/subnets.db")
+    for option, outcome in (
+        ("NAME", podtide("subnet", "add", "blue", name, "10.0.0.0/24", *where)),
+        ("NAME", podtide("subnet", "add", "blue", name, "10.0.0.0/24", "--server", NOWHERE)),
+        ("--subnet", podtide(*command("controller", tmp_path, away), "--subnet", name)),
+        ("--subnet-v6", podtide(*command("controller", tmp_path, away), "--subnet-v6", name)),
+    ):
+        refused(outcome, f"{option} '{name}' is no name that Kubernetes takes: give lower-case letters")
+
+
+@pytest.mark.parametrize("name", SUBNETS)
+def test_a_network_name_that_is_none(podtide: Run, name: str) -> None:
+    arguments = (*SUBNETS[name][:2], "bad network", *SUBNETS[name][3:])
+    refused(podtide(*arguments, "--server", NOWHERE), "NETWORK 'bad network' is no name: use letters, digits")
+
+
+@pytest.mark.parametrize("option", ["--token-file", "--ca-file"])
+@pytest.mark.parametrize("name", [*SUBNETS, "check", "controller"])
+def test_a_file_that_is_not_there(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, option: str
+) -> None:
+    missing = str(tmp_path / "missing")
+    arguments: tuple[str, ...] = (*CONTROLLER, "--allocator", NOWHERE, *away)
+    if name != "controller":
+        arguments = (*SUBNETS.get(name, ("check", *away)), "--server", NOWHERE)
+    outcome = podtide(*arguments, option, missing)
+    refused(outcome, f"'{option}': there is no file {missing}: correct the path.")
+
+
+@pytest.mark.parametrize("option", ["--tokens", "--tls-cert", "--tls-key"])
+def test_a_file_that_the_allocator_is_to_read_and_that_is_not_there(
+    podtide: Run, tmp_path: Path, option: str
+) -> None:
+    outcome = podtide("allocator", "--database", f"sqlite:///{tmp_path}/x.db", option, str(tmp_path / "none"))
+    refused(outcome, f"'{option}': there is no file {tmp_path / 'none'}: correct the path.")
+
+
+@pytest.mark.parametrize("name", [*SUBNETS, "check", "controller", "allocator"])
+def test_a_database_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
+    directory, notes = tmp_path / "directory", tmp_path / "notes.txt"
+    directory.mkdir()
+    notes.write_text("to do: buy milk\n" * 300)
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{directory}"),
+        f"--database sqlite:///{directory} names a directory: name a file in it",
+    )
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{notes}"),
+        f"--database sqlite:///{notes} names a file that is no SQLite database: name another",
+    )
+    assert notes.read_text() == "to do: buy milk\n" * 300
+
+
+@pytest.mark.parametrize("name", [*SUBNETS, "check"])
+def test_commands_that_only_ask_never_make_a_database(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str
+) -> None:
+    database = tmp_path / "slip.db"
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{database}"),
+        f"--database sqlite:///{database} names no file: correct the path, or start `podtide allocator` on it",
+    )
+    assert not list(tmp_path.glob("slip.db*"))
+
+
+@pytest.mark.parametrize("name", ["controller", "allocator"])
+def test_a_database_in_a_directory_that_is_not_there(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str
+) -> None:
+    database = tmp_path / "none" / "subnets.db"
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{database}"),
+        f"--database sqlite:///{database} is in {tmp_path / 'none'}, which is no directory: make it",
+    )
+
+
+def database_command(name: str, away: tuple[str, str]) -> tuple[str, ...]:
+    """A command that takes a database, up to its URL."""
+    others = {
+        "check": ("check", *away),
+        "controller": (*CONTROLLER, *away),
+        "allocator": ("allocator", "--listen", "127.0.0.1:0"),
+    }
+    return (*(SUBNETS | others)[name], "--database")
