@@ -11,6 +11,7 @@ from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import AllocatorError, Container, NoSuchContainer, SubnetFull, Wish
 from podtide.controller.guard import GuardedAllocator
 from podtide.controller.options import ControllerOptions
+from podtide.controller.outage import promptly
 from podtide.controller.placing import Place
 from podtide.core.errors import InvalidInput
 from podtide.core.scaler import NodeScaler, effective_scaler
@@ -95,7 +96,10 @@ async def ask(
     answers = []
     for place in places:
         try:
-            answers.append(await _put(allocator, make_wish(config, places, place, options, most), place))
+            wish = make_wish(config, places, place, options, most)
+            answers.append(
+                await promptly(_put(allocator, wish, place), f"grant what node {wish.node} asks for")
+            )
         except (AllocatorError, InvalidInput) as refusal:
             answers.append(Answer(place, refusal=refusal))
     return tuple(answers)

@@ -28,6 +28,7 @@ from podtide.controller.guard import Check, GuardedAllocator, GuardedWrites
 from podtide.controller.looking import BatchRule, SubnetLooks
 from podtide.controller.nodes import Nodes
 from podtide.controller.options import ControllerOptions
+from podtide.controller.outage import AllocatorOutage
 from podtide.controller.repair.repair import Repair
 from podtide.controller.requests import Requests
 from podtide.controller.slices.program import SliceController
@@ -89,6 +90,7 @@ class Leading:
             cluster=cluster,
             writes=writes,
             allocator=GuardedAllocator(allocator, check, counts.allocator_calls),
+            outage=AllocatorOutage(self._node_queue),
             events=EventRecorder(writes, clock, log),
             options=options,
             settings=settings,

@@ -40,6 +40,7 @@ class Requests:
         self._cluster = around.cluster
         self._writes = around.writes
         self._allocator = around.allocator
+        self._outage = around.outage
         self._events = around.events
         self._options = around.options
         self._clock = around.clock
@@ -64,11 +65,31 @@ class Requests:
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
-            answers = await ask(self._allocator, config, places, self._options, self._max_ips)
+            answers = await self._ask(config, places)
             await self._refuse_if_behind(config, answers)
             self._tell_subnets(config, answers)
             await self._conclude(node, config, answers, scaler)
         return self._answered.renew_in_seconds(name)
+
+    async def _ask(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Sequence[Answer]:
+        """What the allocator says to the node's wishes; while it is known to be away, that."""
+        if self._outage.is_known:
+            answers: Sequence[Answer] = [
+                Answer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
+            ]
+        else:
+            answers = await ask(self._allocator, config, places, self._options, self._max_ips)
+            self._note_whether_answered(answers)
+        if any(isinstance(answer.refusal, AllocatorUnavailable) for answer in answers):
+            self._outage.note_refused(config.metadata.name)
+        return answers
+
+    def _note_whether_answered(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            if isinstance(answer.refusal, AllocatorUnavailable):
+                self._outage.note_failure(answer.refusal)
+            else:
+                self._outage.note_answer()
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
         """What the node is told to size its pool by: of two subnets, the more frugal decides.
