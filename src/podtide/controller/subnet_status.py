@@ -80,7 +80,7 @@ def out_of_reach_condition(before: ClusterSubnetStatus, error: str, generation: 
         status=ConditionStatus.FALSE,
         last_transition_time=now,
         reason="AllocatorUnavailable",
-        message=shown.message if shown is not None and is_told else f"{error}; what is shown is from before",
+        message=shown.message if shown is not None and is_told else error,
         observed_generation=generation,
     )
 
