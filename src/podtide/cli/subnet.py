@@ -7,6 +7,7 @@ import click
 from podtide.allocator.port import Allocator, Debt, Subnet, SubnetSpec
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
+from podtide.cli.screen_width import fitted, screen_width
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
 
@@ -83,7 +84,8 @@ def grow(*, network: str, name: str, cidrs: tuple[str, ...], reach: Reach, outpu
 def list_subnets(*, network: str, reach: Reach, output: str) -> None:
     """List the subnets of a network, or of all."""
     subnets = reach.ask(lambda allocator: allocator.list_subnets(network))
-    show(output, subnets, table([_COLUMNS, *(_row(subnet) for subnet in subnets)]))
+    rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
+    show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
 
 
 @subnet.command("show")
