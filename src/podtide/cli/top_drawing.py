@@ -10,7 +10,7 @@ from podtide.cli.top_tables import Table, tables_of
 
 def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
     """Both tables, the worst on top: what does not fit on the screen are the nodes that do best."""
-    trouble = [Text(complaint, style="bold red", no_wrap=True, overflow="ellipsis")] if complaint else []
+    trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))
     subnets, nodes = tables_of(overview)
