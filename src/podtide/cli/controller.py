@@ -31,6 +31,10 @@ from podtide.runtime.settings import Settings
 _FILE = NamedFile()
 
 
+_RETRY_SECONDS = 3.0
+"""How long the client itself goes on trying; after that the controller tells nodes, and tries again."""
+
+
 class _AllocatorPlace(Struct, frozen=True, kw_only=True):
     """Where the subnets are: behind a running allocator, or in a database that this process opens itself."""
 
@@ -58,8 +62,8 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
             server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
-            # Less than the controller waits: then it learns why there was no answer.
-            patience = Patience(deadline_seconds=ANSWER_SECONDS - 1)
+            # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
+            patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
             async with HttpAllocator(server, patience=patience) as there:
                 yield there
         else:

@@ -17,8 +17,9 @@ from podtide.cluster.work_queue import WorkQueue
 
 T = TypeVar("T")
 
-ANSWER_SECONDS = 5.0
-"""For one call. What it did is unknown after that, as with any lost answer: it is made again."""
+ANSWER_SECONDS = 10.0
+"""For one call: an allocator behind a cloud's API takes several seconds. What the call did is unknown after that, as with
+any lost answer, and it is made again."""
 RETRY_SECONDS = 5.0
 """How often a subnet is looked at while the allocator is away, however seldom it is polled otherwise."""
 _FAILURES_UNTIL_AWAY = 3
