@@ -154,3 +154,16 @@ def test_no_link_of_a_page_leads_nowhere(page: Path) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             dead.append(link)
     assert dead == []
+
+
+def printed_commands() -> Iterator[str]:
+    """What podtide's programs tell people to run: `podtide …` in their messages."""
+    for source in sorted((ROOT / "src").rglob("*.py")):
+        yield from re.findall(r"`(podtide(?: [a-z][a-z-]+)+)", source.read_text())
+
+
+@pytest.mark.parametrize("printed", sorted(set(printed_commands())))
+def test_a_command_that_a_message_names_is_one(printed: str) -> None:
+    longest = max(each for each in COMMANDS if printed == each or printed.startswith(f"{each} "))
+    takes_names = any(isinstance(each, click.Argument) for each in COMMANDS[longest].params)
+    assert printed == longest or takes_names

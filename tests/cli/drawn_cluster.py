@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
+from podtide.controller.program import LEASE
 from podtide.resources.base import ObjectMeta, OwnerReference
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.conditions import Condition, ConditionStatus
+from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
@@ -146,6 +148,19 @@ class DrawnCluster:
             scaler=ScalerInForce(batch=batch, buffer=buffer),
         )
         return await self.cluster.replace_status(replace(made, status=status), manager=MANAGER)
+
+    async def lead(self, *, holder: str = "a-controller", renewed: str = THEN) -> Lease:
+        """The controllers' Lease, for 15 seconds."""
+        spec = LeaseSpec(
+            holder_identity=holder, lease_duration_seconds=15, acquire_time=renewed, renew_time=renewed
+        )
+        place = ObjectMeta(name=LEASE.name, namespace=LEASE.namespace)
+        return await self.cluster.create(Lease(metadata=place, spec=spec), manager=MANAGER)
+
+    async def say(self, subnet: ClusterSubnet, condition: Condition) -> None:
+        """One more condition of a ClusterSubnet."""
+        status = replace(subnet.status, conditions=[*subnet.status.conditions, condition])
+        await self.cluster.replace_status(replace(subnet, status=status), manager=MANAGER)
 
     async def subnet_state(self, name: str = "pods", *, exhausted: bool) -> ClusterSubnetState:
         """A ClusterSubnetState."""

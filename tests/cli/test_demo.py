@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,9 +72,9 @@ def test_it_tells_its_story_to_the_end_and_is_clean() -> None:
 @pytest.mark.slow
 def test_others_can_look_at_it_while_it_runs_and_ctrl_c_ends_it_with_a_summary(podtide: Run) -> None:
     with running("--nodes", "3", "--speed", "0.2", PODTIDE_PLUGIN=str(SCRIPT)) as show:
-        where = show.until("podtide check").split()[2:]
+        where = show.until("podtide check").partition(" check ")[2].split()
         kubeconfig = where[:2]
-        show.until("node-3 asks for 15 after 0")
+        show.until("3 nodes (node-1 … node-3): asks for 15 after 0")
         node = podtide("why", "node/node-3", *kubeconfig, "-o", "json")
         overview = podtide("top", *kubeconfig, "-o", "json")
         check = podtide("check", *where)
@@ -90,6 +92,39 @@ def test_others_can_look_at_it_while_it_runs_and_ctrl_c_ends_it_with_a_summary(p
     assert any("The plugin is the portable script" in line for line in show.lines)
     assert "Stopped early. So far:" in lines
     assert lines[-1].startswith("  audit: clean, ")
+
+
+@pytest.mark.slow
+def test_the_commands_that_it_prints_work_as_printed() -> None:
+    with running("--story", "exact-fit", "--nodes", "2", "--speed", "0.1") as show:
+        show.until("Look at it from another terminal")
+        printed = [show.until("--kubeconfig").strip() for _ in range(4)]
+        show.until("none is left")
+        outcomes = {command: as_printed(command) for command in printed if is_installed(command)}
+        why = re.search("`(.*)`", show.until("One more"))
+        assert why is not None
+        outcomes[why[1]] = as_printed(why[1])
+        show.process.send_signal(signal.SIGINT)
+        show.rest()
+    assert [command for command, outcome in outcomes.items() if outcome.returncode] == []
+    top, of_node, check, *kubectl, of_pod = (outcome.stdout for outcome in outcomes.values())
+    assert top.startswith("SUBNET")
+    assert of_node.startswith("node node-1, where ")
+    assert check.startswith("clean: ")
+    assert not kubectl or "node-1" in kubectl[0]
+    assert of_pod.startswith("pod default/pod-")
+
+
+def as_printed(command: str) -> "subprocess.CompletedProcess[str]":
+    """What a person's shell makes of it."""
+    return subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+    )
+
+
+def is_installed(command: str) -> bool:
+    """Kubectl need not be."""
+    return shutil.which(command.split(maxsplit=1)[0]) is not None
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ async def test_the_drawing_shows_both_tables_and_what_went_wrong() -> None:
     drawn = DrawnCluster()
     await draw(drawn)
     console = Console(width=120, file=io.StringIO(), record=True)
-    console.print(drawing_of(await look_once(drawn.cluster), "no answer"))
+    console.print(drawing_of(await look_once(drawn.cluster), "no answer", console.width))
     lines = console.export_text().splitlines()
     assert lines[0] == "no answer"
     assert lines[2].split()[:3] == ["tight", "10.1.0.0/24", "10"]

@@ -88,6 +88,31 @@ async def test_a_reserved_count_that_wavers_is_written_seldom_and_only_when_it_m
         assert written == 100
 
 
+async def test_sixty_two_addresses_that_nodes_hold_are_never_shown_as_none_however_large_the_subnet() -> None:
+    async with a_world("10.0.0.0/8") as world:
+        world.replica().start()
+        await moment()
+        await world.reserve(62)
+        await moment(6)
+        assert (await world.cluster_subnet()).status.reserved == 62
+
+
+async def test_what_is_reserved_is_shown_exactly_once_it_rests_and_then_nothing_is_written() -> None:
+    async with a_world("10.0.0.0/8") as world:
+        replica = world.replica()
+        replica.start()
+        await world.reserve(100)
+        await moment(60)
+        replica.cluster.writes.clear()
+        await world.reserve(101)
+        await moment(20)
+        assert replica.cluster.writes == []
+        await moment(20)
+        assert (await world.cluster_subnet()).status.reserved == 101
+        await moment(600)
+        assert replica.cluster.writes == ["status ClusterSubnet"]
+
+
 async def test_an_override_is_in_force_at_once() -> None:
     async with a_world() as world:
         world.replica().start()
@@ -305,9 +330,13 @@ async def test_an_allocator_that_is_away_leaves_everything_in_force() -> None:
         await world.reserve(240)
         await moment(6)
         replica.cluster.writes.clear()
+        before = (await world.cluster_subnet()).status
         world.allocator.faults = Script(demand=[AllocatorUnavailable("away")] * 5)
+        await moment(16)
+        away = (await world.cluster_subnet()).status
+        assert structs.replace(away, conditions=before.conditions) == before
         await moment(60)
-        assert replica.cluster.writes == []
+        assert replica.cluster.writes == ["status ClusterSubnet"] * 2  # that it is away, and that it is back
         assert (await world.cluster_subnet()).status.exhausted
 
 

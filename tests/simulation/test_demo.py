@@ -44,8 +44,8 @@ class Listener:
     def say(self, words: str) -> None:
         self.said.append(words)
 
-    def decided(self, words: str) -> None:
-        self.decisions.append(words)
+    def decided(self, words: str, who: str = "") -> None:
+        self.decisions.append(f"{who} {words}".strip())
 
     def show(self, scene: Scene) -> None:
         self.scenes.append(scene)
@@ -215,12 +215,12 @@ def test_the_bar_is_as_long_as_what_it_stands_for() -> None:
 
 def test_the_drawing_shows_subnet_nodes_and_decisions() -> None:
     console = Console(width=100, file=io.StringIO(), record=True)
-    console.print(drawing_of(a_scene(exhausted=True), ["node-1 asks for 15"], 96))
+    console.print(drawing_of(a_scene(exhausted=True), ["node-1 asks for 15"], 96, 30))
     lines = [line.rstrip() for line in console.export_text().splitlines()]
     assert lines[0] == ("subnet 50 of 100 reserved, 30 on pods, 0 owed; batch 16, buffer 0.5; exhausted")
     assert lines[3] == "node-1   4 of  15 ██▒▒▒░ 3 wait"
     assert lines[5] == "node-1 asks for 15"
-    console.print(drawing_of(a_scene(starved=True), [], 96))
+    console.print(drawing_of(a_scene(starved=True), [], 96, 30))
     assert "; starved" in console.export_text()
 
 

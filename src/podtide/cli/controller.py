@@ -18,6 +18,7 @@ from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.metrics import ControllerMetrics
+from podtide.controller.outage import ANSWER_SECONDS
 from podtide.controller.program import Controller, ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.resources.names import Naming
@@ -29,6 +30,10 @@ from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import Settings
 
 _FILE = ExistingFile()
+
+
+_RETRY_SECONDS = 3.0
+"""How long the client itself goes on trying; after that the controller tells nodes, and tries again."""
 
 
 class _AllocatorPlace(Struct, frozen=True, kw_only=True):
@@ -49,12 +54,18 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
     async def open(self, settings: Settings) -> AsyncIterator[Allocator]:
         """The allocator, until the context ends."""
         if self.url:
-            from podtide.allocator.client import HttpAllocator, Server  # noqa: PLC0415 - one of two ways is taken
+            from podtide.allocator.client import (  # noqa: PLC0415 - one of two ways is taken
+                HttpAllocator,
+                Patience,
+                Server,
+            )
 
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
             server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
-            async with HttpAllocator(server) as there:
+            # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
+            patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
+            async with HttpAllocator(server, patience=patience) as there:
                 yield there
         else:
             from podtide.allocator.store import Rules, open_allocator  # noqa: PLC0415 - as above

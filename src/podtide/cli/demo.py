@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from podtide.cli.own_commands import own_command
 from podtide.runtime.clock import SystemClock
 from podtide.simulation.demo.plain import PlainTeller
 from podtide.simulation.demo.playing import Outcome, play
@@ -79,14 +80,19 @@ async def _play(story: Story, plan: Plan, nodes: int, *, plain: bool) -> Outcome
         teller = opened.enter_context(_teller(plain=plain))
         await ship_released_lease(world)
         controller = world.start_controller(elected=True)
-        stage = Stage(world, controller, teller, nodes=nodes, speed=plan.speed, seed=plan.seed)
+        why = f"{own_command()} why {_where(plan)}"
+        stage = Stage(world, controller, teller, nodes=nodes, speed=plan.speed, seed=plan.seed, why=why)
         return await play(story, stage, stopped.wait())
 
 
 @contextmanager
 def _teller(*, plain: bool) -> Iterator[Teller]:
     if plain:
-        yield PlainTeller(lambda line: print(line, flush=True), SystemClock())  # noqa: T201 - it is the output
+        plainly = PlainTeller(lambda line: print(line, flush=True), SystemClock())  # noqa: T201 - it is the output
+        try:
+            yield plainly
+        finally:
+            plainly.flush()
         return
     from rich.console import Console  # noqa: PLC0415 - needed only where it draws
 
@@ -103,14 +109,18 @@ def _introduce(story: Story, plan: Plan, nodes: int) -> None:
             "The plugin is the portable script: the one in Rust is not built (`make plugin` builds it)."
         )
     click.echo("Look at it from another terminal while it runs:")
-    where = f"--kubeconfig {plan.kubeconfig}"
+    podtide, where = own_command(), _where(plan)
     for command in (
-        f"podtide top {where}",
-        f"podtide why node/node-{'1'.zfill(len(str(nodes)))} {where}",
-        f"podtide check {where} --database {plan.database}",
+        f"{podtide} top {where} --database {plan.database}",
+        f"{podtide} why {where} node/node-{'1'.zfill(len(str(nodes)))}",
+        f"{podtide} check {where} --database {plan.database}",
         f"kubectl {where} get nnc -A",
     ):
         click.echo(f"    {command}")
+
+
+def _where(plan: Plan) -> str:
+    return f"--kubeconfig {plan.kubeconfig}"
 
 
 def _report(outcome: Outcome) -> None:

@@ -67,6 +67,21 @@ class ObservedNode(Struct, frozen=True, kw_only=True):
         """Addresses it asks for and was not given, over all containers."""
         return sum(self.owed_in(container) for container in self.containers)
 
+    def free_in(self, subnet: str) -> int:
+        """Addresses of a subnet that it holds, does not give back, and no pod of it shows."""
+        in_use = self.addresses_in_use
+        return sum(
+            entry.name not in self.named and entry.ip not in in_use
+            for container in self.containers
+            if container.subnet_name == subnet
+            for entry in container.ip_assignments
+        )
+
+    @property
+    def free(self) -> int:
+        """For how many more pods it has addresses now: a pod needs one of each container."""
+        return min((self.free_in(each.subnet_name) for each in self.containers), default=0)
+
     def owed_in(self, container: NetworkContainer) -> int:
         """Addresses it asks for and was not given in one container; what it gives back is as good as gone."""
         kept = sum(entry.name not in self.named for entry in container.ip_assignments)

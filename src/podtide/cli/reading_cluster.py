@@ -28,6 +28,14 @@ async def list_if_known(cluster: Cluster, kind: type[R], namespace: str = "") ->
         return []
 
 
+async def get_if_there(cluster: Cluster, kind: type[R], name: str, namespace: str = "") -> R | None:
+    """One object; None where there is none."""
+    try:
+        return await cluster.get(kind, name, namespace)
+    except NotFound:
+        return None
+
+
 async def _read_pages(cluster: Cluster, kind: type[R], namespace: str, fields: str, limit: int) -> list[R]:
     page = await cluster.list(kind, namespace, fields=fields, limit=limit)
     items = list(page.items)

@@ -9,6 +9,7 @@ from podtide.cli.draining import draining_lines, holders_of
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
+from podtide.cli.screen_width import fitted, screen_width
 from podtide.core.count_text import capacity_text, count_text
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
@@ -137,7 +138,8 @@ def shrink(  # noqa: PLR0913 - one argument per option
 def list_subnets(*, network: str, reach: Reach, output: str) -> None:
     """List the subnets of a network, or of all."""
     subnets = reach.ask(lambda allocator: allocator.list_subnets(network))
-    show(output, subnets, table([_COLUMNS, *(_row(subnet) for subnet in subnets)]))
+    rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
+    show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
 
 
 @subnet.command("show")

@@ -8,17 +8,19 @@ from podtide.cli.top_overview import Overview
 from podtide.cli.top_tables import Table, tables_of
 
 
-def drawing_of(overview: Overview | None, complaint: str) -> RenderableType:
+def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
     """Both tables, the worst on top: what does not fit on the screen are the nodes that do best."""
     trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))
     subnets, nodes = tables_of(overview)
-    return Group(*trouble, _drawn(subnets), Text(), _drawn(nodes))
+    return Group(*trouble, _drawn(subnets.fitted(width)), Text(), _drawn(nodes.fitted(width)))
 
 
 def _drawn(table: Table) -> RichTable:
-    drawn = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    drawn = RichTable(
+        box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True
+    )
     for column in table.columns:
         drawn.add_column(column, no_wrap=True)
     for row in table.rows:

@@ -2,13 +2,26 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 
 from msgspec import Struct
 
+from podtide.allocator.port import Subnet
 from podtide.cli.observed_node import ObservedNode
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.node_network_config import NetworkContainer
+
+
+class ReservedBy(StrEnum):
+    """Who says how many addresses are reserved."""
+
+    ALLOCATOR = "allocator"
+    """Now."""
+    CLUSTER_SUBNET = "ClusterSubnet"
+    """At most half a minute ago, while the allocator answers the request controller."""
+    NODES = "nodes"
+    """What this cluster's nodes show to have, which is more than the ClusterSubnet says."""
 
 
 class SubnetLine(Struct, frozen=True, kw_only=True):
@@ -18,6 +31,8 @@ class SubnetLine(Struct, frozen=True, kw_only=True):
     cidr: str
     capacity: int | None = None
     reserved: int | None = None
+    reserved_by: ReservedBy | None = None
+    """Who says so. What nodes show to have is the least that it can be."""
     free: int | None = None
     batch: int | None = None
     buffer: float | None = None
@@ -60,16 +75,21 @@ class Overview(Struct, frozen=True):
 
 
 def overlook(
-    nodes: Iterable[ObservedNode], subnets: Iterable[ClusterSubnet], states: Iterable[ClusterSubnetState]
+    nodes: Iterable[ObservedNode],
+    subnets: Iterable[ClusterSubnet],
+    states: Iterable[ClusterSubnetState],
+    at_allocator: Iterable[Subnet] = (),
 ) -> Overview:
-    """The overview of a cluster."""
+    """The overview of a cluster; where the allocator was asked, with its numbers."""
     observed = tuple(nodes)
     in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]] = defaultdict(list)
     for node in observed:
         for container in node.containers:
             in_subnet[container.subnet_name].append((node, container))
     lines = sorted(
-        _subnet_lines(in_subnet, {subnet.metadata.name: subnet for subnet in subnets}, states),
+        _subnet_lines(
+            in_subnet, {subnet.metadata.name: subnet for subnet in subnets}, states, tuple(at_allocator)
+        ),
         key=lambda line: line.name,
     )
     node_lines = sorted((_node_line(node) for node in observed), key=lambda line: line.name)
@@ -83,23 +103,38 @@ def _subnet_lines(
     in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]],
     subnets: dict[str, ClusterSubnet],
     states: Iterable[ClusterSubnetState],
+    at_allocator: tuple[Subnet, ...],
 ) -> Iterator[SubnetLine]:
     exhausted = {state.metadata.name for state in states if state.status and state.status.exhausted}
     for name in {*in_subnet, *subnets, *exhausted}:
         holders = in_subnet[name]
         owed = sum(node.owed_in(container) for node, container in holders)
         subnet = subnets.get(name)
+        asked = _asked(name, holders, at_allocator)
         if subnet is None or not subnet.is_judged:
             cidr = next((container.subnet_address_space for _node, container in holders), "")
-            yield SubnetLine(name=name, cidr=cidr, exhausted=name in exhausted, nodes=len(holders), owed=owed)
+            yield SubnetLine(
+                name=name,
+                cidr=cidr,
+                capacity=asked.capacity if asked else None,
+                reserved=asked.reserved if asked else None,
+                reserved_by=ReservedBy.ALLOCATOR if asked else None,
+                free=asked.capacity - asked.reserved if asked else None,
+                exhausted=name in exhausted,
+                nodes=len(holders),
+                owed=owed,
+            )
             continue
         status = subnet.status
+        capacity = asked.capacity if asked else status.capacity
+        reserved, reserved_by = _reserved(status.reserved, holders, asked)
         yield SubnetLine(
             name=name,
             cidr=status.cidr,
-            capacity=status.capacity,
-            reserved=status.reserved,
-            free=status.capacity - status.reserved,
+            capacity=capacity,
+            reserved=reserved,
+            reserved_by=reserved_by,
+            free=max(0, capacity - reserved),
             batch=status.scaler.batch if status.scaler else None,
             buffer=status.scaler.buffer if status.scaler else None,
             exhausted=status.exhausted,
@@ -107,6 +142,26 @@ def _subnet_lines(
             nodes=len(holders),
             owed=owed,
         )
+
+
+def _reserved(
+    told: int, holders: list[tuple[ObservedNode, NetworkContainer]], asked: Subnet | None
+) -> tuple[int, ReservedBy]:
+    """R, and who says so: never less than what is held."""
+    if asked is not None:
+        return asked.reserved, ReservedBy.ALLOCATOR
+    shown = sum(1 + len(container.ip_assignments) for _node, container in holders)
+    return (shown, ReservedBy.NODES) if shown > told else (told, ReservedBy.CLUSTER_SUBNET)
+
+
+def _asked(
+    name: str, holders: list[tuple[ObservedNode, NetworkContainer]], at_allocator: tuple[Subnet, ...]
+) -> Subnet | None:
+    """The allocator's subnet of that name: in the network of the containers; without any, where only one is called so."""
+    networks = {container.vnet_id for _node, container in holders}
+    called = [subnet for subnet in at_allocator if subnet.name == name]
+    ours = [subnet for subnet in called if subnet.network in networks] if networks else called
+    return ours[0] if len(ours) == 1 else None
 
 
 def _node_line(node: ObservedNode) -> NodeLine:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from podtide.cli.output import table
-from podtide.cli.top_overview import NodeLine, Overview, SubnetLine
+from podtide.cli.screen_width import fitted
+from podtide.cli.top_overview import NodeLine, Overview, ReservedBy, SubnetLine
 from podtide.core.count_text import count_text
 
 _UNKNOWN = "-"
@@ -23,10 +24,21 @@ class Table(Struct, frozen=True):
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    dispensable: tuple[str, ...] = ()
+    """Columns that go first where the screen is narrow."""
 
-    def lines(self) -> Iterator[str]:
+    def fitted(self, width: int | None) -> "Table":
+        """The same for a screen of that width."""
+        heads, *cells = fitted(
+            [self.columns, *(row.cells for row in self.rows)], width, dispensable=self.dispensable
+        )
+        rows = (Row(tuple(each), is_bad=row.is_bad) for each, row in zip(cells, self.rows, strict=True))
+        return Table(tuple(heads), tuple(rows))
+
+    def lines(self, width: int | None = None) -> Iterator[str]:
         """As plain text."""
-        return table([self.columns, *(row.cells for row in self.rows)])
+        shown = self.fitted(width)
+        return table([shown.columns, *(row.cells for row in shown.rows)])
 
 
 def tables_of(overview: Overview) -> tuple[Table, Table]:
@@ -47,10 +59,12 @@ def tables_of(overview: Overview) -> tuple[Table, Table]:
                 "OWED",
             ),
             tuple(_subnet_row(line) for line in overview.subnets),
+            dispensable=("USED", "BUFFER", "CIDR", "NODES"),
         ),
         Table(
             ("NODE", "SUBNET", "REQUESTED", "HELD", "FREE", "PODS", "WAITING", "OWED"),
             tuple(_node_row(line) for line in overview.nodes),
+            dispensable=("SUBNET",) if len(overview.subnets) == 1 else (),
         ),
     )
 
@@ -58,12 +72,13 @@ def tables_of(overview: Overview) -> tuple[Table, Table]:
 def _subnet_row(line: SubnetLine) -> Row:
     used = f"{100 * line.reserved // line.capacity}%" if line.capacity and line.reserved is not None else None
     state = "starved" if line.starved else "exhausted" if line.exhausted else "ok"
+    by_nodes = line.reserved_by is ReservedBy.NODES
     cells = (
         line.name,
         line.cidr or None,
         line.capacity,
-        line.reserved,
-        line.free,
+        f"≥{line.reserved}" if by_nodes else line.reserved,
+        f"≤{line.free}" if by_nodes else line.free,
         used,
         line.batch,
         None if line.buffer is None else f"{line.buffer:g}",

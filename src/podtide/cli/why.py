@@ -1,14 +1,18 @@
 """`podtide why`: the chain of decisions behind a pod's address, or behind its absence."""
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 import click
 
 from podtide.cli.output import output_option, show
+from podtide.cli.own_commands import own_commands
+from podtide.cli.reaching import Reach, optional_reach_options
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.screen_width import folded, screen_width
 from podtide.cli.why_chain import Chain, build_chain
 from podtide.cli.why_facts import gather_facts
-from podtide.cluster.port import Cluster
 from podtide.runtime.clock import SystemClock
 
 _DEFAULT_NAMESPACE = "default"
@@ -19,27 +23,41 @@ _DEFAULT_NAMESPACE = "default"
 @click.option(
     "-n", "--namespace", default="", help="The pod's namespace. Default: the context's, else default."
 )
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show the formulas too, and all that was said of the subnet."
+)
 @cluster_options
+@optional_reach_options
 @output_option
-def why(*, name: str, namespace: str, there: ClusterReach, output: str) -> None:
+def why(  # noqa: PLR0913 - one argument per option
+    *, name: str, namespace: str, verbose: bool, there: ClusterReach, reach: Reach | None, output: str
+) -> None:
     """Explain why a pod has its address, or has none.
 
-    POD|NODE is a name, pod/NAME or node/NAME; a bare name is a pod's before it is a node's. All is concluded from the
-    cluster's objects, by the functions that podtide's programs decide with. The last line says what happens next.
+    POD|NODE is a name, pod/NAME or node/NAME; a bare name is a pod's before it is a node's. The first line is what is
+    so and what to do. All is concluded from the cluster's objects, by the functions that podtide's programs decide
+    with; where --server or --database says how to reach it, the allocator is asked how full the subnet is.
     """
-
-    async def explain(cluster: Cluster) -> Chain:
-        where = namespace or there.namespace() or _DEFAULT_NAMESPACE
-        return build_chain(await gather_facts(cluster, name, where, SystemClock().wall()))
-
-    chain = there.ask(explain)
-    show(output, chain, _lines(chain))
+    chain = asyncio.run(_explain(name, namespace, there, reach))
+    show(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
 
 
-def _lines(chain: Chain) -> Iterator[str]:
-    yield chain.verdict
-    width = max((len(link.topic) for link in chain.links), default=0)
-    for link in chain.links:
-        yield f"  {link.topic.ljust(width)}  {link.words}"
-        yield from (f"  {'':{width}}  {detail}" for detail in link.details)
-    yield f"next: {chain.next}"
+async def _explain(name: str, namespace: str, there: ClusterReach, reach: Reach | None) -> Chain:
+    where = namespace or there.namespace() or _DEFAULT_NAMESPACE
+    async with AsyncExitStack() as open_until_done:
+        cluster = await open_until_done.enter_async_context(there.cluster())
+        allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        facts = await gather_facts(cluster, name, where, SystemClock().wall(), allocator)
+    return build_chain(facts, own_commands(there, reach))
+
+
+def lines_of(chain: Chain, *, verbose: bool, width: int | None) -> Iterator[str]:
+    """The answer as text. On a screen the links are folded to its width, but the first line, whose command is to be copied."""
+    yield chain.headline
+    links = [link for link in chain.links if verbose or not link.is_verbose]
+    indent = max((len(link.topic) for link in links), default=0) + 4
+    for link in links:
+        first, rest = f"  {link.topic}".ljust(indent), " " * indent
+        yield from folded(first, rest, link.words, width)
+        for detail in link.details:
+            yield from folded(rest, rest, detail, width)

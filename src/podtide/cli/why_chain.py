@@ -13,18 +13,22 @@ from msgspec import Struct
 from podtide.agent.pods import pod_on_node, shown_addresses
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.output import counted
-from podtide.cli.why_facts import Facts, SubnetFacts
+from podtide.cli.own_commands import OwnCommands
+from podtide.cli.why_facts import Facts
 from podtide.cli.why_next import what_next
 from podtide.cli.why_parameters import RightRequest, right_request
+from podtide.cli.why_subnets import SubnetFacts
 from podtide.cluster.served.ages import age
-from podtide.core.count_text import count_text
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.event import Event
-from podtide.resources.node_network_config import NetworkContainer
+from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
 _LATEST_EVENTS = 8
+_SUBNET_KINDS = frozenset({ClusterSubnet.api.kind, ClusterSubnetState.api.kind})
 
 
 class Link(Struct, frozen=True):
@@ -33,6 +37,8 @@ class Link(Struct, frozen=True):
     topic: str
     words: str
     details: tuple[str, ...] = ()
+    is_verbose: bool = False
+    """Terms and formulas, for who wants to check a decision."""
 
 
 class Numbers(Struct, frozen=True, kw_only=True):
@@ -60,15 +66,20 @@ class Chain(Struct, frozen=True, kw_only=True):
     next: str
     """What will happen, or what a person should do."""
 
+    @property
+    def headline(self) -> str:
+        """The truth and the next thing to do, in one line."""
+        return f"{self.verdict}: {self.next}"
 
-def build_chain(facts: Facts) -> Chain:
-    """Everything that is known, link by link."""
+
+def build_chain(facts: Facts, commands: OwnCommands | None = None) -> Chain:
+    """Everything that is known, link by link. `commands` are those to print for people to run."""
     addresses = shown_addresses(facts.pod) if facts.pod else ()
     node, right = facts.observed, right_request(facts)
     links = [*_pod_links(facts, addresses)]
     if node.name and not _needs_nothing(facts, addresses):
         links += _node_links(facts, right)
-        links += (_subnet_link(subnet, facts.now) for subnet in facts.subnets)
+        links += (link for subnet in facts.subnets for link in _subnet_links(subnet, facts.now))
         links += _event_links(facts)
     return Chain(
         subject=_subject(facts),
@@ -76,7 +87,7 @@ def build_chain(facts: Facts) -> Chain:
         addresses=addresses,
         links=tuple(links),
         numbers=_numbers(node, right) if node.name else None,
-        next=what_next(facts, right),
+        next=what_next(facts, right, commands or OwnCommands()),
     )
 
 
@@ -88,7 +99,7 @@ def _verdict(facts: Facts, addresses: tuple[str, ...]) -> str:
     subject, waiting = _subject(facts), len(facts.observed.waiting)
     if facts.pod is None:
         served = len(facts.observed.served)
-        return f"{subject}: {counted(served, 'pod has', 'pods have')} an address, {counted(waiting, 'waits', 'wait')} for one"
+        return f"{subject}, where {counted(served, 'pod has', 'pods have')} an address and {counted(waiting, 'waits', 'wait')} for one"
     if addresses:
         return f"{subject} has {' and '.join(addresses)}"
     if not pod_on_node(facts.pod).needs_address:
@@ -122,11 +133,16 @@ def _pod_links(facts: Facts, addresses: tuple[str, ...]) -> Iterator[Link]:
     phase = str(pod.status.phase or "of unknown phase")
     where = f"on node {pod.spec.node_name}" if pod.spec.node_name else "on no node yet"
     yield Link("pod", f"{phase}, {where}, made {_ago(pod.metadata.creation_timestamp, facts.now)} ago")
-    yield Link("need", _need(pod))
+    yield Link("need", _need(pod), is_verbose=not _is_odd(pod))
     if addresses:
         yield from (_address_link(ip, facts.observed) for ip in addresses)
     elif pod_on_node(pod).needs_address:
-        yield Link("address", "none: its status shows no address")
+        yield Link("address", "none: its status shows no address", is_verbose=True)
+
+
+def _is_odd(pod: Pod) -> bool:
+    """Whether it needs no address, or not for long: then that is what there is to say."""
+    return pod.spec.host_network or pod_on_node(pod).ended or pod.metadata.deletion_timestamp is not None
 
 
 def _need(pod: Pod) -> str:
@@ -162,16 +178,16 @@ def _node_links(facts: Facts, right: RightRequest | None) -> Iterator[Link]:
         yield Link("node", f"{node.name} is not there any more")
     yield _demand_link(node)
     if right:
-        yield Link("parameters", right.parameters)
-        yield Link("decision", str(right.decision), right.decision.steps())
+        yield Link("parameters", right.parameters, is_verbose=True)
+        yield Link("decision", str(right.decision), right.decision.steps(), is_verbose=True)
     if node.config is None:
         yield Link("request", f"there is no NodeNetworkConfig {node.name}")
         return
     yield _request_link(node, right)
     if not node.containers:
-        yield Link("grant", "no network container yet", _conditions(node.config.status.conditions, facts.now))
+        yield Link("grant", "no network container yet", _node_conditions(node.config, facts.now))
     for container in node.containers:
-        yield _grant_link(node, container, facts)
+        yield from _grant_links(node, container, facts)
 
 
 def _demand_link(node: ObservedNode) -> Link:
@@ -183,8 +199,8 @@ def _demand_link(node: ObservedNode) -> Link:
     others = ", ".join(f"{count} {why}" for why, count in sorted(without.items()))
     return Link(
         "demand",
-        f"U = {node.demand}: {counted(len(node.served), 'pod has', 'pods have')} an address, "
-        f"{counted(len(node.waiting), 'waits', 'wait')} for one",
+        f"{counted(node.demand, 'pod needs', 'pods need')} an address: {len(node.served)} with one, "
+        f"{len(node.waiting)} without; {node.free} free on the node",
         (f"not counted: {others}",) if others else (),
     )
 
@@ -200,36 +216,49 @@ def _request_link(node: ObservedNode, right: RightRequest | None) -> Link:
     return Link("request", words)
 
 
-def _grant_link(node: ObservedNode, container: NetworkContainer, facts: Facts) -> Link:
+def _grant_links(node: ObservedNode, container: NetworkContainer, facts: Facts) -> Iterator[Link]:
     assert node.config is not None  # it is what the container was found in
     owed = node.owed_in(container)
-    return Link(
+    yield Link(
         "grant",
-        f"{counted(len(container.ip_assignments), 'address', 'addresses')} in subnet {container.subnet_name}, "
-        f"{owed or 'none'} owed (container {container.id}, version {container.version}, "
-        f"primary {container.primary_ip or container.primary_ipv6})",
-        _conditions(node.config.status.conditions, facts.now),
+        f"{counted(len(container.ip_assignments), 'address', 'addresses')} in subnet {container.subnet_name}, {owed or 'none'} owed",
+        _node_conditions(node.config, facts.now),
+    )
+    yield Link(
+        "container",
+        f"{container.id}, version {container.version}, primary {container.primary_ip or container.primary_ipv6}",
+        is_verbose=True,
     )
 
 
 # The subnet, and what was said about all of it
 
 
-def _subnet_link(facts: SubnetFacts, now: float) -> Link:
-    if facts.subnet is None:
+def _subnet_links(facts: SubnetFacts, now: float) -> Iterator[Link]:
+    if facts.subnet is None and facts.at_allocator is None:
         state = facts.state.status if facts.state else None
         if state is None:
-            return Link("subnet", f"{facts.name}: no ClusterSubnet and no ClusterSubnetState tell of it")
+            yield Link("subnet", f"{facts.name}: no ClusterSubnet and no ClusterSubnetState tell of it")
+            return
         is_so = "exhausted" if state.exhausted else "not exhausted"
-        return Link("subnet", f"{facts.name}: {is_so} for {_ago(state.timestamp, now)} (ClusterSubnetState)")
-    status = facts.subnet.status
-    free = count_text(status.capacity - status.reserved)
-    words = f"{facts.name}: R = {status.reserved} of Q = {count_text(status.capacity)} reserved, {free} free"
-    words += f"; {_standing(facts, now)}"
-    if status.scaler:
-        words += f"; batch {status.scaler.batch}, buffer {status.scaler.buffer:g}"
-    worrying = [each for each in status.conditions if each.status != ConditionStatus.TRUE]
-    return Link("subnet", words, _conditions(worrying, now))
+        yield Link("subnet", f"{facts.name}: {is_so} for {_ago(state.timestamp, now)} (ClusterSubnetState)")
+        return
+    capacity, free = _known_count(facts.capacity), _known_count(facts.free)
+    words = f"{facts.name}: {facts.reserved} of {capacity} reserved ({facts.source}), {free} free"
+    if facts.at_allocator is not None and facts.at_allocator.quarantined:
+        words += f", {facts.at_allocator.quarantined} in quarantine"
+    if facts.subnet is not None:
+        words += f"; {_standing(facts, now)}"
+        if scaler := facts.subnet.status.scaler:
+            words += f"; batch {scaler.batch}, buffer {scaler.buffer:g}"
+    yield Link("subnet", words)
+    conditions = facts.subnet.status.conditions if facts.subnet is not None else []
+    worrying = [each for each in conditions if each.status != ConditionStatus.TRUE]
+    yield from (Link("condition", words, is_verbose=True) for words in _conditions(worrying, now))
+
+
+def _known_count(count: int | None) -> str:
+    return "unknown" if count is None else count_text(count)
 
 
 def _standing(facts: SubnetFacts, now: float) -> str:
@@ -242,6 +271,15 @@ def _standing(facts: SubnetFacts, now: float) -> str:
     return f"{exhausted}, starved" if status.starved else exhausted
 
 
+def _node_conditions(config: NodeNetworkConfig, now: float) -> tuple[str, ...]:
+    """What the controller concluded; of an earlier request it says nothing about this one."""
+    conditions = config.status.conditions
+    return tuple(
+        f"{words} [of an earlier request]" if each.observed_generation < config.metadata.generation else words
+        for each, words in zip(conditions, _conditions(conditions, now), strict=True)
+    )
+
+
 def _conditions(conditions: Iterable[Condition], now: float) -> tuple[str, ...]:
     return tuple(
         f"{each.type}={each.status} for {_ago(each.last_transition_time, now)} ({each.reason}): {each.message}"
@@ -250,13 +288,19 @@ def _conditions(conditions: Iterable[Condition], now: float) -> tuple[str, ...]:
 
 
 def _event_links(facts: Facts) -> Iterator[Link]:
-    for event in facts.events[-_LATEST_EVENTS:]:
+    """The latest Events; equal ones are one, with a count. Those of subnets carry formulas."""
+    folded: dict[tuple[str, bool], tuple[int, str | None]] = {}
+    for event in facts.events:
         about = f"{event.involved_object.kind} {event.involved_object.name}"
-        times = f" ({event.count} times)" if event.count > 1 else ""
-        yield Link(
-            "event",
-            f"{_ago(_when(event), facts.now)} ago{times}, {about}: {event.type} {event.reason}: {event.message}",
+        key = (
+            f"{about}: {event.type} {event.reason}: {event.message}",
+            event.involved_object.kind in _SUBNET_KINDS,
         )
+        times, _before = folded.pop(key, (0, None))
+        folded[key] = (times + max(1, event.count), _when(event))
+    for (words, is_verbose), (times, last) in list(folded.items())[-_LATEST_EVENTS:]:
+        counted_times = f", {times} times" if times > 1 else ""
+        yield Link("event", f"{_ago(last, facts.now)} ago{counted_times}, {words}", is_verbose=is_verbose)
 
 
 def _when(event: Event) -> str | None:

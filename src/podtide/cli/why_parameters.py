@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from podtide.agent.node_config import networks_of, node_scaler_of
 from podtide.cli.observed_node import ObservedNode
-from podtide.cli.why_facts import Facts, SubnetFacts
+from podtide.cli.why_facts import Facts
+from podtide.cli.why_subnets import SubnetFacts
 from podtide.core.exact import exact, text
 from podtide.core.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
 from podtide.core.scaling import Decision, decide_request, share_of

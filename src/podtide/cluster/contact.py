@@ -45,6 +45,10 @@ class Contact:
             return 0.0
         return self._clock.monotonic() - self._heard_at
 
+    def watched_seconds(self) -> float:
+        """How long the present watch has been open; 0 while there is none."""
+        return max(0.0, self._clock.monotonic() - self._watching_since)
+
     @property
     def _has_lasted(self) -> bool:
         return self._clock.monotonic() - self._watching_since >= _NOTICED_SECONDS

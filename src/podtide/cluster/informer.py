@@ -114,6 +114,10 @@ class Informer(Generic[R]):
         """0 while in contact with the server, else how long ago that was (see `contact`); infinity before the first list."""
         return self._contact.silent_seconds()
 
+    def watched_seconds(self) -> float:
+        """How long the present watch has been open; 0 while there is none."""
+        return self._contact.watched_seconds()
+
     def get(self, key: Key) -> R | None:
         """The object as last heard of, or None."""
         return self._cache.get(key)

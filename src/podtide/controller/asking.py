@@ -11,6 +11,7 @@ from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
 from podtide.controller.guard import GuardedAllocator
 from podtide.controller.options import ControllerOptions
+from podtide.controller.outage import promptly
 from podtide.controller.placing import Place
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
@@ -107,7 +108,9 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
 async def state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
     """State one wish at its place."""
     try:
-        return await _put(allocator, wish, place, moves=moves)
+        return await promptly(
+            _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"
+        )
     except (AllocatorError, InvalidInput) as refusal:
         return Answer(place, refusal=refusal)
 

@@ -31,6 +31,7 @@ from podtide.controller.looking import BatchRule, SubnetLooks
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes import Nodes
 from podtide.controller.options import ControllerOptions
+from podtide.controller.outage import AllocatorOutage
 from podtide.controller.repair.repair import Repair
 from podtide.controller.requests import Requests
 from podtide.controller.slices.program import SliceController
@@ -92,6 +93,7 @@ class Leading:
             cluster=cluster,
             writes=writes,
             allocator=GuardedAllocator(allocator, check, counts.allocator_calls),
+            outage=AllocatorOutage(self._node_queue),
             events=EventRecorder(writes, clock, log),
             options=options,
             settings=settings,

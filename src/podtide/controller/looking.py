@@ -12,6 +12,7 @@ from fractions import Fraction
 from msgspec import Struct, structs
 
 from podtide.allocator.port import (
+    AllocatorUnavailable,
     Bounds,
     ClusterBounds,
     InForce,
@@ -31,6 +32,7 @@ from podtide.controller.deciding import (
     scaler_of,
     standing_of,
 )
+from podtide.controller.outage import RETRY_SECONDS, promptly
 from podtide.controller.overrides import Configured, configure, default_bounds, from_port, to_port
 from podtide.controller.subnet_objects import SubnetObjects
 from podtide.controller.subnets import Subnets
@@ -90,10 +92,17 @@ class SubnetLooks:
             self._forget(name)
             return None
         try:
-            demand = await self._around.allocator.demand(self._options.network, name)
+            demand = await promptly(
+                self._around.allocator.demand(self._options.network, name), f"look at subnet {name}"
+            )
         except NoSuchSubnet as refusal:
+            self._note_answer()
             self._note_missing(name, refusal)
             return self._settings.poll_seconds
+        except AllocatorUnavailable as error:
+            await self._note_unavailable(name, error)
+            return min(RETRY_SECONDS, self._settings.poll_seconds)
+        self._note_answer()
         self._note_found(name)
         await self._serve_whose_turn_it_is(demand.subnet)
         await self._decide_and_tell(demand)
@@ -106,6 +115,17 @@ class SubnetLooks:
         self._around.counts.subnets.pop(name, None)
         self._objects.forget(name)
         self._subnets.forget(name)
+
+    def _note_answer(self) -> None:
+        if self._around.outage.note_answer():
+            self._around.log.info("the allocator answers again")
+
+    async def _note_unavailable(self, name: str, error: AllocatorUnavailable) -> None:
+        """Once the allocator counts as away, say so where people look for what the subnet has."""
+        if self._around.outage.note_failure(error):
+            self._around.log.warning("the allocator does not answer; will go on trying", error=str(error))
+        if self._around.outage.is_known and self._options.cluster_subnets:
+            await self._objects.write_out_of_reach(name, str(error))
 
     def _note_missing(self, name: str, refusal: NoSuchSubnet) -> None:
         if name not in self._missing:

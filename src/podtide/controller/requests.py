@@ -42,6 +42,7 @@ class Requests:
     def __init__(self, around: Surroundings, subnets: Subnets, leftovers: Leftovers) -> None:
         self._writes = around.writes
         self._allocator = around.allocator
+        self._outage = around.outage
         self._events = around.events
         self._options = around.options
         self._clock = around.clock
@@ -74,10 +75,8 @@ class Requests:
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
-            machine, moves = machine_of(node), self._leftovers.may_be_there(name)
-            answers = await ask(
-                self._allocator, config, places, self._options, self._max_ips, machine=machine, moves=moves
-            )
+            moves = self._leftovers.may_be_there(name)
+            answers = await self._ask(node, config, places, moves=moves)
             answers = await self._gone_back.ask_again(node, config, answers, moves=moves)
             self._tell_subnets(config, answers)
             if moved := [answer.moved for answer in answers if answer.moved]:
@@ -88,6 +87,36 @@ class Requests:
     def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...], watch: int) -> Basis:
         waiting = self._leftovers.waiting(config.metadata.name)
         return Basis(config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting)
+
+    async def _ask(
+        self, node: Node, config: NodeNetworkConfig, places: Sequence[Place], *, moves: bool
+    ) -> Sequence[Answer]:
+        """What the allocator says to the node's wishes; while it is known to be away, that."""
+        if self._outage.is_known:
+            answers: Sequence[Answer] = [
+                Answer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
+            ]
+        else:
+            answers = await ask(
+                self._allocator,
+                config,
+                places,
+                self._options,
+                self._max_ips,
+                machine=machine_of(node),
+                moves=moves,
+            )
+            self._note_whether_answered(answers)
+        if any(isinstance(answer.refusal, AllocatorUnavailable) for answer in answers):
+            self._outage.note_refused(config.metadata.name)
+        return answers
+
+    def _note_whether_answered(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            if isinstance(answer.refusal, AllocatorUnavailable):
+                self._outage.note_failure(answer.refusal)
+            else:
+                self._outage.note_answer()
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
         """What the node is told to size its pool by: of two subnets, the more frugal decides.

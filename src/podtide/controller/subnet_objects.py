@@ -11,11 +11,17 @@ from msgspec import structs
 from podtide.allocator.port import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
 from podtide.controller.overrides import Configured, in_force_condition, override_condition
-from podtide.controller.subnet_status import is_worth_writing, subnet_status
+from podtide.controller.subnet_status import (
+    is_worth_writing,
+    out_of_reach_condition,
+    reach_conditions,
+    subnet_status,
+)
 from podtide.controller.surroundings import Surroundings
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
+from podtide.resources.conditions import with_condition
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_time
 
@@ -34,6 +40,8 @@ class SubnetObjects:
         self._subnets = subnets
         self._states = states
         self._written_at: dict[str, float] = {}
+        self._reserved: dict[str, tuple[int, float]] = {}
+        """What each subnet's last looks found reserved, and since when."""
 
     def subnet(self, name: str) -> ClusterSubnet | None:
         """The ClusterSubnet as last heard of."""
@@ -46,6 +54,7 @@ class SubnetObjects:
     def forget(self, name: str) -> None:
         """The subnet is no longer looked at."""
         self._written_at.pop(name, None)
+        self._reserved.pop(name, None)
 
     async def write_state(self, name: str, *, exhausted: bool) -> ClusterSubnetState:
         """Have the ClusterSubnetState say whether the subnet is exhausted."""
@@ -75,14 +84,34 @@ class SubnetObjects:
         conditions = (
             override_condition(shown.spec.scaler, configured, generation, moment),
             in_force_condition(configured.bounds, others, subnet.in_force, generation, moment),
+            *reach_conditions(shown.status, generation, moment),
         )
         status = subnet_status(shown.status, subnet, conditions)
         silent = now - self._written_at.setdefault(name, now)
-        if not is_worth_writing(shown.status, status, silent_seconds=silent):
+        resting = now - self._note_reserved(name, subnet.reserved, now)
+        if not is_worth_writing(shown.status, status, silent_seconds=silent, resting_seconds=resting):
             return shown
         written = await self._writes.replace_status(structs.replace(shown, status=status))
         self._written_at[name] = now
         return written
+
+    def _note_reserved(self, name: str, reserved: int, now: float) -> float:
+        """Since when this many are reserved."""
+        before = self._reserved.get(name)
+        if before is None or before[0] != reserved:
+            before = self._reserved[name] = (reserved, now)
+        return before[1]
+
+    async def write_out_of_reach(self, name: str, error: str) -> None:
+        """Have the ClusterSubnet say that its numbers are old, because the allocator does not answer."""
+        shown = self.subnet(name)
+        if shown is None or not shown.is_judged:
+            return
+        moment = to_time(self._clock.wall())
+        condition = out_of_reach_condition(shown.status, error, shown.metadata.generation, moment)
+        status = structs.replace(shown.status, conditions=with_condition(shown.status.conditions, condition))
+        if status != shown.status:
+            await self._writes.replace_status(structs.replace(shown, status=status))
 
     async def clear_subnet(self, shown: ClusterSubnet) -> None:
         """Have a ClusterSubnet that nobody keeps up to date say nothing, so that agents do not go by it."""

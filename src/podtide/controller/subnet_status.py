@@ -2,22 +2,35 @@
 
 Every agent of the subnet watches the object, so each write of it reaches thousands of nodes. What agents go by (the
 scaler, and whether the subnet is exhausted or starved) is written when it changes, and so are CIDR, capacity and
-conditions. `reserved` is for people: it goes along with such a write, and by itself only when it has moved by a
-hundredth of the capacity and nothing was written for half a minute. The exact number is the allocator's, and a metric.
+conditions. `reserved` is for people, who must not read 0 where nodes hold sixty. It goes along with such a write, and
+is written by itself
+
+    when what is shown is off by an eighth of what is reserved   at the next look: from one address to any number that
+                                                                 is a few dozen writes, once
+    when it is off by a hundredth of the capacity                if nothing was written for half a minute
+    when it is off at all                                        once it has been at rest for half a minute
+
+So in a subnet at rest it is exact, and an idle cluster writes nothing. The exact number at any time is the
+allocator's, and a metric.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from msgspec import structs
 
 from podtide.allocator.port import Subnet
 from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce
-from podtide.resources.conditions import Condition, with_condition
+from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+
+IN_REACH = "AllocatorReachable"
+"""The condition: whether the allocator answers. Said only once it did not."""
 
 _TELL_EVERY_SECONDS = 30.0
-_WORTH_TELLING = 100
-"""The part of its capacity by which a subnet's reserved count must move, as a divisor."""
+_AT_REST_SECONDS = 30.0
+_PART_OF_CAPACITY = 100
+_PART_OF_RESERVED = 8
+"""By which part of each `reserved` may be off for a while, as divisors."""
 
 
 def subnet_status(
@@ -39,9 +52,51 @@ def subnet_status(
     )
 
 
-def is_worth_writing(before: ClusterSubnetStatus, now: ClusterSubnetStatus, *, silent_seconds: float) -> bool:
-    """Whether the status is to be written, where nothing was for so long."""
+def is_worth_writing(
+    before: ClusterSubnetStatus, now: ClusterSubnetStatus, *, silent_seconds: float, resting_seconds: float
+) -> bool:
+    """Whether the status is to be written.
+
+    Nothing was written for `silent_seconds`, and as many as now are reserved since `resting_seconds`.
+    """
     if structs.replace(now, reserved=before.reserved) != before:
         return True
-    moved = abs(now.reserved - before.reserved)
-    return silent_seconds >= _TELL_EVERY_SECONDS and moved > 0 and moved * _WORTH_TELLING >= now.capacity
+    off = abs(now.reserved - before.reserved)
+    if off == 0:
+        return False
+    if off * _PART_OF_RESERVED >= max(now.reserved, before.reserved):
+        return True
+    if off * _PART_OF_CAPACITY >= now.capacity and silent_seconds >= _TELL_EVERY_SECONDS:
+        return True
+    return resting_seconds >= _AT_REST_SECONDS
+
+
+def out_of_reach_condition(before: ClusterSubnetStatus, error: str, generation: int, now: str) -> Condition:
+    """That the allocator does not answer. Each attempt fails in other words, and the first ones will do."""
+    shown = _reach_in(before)
+    is_told = shown is not None and shown.status == ConditionStatus.FALSE
+    return Condition(
+        type=IN_REACH,
+        status=ConditionStatus.FALSE,
+        last_transition_time=now,
+        reason="AllocatorUnavailable",
+        message=shown.message if shown is not None and is_told else error,
+        observed_generation=generation,
+    )
+
+
+def reach_conditions(before: ClusterSubnetStatus, generation: int, now: str) -> Iterator[Condition]:
+    """That the allocator answers again, where it was said that it does not."""
+    if _reach_in(before) is not None:
+        yield Condition(
+            type=IN_REACH,
+            status=ConditionStatus.TRUE,
+            last_transition_time=now,
+            reason="Answering",
+            message="the allocator answers",
+            observed_generation=generation,
+        )
+
+
+def _reach_in(status: ClusterSubnetStatus) -> Condition | None:
+    return next((each for each in status.conditions if each.type == IN_REACH), None)

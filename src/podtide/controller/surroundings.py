@@ -7,6 +7,7 @@ from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.guard import GuardedAllocator, GuardedWrites
 from podtide.controller.options import ControllerOptions
+from podtide.controller.outage import AllocatorOutage
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
@@ -19,6 +20,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     """To read afresh. Whoever writes uses `writes`."""
     writes: GuardedWrites
     allocator: GuardedAllocator
+    outage: AllocatorOutage
     events: EventRecorder
     options: ControllerOptions
     settings: Settings

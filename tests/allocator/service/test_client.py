@@ -106,6 +106,16 @@ async def test_when_the_time_is_over_it_says_so_and_how_often_it_asked() -> None
             await client.list_subnets()
 
 
+async def test_what_fails_at_once_is_tried_no_longer_than_wanted_however_long_an_answer_may_take() -> None:
+    async def hang_up(_request: Received, _answering: Answering) -> None:
+        raise ConnectionAbortedError
+
+    patience = replace(QUICK, deadline_seconds=10.0, retry_seconds=0.0)
+    async with serving(hang_up) as server, a_client(server.url, patience) as client:
+        with pytest.raises(AllocatorUnavailable, match=r"cannot list subnets: .*\(asked once\)"):
+            await client.list_subnets()
+
+
 async def test_a_server_that_says_nothing_is_given_up_on_in_time() -> None:
     async def hang(_request: Received, answering: Answering) -> None:
         await answering.hang()

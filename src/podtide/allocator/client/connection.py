@@ -7,6 +7,7 @@ an answer, a refusal too, is final.
 
 import asyncio
 from http import HTTPStatus
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -57,6 +58,8 @@ class Patience(Struct, frozen=True, kw_only=True):
     """For one attempt."""
     deadline_seconds: float = 30.0
     """For all attempts together."""
+    retry_seconds: float = inf
+    """How long attempts that failed are made again; one that is under way has its time all the same."""
     backoff: Backoff = Backoff(floor_seconds=0.1, cap_seconds=3.0)
 
 
@@ -96,7 +99,9 @@ class Connection:
 
     async def ask(self, question: Question) -> bytes:
         """The answer, as soon as there is one."""
-        deadline = self._clock.monotonic() + self._patience.deadline_seconds
+        began = self._clock.monotonic()
+        deadline = began + self._patience.deadline_seconds
+        last_attempt_at = min(deadline, began + self._patience.retry_seconds)
         failures, reason = 0, ""
         while True:
             try:
@@ -106,7 +111,7 @@ class Connection:
                 reason = reason if error.cut_short and reason else str(error)
                 drawn = self._patience.backoff.delay_seconds(failures, self._randomness)
                 delay = max(drawn, error.after_seconds)
-                if self._clock.monotonic() + delay >= deadline:
+                if self._clock.monotonic() + delay >= last_attempt_at:
                     raise AllocatorUnavailable(f"{reason} (asked {_times(failures)})") from error
             await asyncio.sleep(delay)
 

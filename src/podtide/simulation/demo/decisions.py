@@ -18,36 +18,38 @@ class Decisions:
         self._asked: dict[str, int] = {}
         """What each node asked for last."""
 
-    def news(self) -> Iterator[str]:
-        """What was decided since the last time, in sentences."""
+    def news(self) -> Iterator[tuple[str, str]]:
+        """What was decided since the last time: in sentences, and for which node, which is then left out of them."""
         entries = self._world.trace.entries
         while self._told < len(entries):
             entry = entries[self._told]
             self._told += 1
-            if words := self._words(entry):
-                yield words
+            words, who = self._words(entry)
+            if words:
+                yield words, who
 
-    def _words(self, entry: Entry) -> str:
+    def _words(self, entry: Entry) -> tuple[str, str]:
         if isinstance(entry, PluginCall):
-            return str(entry) if not entry.ok and entry.cluster == self._world.name else ""
+            return str(entry) if not entry.ok and entry.cluster == self._world.name else "", ""
         if not isinstance(entry, ClusterWrite) or entry.cluster != self._world.name:
-            return ""
+            return "", ""
         if isinstance(entry.item, Event):
-            about = entry.item.involved_object
-            return f"{about.kind} {self._called(about.name)}: {entry.item.reason}: {entry.item.message}"
+            about, event = entry.item.involved_object, f"{entry.item.reason}: {entry.item.message}"
+            if about.kind == NodeNetworkConfig.api.kind:
+                return f"is told {event}", self._called(about.name)
+            return f"{about.kind} {self._called(about.name)}: {event}", ""
         if isinstance(entry.item, NodeNetworkConfig) and entry.verb == "apply":
-            return self._request(entry.item)
-        return ""
+            return self._request(entry.item), self._called(entry.item.metadata.name)
+        return "", ""
 
     def _request(self, config: NodeNetworkConfig) -> str:
         name, asked = config.metadata.name, config.spec.requested_ip_count
         before, self._asked[name] = self._asked.get(name, 0), asked
         named = len(config.spec.ips_not_in_use)
         gives_back = f", gives back {named}" if named else ""
-        called = self._called(name)
         if asked == before:
-            return f"{called} asks for {asked}{gives_back}" if named else ""
-        return f"{called} asks for {asked} after {before}{gives_back}{self._reason(name, asked)}"
+            return f"asks for {asked}{gives_back}" if named else ""
+        return f"asks for {asked} after {before}{gives_back}{self._reason(name, asked)}"
 
     def _called(self, name: str) -> str:
         return full_name(self._world.name, name)

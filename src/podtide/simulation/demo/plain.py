@@ -3,35 +3,56 @@
 from collections.abc import Callable
 
 from podtide.runtime.clock import Clock
+from podtide.simulation.demo.folding import FoldedDecisions
 from podtide.simulation.demo.scene import Scene
 from podtide.simulation.demo.teller import Chapter
 
+_GATHER_SECONDS = 1.0
+"""How long a decision is held back, for others in the same words."""
+_MANY = 1_000
+
 
 class PlainTeller:
-    """Prints; how everything stands is told only when a chapter begins."""
+    """Prints; how everything stands is told only when a chapter begins. What is held back is printed by `flush`."""
 
     def __init__(self, write: Callable[[str], None], clock: Clock) -> None:
         self._write = write
         self._clock = clock
         self._began = clock.monotonic()
         self._chapters = 0
+        self._decisions = FoldedDecisions(_MANY)
 
     def begin(self, chapter: Chapter) -> None:
         """See `Teller`."""
+        self.flush()
         self._chapters += 1
         self._write("")
-        self._line(f"{self._chapters}. {chapter.title}. {chapter.words}")
+        self._line(self._seconds(), f"{self._chapters}. {chapter.title}. {chapter.words}")
 
     def say(self, words: str) -> None:
         """See `Teller`."""
-        self._line(f"=> {words}")
+        self.flush()
+        self._line(self._seconds(), f"=> {words}")
 
-    def decided(self, words: str) -> None:
+    def decided(self, words: str, who: str = "") -> None:
         """See `Teller`."""
-        self._line(f"   {words}")
+        self._decisions.add(words, who, self._seconds())
 
     def show(self, scene: Scene) -> None:
         """See `Teller`. A line for every scene would be ten a second."""
+        del scene
+        self._tell_decisions(self._seconds() - _GATHER_SECONDS)
 
-    def _line(self, words: str) -> None:
-        self._write(f"{self._clock.monotonic() - self._began:6.1f} s  {words}")
+    def flush(self) -> None:
+        """Print what is held back."""
+        self._tell_decisions(self._seconds())
+
+    def _tell_decisions(self, until: float) -> None:
+        for at, words in self._decisions.take(until):
+            self._line(at, f"   {words}")
+
+    def _seconds(self) -> float:
+        return self._clock.monotonic() - self._began
+
+    def _line(self, at: float, words: str) -> None:
+        self._write(f"{at:6.1f} s  {words}")

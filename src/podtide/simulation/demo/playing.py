@@ -49,8 +49,8 @@ class _Showing:
 
     async def show(self) -> None:
         """Tell what is new, and show how everything stands."""
-        for words in self._decisions.news():
-            self._stage.teller.decided(words)
+        for words, who in self._decisions.news():
+            self._stage.teller.decided(words, who)
         scene = await self._stage.scene()
         self.capacity = scene.subnet.capacity
         self.peak_reserved = max(self.peak_reserved, scene.subnet.reserved)

@@ -1,6 +1,5 @@
 """The story on a terminal: the subnet as a bar, the nodes' pools, and the decisions as they are made."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
@@ -13,14 +12,24 @@ from rich.text import Text
 
 from podtide.core.exact import text
 from podtide.runtime.clock import Clock
+from podtide.simulation.demo.folding import FoldedDecisions
 from podtide.simulation.demo.scene import NodeScene, Scene, SubnetScene
 from podtide.simulation.demo.teller import Chapter
 
 _ON_PODS, _SPARE, _LEAVING, _FREE = "█", "▒", "░", "·"
 _NODES_ABREAST = 2
 _ADDRESSES_PER_MARK = 2
-_LATEST_DECISIONS = 8
+_MOST_DECISIONS, _FEWEST_DECISIONS = 8, 3
 _NARROWEST_BAR = 20
+_NARROWEST_NODE = 34
+"""A node's name and counts, a bar that still shows something, and how many pods wait."""
+_BETWEEN = 2
+_AROUND = 4
+"""Lines of the drawing beside nodes and decisions: the subnet, its bar, two blank ones."""
+_MOST_PER_MARK = 64
+_ABOVE = 4
+"""Lines of the screen that are left to the story."""
+_FRAME = 2
 
 
 class ScreenTeller:
@@ -32,7 +41,7 @@ class ScreenTeller:
         self._began = clock.monotonic()
         self._chapters = 0
         self._chapter = Chapter("", "")
-        self._decisions: deque[str] = deque(maxlen=_LATEST_DECISIONS)
+        self._decisions = FoldedDecisions(_MOST_DECISIONS)
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
@@ -54,48 +63,51 @@ class ScreenTeller:
         """See `Teller`."""
         self._console.print(Text(f"   {words}", style="green"))
 
-    def decided(self, words: str) -> None:
+    def decided(self, words: str, who: str = "") -> None:
         """See `Teller`."""
-        self._decisions.append(words)
+        self._decisions.add(words, who, self._clock.monotonic())
 
     def show(self, scene: Scene) -> None:
         """See `Teller`."""
         title = f"{self._chapter.title}, {self._clock.monotonic() - self._began:.0f} s"
-        self._live.update(
-            Panel(
-                drawing_of(scene, self._decisions, self._console.width - 4), title=title, title_align="left"
-            ),
-            refresh=True,
-        )
+        width, height = self._console.width - 2 * _FRAME, self._console.height - _FRAME - _ABOVE
+        drawing = drawing_of(scene, self._decisions.lines(), width, height)
+        self._live.update(Panel(drawing, title=title, title_align="left"), refresh=True)
 
 
-def drawing_of(scene: Scene, decisions: Sequence[str], width: int) -> RenderableType:
-    """Everything there is to see, this many characters wide."""
-    lines = [Text(words, style="dim", no_wrap=True, overflow="ellipsis") for words in decisions]
-    lines += [Text()] * (_LATEST_DECISIONS - len(lines))
+def drawing_of(scene: Scene, decisions: Sequence[str], width: int, height: int) -> RenderableType:
+    """Everything there is to see, so many characters wide and lines high: nodes first, then as many decisions as fit."""
+    room = max(1, height - _AROUND - _FEWEST_DECISIONS)
+    nodes, rows = _nodes(scene.nodes, width, room)
+    most = max(_FEWEST_DECISIONS, min(_MOST_DECISIONS, height - _AROUND - rows))
+    lines = [Text(words, style="dim", no_wrap=True, overflow="ellipsis") for words in decisions[-most:]]
+    lines += [Text()] * (most - len(lines))
     return Group(
-        subnet_line(scene.subnet),
+        subnet_line(scene.subnet, width),
         subnet_bar(scene.subnet, width),
         Text(),
-        _nodes(scene.nodes),
+        nodes,
         Text(),
         *lines,
     )
 
 
-def subnet_line(subnet: SubnetScene) -> Text:
-    """The subnet's numbers, in words."""
+def subnet_line(subnet: SubnetScene, width: int) -> Text:
+    """The subnet's numbers, in words; in fewer where they would not fit one line."""
     state, style = "not exhausted", "green"
     if subnet.starved:
         state, style = "starved", "bold red"
     elif subnet.exhausted:
         state, style = "exhausted", "bold yellow"
-    return Text.assemble(
-        ("subnet ", "bold"),
-        f"{subnet.reserved} of {subnet.capacity} reserved, {subnet.assigned} on pods, {subnet.owed} owed; ",
-        f"batch {subnet.batch}, buffer {text(subnet.buffer)}; ",
-        (state, style),
+    counts = (
+        f"{subnet.reserved} of {subnet.capacity} reserved, {subnet.assigned} on pods, {subnet.owed} owed; "
     )
+    in_full = Text.assemble(
+        ("subnet ", "bold"), counts, f"batch {subnet.batch}, buffer {text(subnet.buffer)}; ", (state, style)
+    )
+    if len(in_full) <= width:
+        return in_full
+    return Text.assemble(counts, f"batch {subnet.batch}; ", (state, style), no_wrap=True, overflow="ellipsis")
 
 
 def subnet_bar(subnet: SubnetScene, width: int) -> Text:
@@ -112,21 +124,44 @@ def subnet_bar(subnet: SubnetScene, width: int) -> Text:
     return bar
 
 
-def _nodes(nodes: Sequence[NodeScene]) -> Table:
-    grid = Table.grid(padding=(0, 2), expand=True)
-    for _ in range(_NODES_ABREAST):
+def _nodes(nodes: Sequence[NodeScene], width: int, room: int) -> tuple[Table, int]:
+    """The nodes in so many lines, and how many these are. Where not all fit, those with waiting pods and the fullest do."""
+    abreast = min(max(1, width // _NARROWEST_NODE), max(_NODES_ABREAST, -(-len(nodes) // room)))
+    left_out = max(0, len(nodes) - abreast * room)
+    if left_out:
+        ranked = sorted(nodes, key=lambda node: (node.waiting, node.assigned), reverse=True)
+        shown = set(ranked[: abreast * room - 1])
+        nodes = [node for node in nodes if node in shown]
+        left_out += 1
+    per_mark = _addresses_per_mark(nodes, width // abreast - _BETWEEN)
+    lines = [node_line(node, per_mark) for node in nodes]
+    if left_out:
+        lines.append(Text(f"and {left_out} nodes more", style="dim"))
+    grid = Table.grid(padding=(0, _BETWEEN, 0, 0), expand=True)
+    for _ in range(abreast):
         grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    rows = -(-len(nodes) // _NODES_ABREAST)
+    rows = -(-len(lines) // abreast)
     for row in range(rows):
-        grid.add_row(*(node_line(node) for node in nodes[row::rows]))
-    return grid
+        grid.add_row(*lines[row::rows])
+    return grid, rows
 
 
-def node_line(node: NodeScene) -> Text:
-    """A node's pool: a mark for every two addresses."""
+def _addresses_per_mark(nodes: Sequence[NodeScene], cell: int) -> int:
+    """How many addresses a mark stands for, the same on all nodes, so that the longest line fits its cell."""
+    per_mark = _ADDRESSES_PER_MARK
+    while (
+        max((len(node_line(node, per_mark)) for node in nodes), default=0) > cell
+        and per_mark < _MOST_PER_MARK
+    ):
+        per_mark += 1
+    return per_mark
+
+
+def node_line(node: NodeScene, per_mark: int = _ADDRESSES_PER_MARK) -> Text:
+    """A node's pool: a mark for every two addresses, or more where the screen is narrow."""
     line = Text.assemble((node.name, "bold"), f" {node.assigned:3} of {node.requested:3} ")
     for count, mark, style in _shelves(node):
-        line.append(mark * -(-count // _ADDRESSES_PER_MARK), style=style)
+        line.append(mark * -(-count // per_mark), style=style)
     if node.waiting:
         line.append(f" {node.waiting} wait", style="bold red")
     return line

@@ -38,11 +38,21 @@ class Stage(stage.Stage):
     """The story's stage, its nodes' names and its pace."""
 
     def __init__(  # noqa: PLR0913 - whose world, who is told, and how it is played
-        self, world: World, controller: Controller, teller: Teller, *, nodes: int, speed: float, seed: int
+        self,
+        world: World,
+        controller: Controller,
+        teller: Teller,
+        *,
+        nodes: int,
+        speed: float,
+        seed: int,
+        why: str = "podtide why",
     ) -> None:
         super().__init__(world)
         self.teller = teller
         self.names = tuple(f"node-{number:0{len(str(nodes))}d}" for number in range(1, nodes + 1))
+        self.why = why
+        """The command that explains a pod of this cluster, but for the pod's name."""
         self.randomness = seeded_randomness(f"{seed}/story")
         self._controller = controller
         self._speed = speed

@@ -25,8 +25,8 @@ class Teller(Protocol):
         """What has come of something, in a sentence."""
         ...
 
-    def decided(self, words: str) -> None:
-        """A program decided something."""
+    def decided(self, words: str, who: str = "") -> None:
+        """A program decided something; `who` is the node it did so for, if any, and no part of the words."""
         ...
 
     def show(self, scene: Scene) -> None:
