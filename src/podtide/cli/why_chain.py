@@ -19,6 +19,7 @@ from podtide.cli.why_next import what_next
 from podtide.cli.why_parameters import RightRequest, right_request
 from podtide.cli.why_subnets import SubnetFacts
 from podtide.cluster.served.ages import age
+from podtide.core.count_text import count_text
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition, ConditionStatus
