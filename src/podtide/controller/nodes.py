@@ -29,6 +29,7 @@ from podtide.controller.binding import (
 )
 from podtide.controller.placing import container_ids
 from podtide.controller.requests import Requests
+from podtide.controller.retiring import Retirement
 from podtide.controller.subnets import Subnets
 from podtide.controller.surroundings import Surroundings
 from podtide.resources.base import Key
@@ -40,15 +41,18 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 class Nodes:
     """Reconciles nodes by name."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it reads, and whom it tells
         self,
         around: Surroundings,
         nodes: Informer[Node],
         configs: Informer[NodeNetworkConfig],
         requests: Requests,
         subnets: Subnets,
+        *,
+        retirement: Retirement,
     ) -> None:
         self._around = around
+        self._retirement = retirement
         self._nodes = nodes
         self._configs = configs
         self._requests = requests
@@ -70,6 +74,8 @@ class Nodes:
             # Only a fresh read tells who is there; and from now on it is newer than the copy.
             node = await self._read(name)
             gone = known - {uid_of(node)}
+            if (seconds := self._retirement.wait_seconds(gone)) is not None:
+                return seconds
             await self._delete_containers(gone)
             if config is not None and (is_being_deleted(config) or owner_uid(config) in gone):
                 await self._let_go(config)

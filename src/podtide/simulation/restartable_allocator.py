@@ -1,11 +1,14 @@
 """An allocator that can be restarted on its database, which is a file as in production."""
 
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules
+from podtide.allocator.store.backup import backup
+from podtide.allocator.store.mark import SUFFIX
 from podtide.allocator.store.migrating import SQLITE, check_schema, migrate
 from podtide.allocator.store.sqlite import SqliteDatabase
 from podtide.runtime.clock import Clock
@@ -20,16 +23,52 @@ class RestartableAllocator(DatabaseAllocator):
     def __init__(self, path: Path, *, clock: Clock, rules: Rules) -> None:
         super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
         self._path = path
+        self._mark = Path(f"{path}{SUFFIX}")
+        self._backup = path.with_name("backup.db")
+        self._backup_mark = Path(f"{self._backup}{SUFFIX}")
+        self.restores = 0
+        """How often it went back."""
 
     async def prepare(self) -> None:
         """Give the file its tables."""
         await self._database.write(migrate(self._database.name, SQLITE))
+        await self.examine()
 
     async def restart(self) -> None:
         """End, and begin again with nothing but what is in the file. What is under way is finished first."""
         ending, self._database = self._database, _opened(self._path, self._clock, self._rules)
         await ending.close()
         await self._database.read(check_schema(self._database.name, SQLITE))
+        await self.examine()
+
+    @property
+    def has_backup(self) -> bool:
+        """Whether there is a backup that was not put back yet."""
+        return self._backup.exists()
+
+    def take_backup(self) -> None:
+        """Copy the database as it is, and the mark beside it."""
+        backup(str(self._path), self._backup)
+        shutil.copy(self._mark, self._backup_mark)
+
+    async def restore_backup(self, *, with_mark: bool) -> None:
+        """End, and begin again with the backup; the mark stays what it was, or is of the backup's day too."""
+        self.restores += 1
+        await self._database.close()
+        self._put_back(with_mark=with_mark)
+        self._database = _opened(self._path, self._clock, self._rules)
+        await self.examine()
+
+    def _put_back(self, *, with_mark: bool) -> None:
+        for leftover in (f"{self._path}-wal", f"{self._path}-shm"):
+            Path(leftover).unlink(missing_ok=True)
+        self._backup.rename(self._path)
+        if with_mark:
+            self._backup_mark.rename(self._mark)
+
+    async def is_recovering(self) -> bool:
+        """Whether it grants nothing because it went back."""
+        return bool((await self.list_clusters()).recovering)
 
 
 @asynccontextmanager
