@@ -23,6 +23,8 @@ COUNTS = ControllerCounts(
     owed_nodes=6,
     retired_nodes=7,
     network_looks=10,
+    refused=True,
+    held_retirements=15,
     slices={"blue": SliceCounts(assigned=11, total=12, waiting=13)},
     repair=RepairCounts(looks=10, suspects=11, repairs=Counter({"allocation-released": 12})),
     subnets={
@@ -59,6 +61,8 @@ def test_everything_that_is_counted_is_told() -> None:
     told = {name.removeprefix("podtide_controller_"): samples for name, (_, samples) in families().items()}
     assert told == {
         "leading": {"": 1},
+        "refused": {"": 1},
+        "held_retirements": {"": 15},
         "owed_nodes": {"": 6},
         "reconciles_total": {"": 2},
         "looks_total": {"": 3},

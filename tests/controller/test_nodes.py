@@ -289,7 +289,8 @@ async def test_nodes_of_another_cluster_in_the_same_subnet_are_none_of_its_busin
         world.replica().start()
         await world.add_node("n1")
         await moment()
-        foreign = await world.foreign_node("there", 5, cluster=cluster)
+        uid = await world.uid() if cluster == "east" else "uid-west"
+        foreign = await world.foreign_node("there", 5, cluster=cluster, cluster_uid=uid)
         await world.stop()
         world.replica().start()
         await moment()

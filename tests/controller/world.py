@@ -35,6 +35,7 @@ from podtide.resources.conditions import Condition
 from podtide.resources.event import Event
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.marks import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.namespace import Namespace
 from podtide.resources.node import Node, NodeAddress, NodeStatus
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.resources.statements import number_in, render
@@ -322,11 +323,23 @@ class World:
         release = tuple(each.name for each in held.addresses[count:])
         await self.foreign_node("w1", count, generation=held.generation + 1, release=release)
 
+    async def uid(self) -> str:
+        """Who the cluster is."""
+        return (await self.cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+
     async def foreign_node(
-        self, name: str, count: int, cluster: str = "west", generation: int = 1, release: tuple[str, ...] = ()
+        self,
+        name: str,
+        count: int,
+        cluster: str = "west",
+        *,
+        generation: int = 1,
+        release: tuple[str, ...] = (),
+        cluster_uid: str = "",
     ) -> str:
         """A node of another cluster that shares the subnet: the id of its container."""
         wish = wish_of(name, count, cluster=cluster, generation=generation, release=release)
+        wish = structs.replace(wish, cluster_uid=cluster_uid)
         await DatabaseAllocator.put_container(self.allocator, wish)
         return wish.id
 

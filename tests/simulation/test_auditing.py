@@ -26,12 +26,16 @@ class Sights(Struct):
     in_the_database: tuple[Violation, ...] = ()
     findings: tuple[Violation, ...] = ()
     adds_up: bool = True
+    past: bool = False
 
     async def counts_add_up(self) -> bool:
         return self.adds_up
 
     async def picture(self) -> Picture:
         return self.shown
+
+    async def is_of_the_past(self) -> bool:
+        return self.past
 
     async def audit_database(self) -> tuple[Violation, ...]:
         return self.in_the_database
@@ -122,3 +126,21 @@ async def test_an_attendant_looks_after_every_step() -> None:
     trace.note(AllocatorCall(at=2.0, program="controller", call="put_container", subject="node"))
     with pytest.raises(InvariantBroken, match="in two hands"):
         await attending
+
+
+async def test_an_allocator_that_went_back_is_no_witness_until_it_has_recovered() -> None:
+    sights = Sights(TAKEN_AWAY, past=True)
+    auditor = sights.auditor()
+    await Sights(HOLDS).auditor().check()
+    await auditor.check()
+    sights.shown = GIVEN_TWICE
+    await auditor.check()
+    sights.past = False
+    with pytest.raises(InvariantBroken):
+        await auditor.check()
+
+
+async def test_what_the_book_finds_counts_while_the_allocator_is_of_the_past() -> None:
+    sights = Sights(past=True, findings=(Violation(1, "10.0.0.3", "given twice"),))
+    with pytest.raises(InvariantBroken, match="given twice"):
+        await sights.auditor().check()

@@ -16,6 +16,8 @@ from podtide.allocator.service.sampling import keep_sampling
 from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import Rules, open_allocator
+from podtide.cli.allocator_backup import backup, restore
+from podtide.cli.allocator_cluster import cluster, release
 from podtide.cli.duration import DURATION
 from podtide.cli.named_file import ExistingFile
 from podtide.core.errors import InvalidInput
@@ -45,10 +47,9 @@ class _Plan(Struct, frozen=True):
     drain_seconds: float
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option(
     "--database",
-    required=True,
     metavar="URL",
     envvar="PODTIDE_DATABASE",
     show_envvar=True,
@@ -89,9 +90,11 @@ class _Plan(Struct, frozen=True):
 @click.option(
     "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What to log."
 )
+@click.pass_context
 def allocator(  # noqa: PLR0913 - one argument per option
+    context: click.Context,
     *,
-    database: str,
+    database: str | None,
     listen: str,
     tokens: Path | None,
     tls_cert: Path | None,
@@ -106,7 +109,12 @@ def allocator(  # noqa: PLR0913 - one argument per option
 
     Clusters reserve addresses for their nodes with it, each with a token of its own; several replicas may serve one
     PostgreSQL. Without --tokens it listens on the loopback address alone. SIGTERM stops it, after the last answer.
+    The commands below look after its database and the clusters that use it.
     """
+    if context.invoked_subcommand is not None:
+        return
+    if not database:
+        raise click.MissingParameter(ctx=context, param=context.command.params[0])
     log = make_logger(sys.stderr, SystemClock(), level=log_level, rate=LogRate())
     capture_standard_logging(log)
     if (tls_cert is None) != (tls_key is None):
@@ -131,12 +139,22 @@ def allocator(  # noqa: PLR0913 - one argument per option
         runner.run(_serve(plan, log))
 
 
+for command in (backup, restore, cluster, release):
+    allocator.add_command(command)
+
+
 async def _serve(plan: _Plan, log: Logger) -> None:
     signals: asyncio.Queue[str] = asyncio.Queue()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number.name)
     clock = SystemClock()
     async with await open_allocator(plan.database, clock=clock, rules=plan.rules, migrate=True) as store:
+        if plan.tokens is not None:
+            store.expected_clusters = plan.tokens.clusters
+        if recovering := (await store.list_clusters()).recovering:
+            log.error(
+                "nothing is granted until every cluster has reported what its nodes hold", reason=recovering
+            )
         service = make_service(
             store,
             log=log,

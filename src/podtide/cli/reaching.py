@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from podtide.allocator.port import Allocator
+from podtide.allocator.port import AdministeredAllocator, Allocator
 from podtide.cli.named_file import ExistingFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
@@ -39,16 +39,20 @@ class Reach(Struct, frozen=True, kw_only=True):
         if self.database and (self.token_file or self.ca_file):
             raise InvalidInput("--token-file and --ca-file are for --server: a database asks for neither")
 
+    def ask_as_administration(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
+        """The answer to a question that a cluster may not ask."""
+        return asyncio.run(self._ask(question))
+
     def ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
         """The answer to one question."""
         return asyncio.run(self._ask(question))
 
-    async def _ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
+    async def _ask(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
         async with self.allocator() as allocator:
             return await question(allocator)
 
     @asynccontextmanager
-    async def allocator(self) -> AsyncIterator[Allocator]:
+    async def allocator(self) -> AsyncIterator[AdministeredAllocator]:
         """The allocator, until the context ends."""
         if self.server:
             from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken

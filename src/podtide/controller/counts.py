@@ -46,6 +46,10 @@ class ControllerCounts(Struct, kw_only=True):
     """Writes to the cluster that succeeded, by kind; NodeNetworkConfig/status for a status."""
     owed_nodes: int = 0
     """Nodes that are owed addresses, as far as this process knows."""
+    refused: bool = False
+    """Whether the allocator refuses to let this controller act for its cluster."""
+    held_retirements: int = 0
+    """Nodes that seemed gone at the start of the term, and wait for a second look."""
     retired_nodes: int = 0
     """Nodes that were gone, and whose network containers were deleted."""
     subnets: dict[str, SubnetCounts] = field(default_factory=dict)

@@ -21,7 +21,9 @@ from podtide.allocator.port import (
     SubnetDemand,
     Wish,
 )
+from podtide.allocator.terms import HeldContainer
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
+from podtide.controller.standing import Standing
 
 Check = Callable[[], None]
 """Raises when this process may not act."""
@@ -96,39 +98,74 @@ class GuardedWrites:
 class GuardedAllocator:
     """What the controller asks of the allocator; what changes anything there, after the check."""
 
-    def __init__(self, allocator: Allocator, check: Check, counts: Counter[str]) -> None:
+    def __init__(
+        self, allocator: Allocator, check: Check, counts: Counter[str], standing: Standing | None = None
+    ) -> None:
         self._allocator = allocator
         self._check = check
         self._counts = counts
+        self._standing = standing
 
     async def put_container(self, wish: Wish) -> Container:
         """See `Allocator`."""
         self._check()
+        if self._standing is None:
+            self._counts["put_container"] += 1
+            return await self._allocator.put_container(wish)
+        wish = self._standing.stamped(wish)
         self._counts["put_container"] += 1
-        return await self._allocator.put_container(wish)
+        answer = await self._allocator.put_container(wish)
+        self._standing.see_answer(answer)
+        return answer
 
     async def delete_container(self, container_id: str, *, cluster: str) -> None:
         """See `Allocator`."""
         self._check()
+        uid = ""
+        if self._standing is not None:
+            self._standing.check()
+            uid = self._standing.uid
         self._counts["delete_container"] += 1
-        await self._allocator.delete_container(container_id, cluster=cluster)
+        await self._allocator.delete_container(container_id, cluster=cluster, cluster_uid=uid)
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        """See `Allocator`."""
+        self._check()
+        self._counts["adopt_container"] += 1
+        return await self._allocator.adopt_container(held)
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """See `Allocator`."""
+        self._check()
+        self._counts["finish_report"] += 1
+        await self._allocator.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
 
     async def move_container(self, wish: Wish) -> Moved:
         """See `Allocator`."""
         self._check()
+        if self._standing is not None:
+            wish = self._standing.stamped(wish)
         self._counts["move_container"] += 1
-        return await self._allocator.move_container(wish)
+        moved = await self._allocator.move_container(wish)
+        if self._standing is not None:
+            self._standing.see_answer(moved.container)
+        return moved
 
     async def quarantined(self, *, cluster: str, node: str = "", more: str = "") -> QuarantinePage:
-        """See `Allocator`."""
+        """See `Allocator`; what a cluster with another uid left under the name is not this one's to judge."""
         self._counts["quarantined"] += 1
-        return await self._allocator.quarantined(cluster=cluster, node=node, more=more)
+        page = await self._allocator.quarantined(cluster=cluster, node=node, more=more)
+        own = {"", self._standing.uid if self._standing is not None else ""}
+        items = tuple(each for each in page.items if each.cluster_uid in own or self._standing is None)
+        return QuarantinePage(items, page.more)
 
     async def end_quarantine(
         self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
     ) -> int:
         """See `Allocator`."""
         self._check()
+        if self._standing is not None:
+            self._standing.check()
         self._counts["end_quarantine"] += 1
         return await self._allocator.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
 

@@ -33,16 +33,20 @@ from podtide.controller.nodes import Nodes
 from podtide.controller.options import ControllerOptions
 from podtide.controller.outage import AllocatorOutage
 from podtide.controller.repair.repair import Repair
+from podtide.controller.reporting import Report
 from podtide.controller.requests import Requests
+from podtide.controller.retiring import Retirement
 from podtide.controller.slices.program import SliceController
+from podtide.controller.standing import Standing
 from podtide.controller.subnet_objects import SubnetObjects
 from podtide.controller.subnets import Subnets
 from podtide.controller.surroundings import Surroundings
 from podtide.controller.sweeping import Sweep
 from podtide.core.network_leaks import Patience
-from podtide.resources.base import Resource
+from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.lease import Lease
 from podtide.resources.marks import SUBNET_LABEL, SUBNET_V6_LABEL, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -50,6 +54,8 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 
+REFUSED = "ControllerRefused"
+"""The reason of the Event that says so."""
 _NODE_WORKERS = 16
 _SUBNET_WORKERS = 4
 
@@ -64,6 +70,7 @@ class Leading:
         options: ControllerOptions,
         check: Check,
         *,
+        holder: str,
         counts: ControllerCounts,
         settings: Settings,
         clock: Clock,
@@ -88,11 +95,16 @@ class Leading:
         )
         self._states = self._informer(cluster, ClusterSubnetState, system)
 
+        self._reports = WorkQueue[int]()
+        self._standing = Standing(
+            cluster, allocator, options, holder, reports=self._reports, counts=counts, log=log
+        )
+        self._retirement = Retirement(clock)
         writes = GuardedWrites(cluster, check, counts.writes)
         around = Surroundings(
             cluster=cluster,
             writes=writes,
-            allocator=GuardedAllocator(allocator, check, counts.allocator_calls),
+            allocator=GuardedAllocator(allocator, check, counts.allocator_calls, self._standing),
             outage=AllocatorOutage(self._node_queue),
             events=EventRecorder(writes, clock, log),
             options=options,
@@ -106,11 +118,32 @@ class Leading:
         self._leftovers = Leftovers(around, self._leftover_queue, self._node_queue)
         requests = Requests(around, self._subnets, self._leftovers)
         self._nodes = Nodes(
-            around, self._node_copies, self._configs, requests, self._subnets, leftovers=self._leftovers
+            around,
+            self._node_copies,
+            self._configs,
+            requests,
+            self._subnets,
+            leftovers=self._leftovers,
+            retirement=self._retirement,
         )
         objects = SubnetObjects(around, self._subnet_copies, self._states)
         self._looks = SubnetLooks(around, objects, self._subnets, self._node_queue, batch_rule)
-        self._sweep = Sweep(around, self._node_copies, self._nodes, self._node_queue)
+        self._sweep = Sweep(
+            around,
+            self._configs,
+            self._nodes,
+            self._node_queue,
+            standing=self._standing,
+            retirement=self._retirement,
+        )
+        self._report = Report(
+            around,
+            self._standing,
+            self._configs,
+            self._node_copies,
+            (self._node_queue, self._sweep_queue),
+        )
+        self._events = around.events
         self._slices = SliceController(
             cluster,
             settings=settings,
@@ -159,6 +192,10 @@ class Leading:
                 self._counts.leading = True
                 if self._options.secondary_networks:
                     group.create_task(self._repair.run())
+                group.create_task(self._tell_of_standing())
+                await self._standing.open()
+                group.create_task(self._standing.keep())
+                group.create_task(self._report_workers().run(self._report.run))
                 self._sweep_queue.add(self._options.cluster)
                 group.create_task(self._workers(self._sweep_queue).run(self._find_what_is_left))
                 group.create_task(self._workers(self._leftover_queue).run(self._leftovers.look))
@@ -170,6 +207,7 @@ class Leading:
             raise errors.exceptions[0] from None
         finally:
             self._counts.leading = False
+            await self._standing.close()
         raise AssertionError("queues that nobody stops have no end")
 
     async def _find_what_is_left(self, cluster: str) -> None:
@@ -182,7 +220,22 @@ class Leading:
         finally:
             self._counts.owed_nodes = self._subnets.owed_nodes
 
+    async def _tell_of_standing(self) -> NoReturn:
+        """Say by Events when the allocator begins to refuse this controller, and go on where it ceases to."""
+        while True:
+            await self._standing.news.wait()
+            self._standing.news.clear()
+            if objection := self._standing.objection:
+                place = ObjectMeta(name="podtide-controller", namespace=SYSTEM_NAMESPACE)
+                await self._events.record(Lease(metadata=place), REFUSED, objection, warning=True)
+            else:
+                for node in self._node_copies.items():
+                    self._node_queue.add(node.metadata.name)
+                self._sweep_queue.add(self._options.cluster)
+
     def _on_node(self, old: Node | None, new: Node | None) -> None:
+        if new is not None:
+            self._retirement.see(new.metadata.uid)
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
@@ -192,6 +245,8 @@ class Leading:
             self._leftovers.node_changed(new.metadata.name)
 
     def _on_config(self, old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
+        if new is not None:
+            self._standing.see(new)
         self._node_queue.add(_name(old, new))
 
     def _on_subnet(self, old: Resource | None, new: Resource | None) -> None:
@@ -210,6 +265,9 @@ class Leading:
             log=self._log,
             can_do_without=can_do_without,
         )
+
+    def _report_workers(self) -> Workers[int]:
+        return Workers(self._reports, clock=self._clock, randomness=self._randomness, log=self._log)
 
     def _workers(self, queue: WorkQueue[str]) -> Workers[str]:
         return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)

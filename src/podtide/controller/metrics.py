@@ -55,6 +55,16 @@ class _CountsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         counts = self._counts
         yield _gauge("leading", "Whether this replica leads: 1 if so.", counts.leading)
+        yield _gauge(
+            "refused",
+            "Whether the allocator refuses to let this controller act for its cluster: 1 if so.",
+            counts.refused,
+        )
+        yield _gauge(
+            "held_retirements",
+            "Nodes that seemed gone at the start of the term, and wait for a second look.",
+            counts.held_retirements,
+        )
         yield _gauge("owed_nodes", "Nodes that are owed addresses.", counts.owed_nodes)
         yield _counter("reconciles", "How often a node was looked at.", counts.reconciles)
         yield _counter("looks", "How often a subnet was looked at.", counts.looks)

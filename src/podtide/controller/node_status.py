@@ -14,9 +14,11 @@ from msgspec import Struct, structs
 
 from podtide.allocator.port import (
     AllocatorUnavailable,
+    AnotherCluster,
     NoSuchSubnet,
     NotAllowed,
     StaleWish,
+    StoreRecovering,
     SubnetFull,
 )
 from podtide.controller.asking import Answer, Refusal
@@ -49,9 +51,11 @@ class Reason(StrEnum):
     SHORT = "SubnetShort"
     FULL = "SubnetFull"
     UNAVAILABLE = "AllocatorUnavailable"
+    RECOVERING = "AllocatorRecovering"
     STALE = "StaleWish"
     REFUSED = "Refused"
     NOT_ALLOWED = "NotAllowed"
+    ANOTHER_CLUSTER = "AnotherCluster"
     NO_SUCH_SUBNET = "NoSuchSubnet"
 
 
@@ -71,11 +75,17 @@ _REFUSALS: dict[type[Refusal], _Verdict] = {
     AllocatorUnavailable: _Verdict(
         Reason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
     ),
+    StoreRecovering: _Verdict(
+        Reason.RECOVERING, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+    ),
+    AnotherCluster: _Verdict(Reason.ANOTHER_CLUSTER, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
     StaleWish: _Verdict(Reason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
     NotAllowed: _Verdict(Reason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
     NoSuchSubnet: _Verdict(Reason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
 }
 _BY_SEVERITY = list(Reason)
+_PASSING = frozenset({Reason.UNAVAILABLE, Reason.RECOVERING})
+"""Outages, which are asked about again and again."""
 
 
 def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
@@ -136,7 +146,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
         observed_generation=config.metadata.generation,
     )
     shown = condition_of(config, GRANTED)
-    if shown is not None and shown.reason == Reason.UNAVAILABLE == granted.reason:
+    if shown is not None and shown.reason == granted.reason and shown.reason in _PASSING:
         # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
         granted = structs.replace(granted, message=shown.message)
     conditions = with_condition(config.status.conditions, granted)

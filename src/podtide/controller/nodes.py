@@ -30,6 +30,7 @@ from podtide.controller.binding import (
 from podtide.controller.leftovers import Leftovers
 from podtide.controller.placing import container_ids
 from podtide.controller.requests import Requests
+from podtide.controller.retiring import Retirement
 from podtide.controller.subnets import Subnets
 from podtide.controller.surroundings import Surroundings
 from podtide.resources.base import Key
@@ -50,8 +51,10 @@ class Nodes:
         subnets: Subnets,
         *,
         leftovers: Leftovers,
+        retirement: Retirement,
     ) -> None:
         self._around = around
+        self._retirement = retirement
         self._nodes = nodes
         self._configs = configs
         self._requests = requests
@@ -74,6 +77,8 @@ class Nodes:
             # Only a fresh read tells who is there; and from now on it is newer than the copy.
             node = await self._read(name)
             gone = known - {uid_of(node)}
+            if (seconds := self._retirement.wait_seconds(gone)) is not None:
+                return seconds
             await self._delete_containers(name, gone)
             if config is not None and (is_being_deleted(config) or owner_uid(config) in gone):
                 await self._let_go(config)

@@ -23,6 +23,8 @@ __all__ = ["LEASE", "Controller", "ControllerCounts", "ControllerOptions"]
 
 LEASE = Key(SYSTEM_NAMESPACE, "podtide-controller")
 """Who holds it leads."""
+ALONE = "only-controller"
+"""What a controller that is not elected calls itself at the allocator: whichever it is, there is but one."""
 
 
 class Controller:
@@ -52,7 +54,7 @@ class Controller:
 
     async def run(self) -> NoReturn:
         """Do everything, as the only controller there is, until cancelled."""
-        await self._lead(unguarded)
+        await self._lead(unguarded, ALONE)
 
     async def run_elected(self, identity: str) -> NoReturn:
         """Stand for election, and do everything while this replica leads, until cancelled.
@@ -70,17 +72,18 @@ class Controller:
         )
 
         async def lead(term: Term) -> NoReturn:
-            await self._lead(term.check)
+            await self._lead(term.check, identity)
 
         await election.run(lead)
         raise AssertionError("a term ends by being cancelled, and the next follows")
 
-    async def _lead(self, check: Check) -> NoReturn:
+    async def _lead(self, check: Check, holder: str) -> NoReturn:
         leading = Leading(
             self._cluster,
             self._allocator,
             self._options,
             check,
+            holder=holder,
             counts=self.metrics,
             settings=self._settings,
             clock=self._clock,

@@ -6,6 +6,7 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.event import Event
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
+from podtide.resources.namespace import Namespace
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -23,7 +24,7 @@ PODTIDE_KINDS: tuple[type[Resource], ...] = (
 )
 """The kinds a cluster must learn before podtide can run in it."""
 
-BUILT_IN_KINDS: tuple[type[Resource], ...] = (Node, Pod, Lease, Event)
+BUILT_IN_KINDS: tuple[type[Resource], ...] = (Node, Pod, Lease, Event, Namespace)
 """The kinds every cluster has."""
 
 ALL_KINDS: tuple[type[Resource], ...] = (*PODTIDE_KINDS, NetworkAttachmentDefinition, *BUILT_IN_KINDS)

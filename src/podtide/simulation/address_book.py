@@ -94,6 +94,22 @@ class AddressBook:
         if isinstance(item, NodeNetworkConfig):
             self._take_names(machine, item.spec.ips_not_in_use)
 
+    def recovered(self, containers: Iterable[Container]) -> None:
+        """A store that went back grants again, and these are all containers: what it forgot, nobody ever heard of.
+
+        What only it granted and no node was shown left nobody; but no node may miss anything that it has.
+        """
+        now = {container.id: container for container in containers}
+        broken: tuple[Violation, ...] = ()
+        for id_ in tuple(self._nodes):
+            if id_ in now:
+                broken += self._audit.granted(grant_of(now[id_]))
+            else:
+                del self._nodes[id_]
+                broken += self._audit.ungranted(id_)
+        self._find(tuple(each for each in broken if each.invariant != _OF_CHANGES))
+        self.grants_changed = True
+
     def follow(self, machine: Machine, agent: NodeAgent) -> None:
         """An agent begins its work on a machine."""
         agent.pool.on_move.append(partial(self._take_move, machine, agent))

@@ -41,6 +41,10 @@ class Audited(Protocol):
         """All there is."""
         ...
 
+    async def is_of_the_past(self) -> bool:
+        """Whether the allocator went back and grants nothing: what it says is of another day."""
+        ...
+
     async def audit_database(self) -> tuple[Violation, ...]:
         """What is wrong with the allocator's database."""
         ...
@@ -60,11 +64,18 @@ class Auditor:
         """InvariantBroken if a step has broken anything. To be called after every one."""
         self._raise(self._audited.findings)
         self._steps_to_check -= 1
-        if not self._steps_to_check or not await self._audited.counts_add_up():
+        if self._steps_to_check <= 0 or not await self._audited.counts_add_up():
             await self.check()
 
     async def check(self) -> None:
-        """InvariantBroken unless everything fits together now, and came about as it may."""
+        """InvariantBroken unless everything fits together now, and came about as it may.
+
+        An allocator that went back is no witness until it has recovered; the book still is.
+        """
+        if await self._audited.is_of_the_past():
+            self._before, self._steps_to_check = None, _FEWEST_STEPS
+            self._raise(self._audited.findings)
+            return
         picture = await self._audited.picture()
         violations = (*self._audited.findings, *audit(picture), *await self._audited.audit_database())
         if self._before is not None:

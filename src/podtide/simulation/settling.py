@@ -91,6 +91,8 @@ async def unsettled(worlds: Sequence[World]) -> list[str]:
         if name not in waiting
         for each in _held_for_nobody(machine)
     ]
+    if await site.is_of_the_past():
+        complaints.append("the allocator's store went back, and does not grant again")
     complaints += await _without_address(worlds)
     complaints += await _left_behind(worlds, len(waiting))
     for world in worlds:

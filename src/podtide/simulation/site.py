@@ -19,6 +19,7 @@ from podtide.simulation.auditing import Auditor
 from podtide.simulation.machine import Machine
 from podtide.simulation.observing import Sighting, take_picture
 from podtide.simulation.programs import Programs
+from podtide.simulation.restartable_allocator import RestartableAllocator
 from podtide.simulation.secondary.network_book import NetworkBook
 from podtide.simulation.trace import ClusterWrite, Entry, Trace
 
@@ -38,6 +39,8 @@ class Site:
         self.book = AddressBook(self.machines)
         self.auditor = Auditor(self, self.trace)
         self.trace.listeners.append(self._hear)
+        if isinstance(allocator, RestartableAllocator):
+            allocator.on_recovered.append(self.book.recovered)
         self._cluster_writes = 0
 
     @property
@@ -68,6 +71,10 @@ class Site:
         self.book.grants_changed = False
         subnets = await self.allocator.list_subnets(self.network)
         return all(self.book.held(each.name) <= each.reserved <= each.capacity for each in subnets)
+
+    async def is_of_the_past(self) -> bool:
+        """Whether the allocator went back, and does not know again what nodes hold."""
+        return isinstance(self.allocator, RestartableAllocator) and await self.allocator.is_of_the_past()
 
     async def audit_database(self) -> tuple[Violation, ...]:
         """What is wrong with the allocator's database."""

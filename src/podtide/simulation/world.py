@@ -130,7 +130,7 @@ class World:
         self._new_disk = new_disk
         self.clock = clock
         self._seed = seed
-        self._log = log
+        self.log = log
         self._boots: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -164,7 +164,7 @@ class World:
             settings=settings or self.customs.settings,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/{name}"),
-            log=self._log.bind(program=name),
+            log=self.log.bind(program=name),
             batch_rule=self.customs.batch_rule,
         )
         run = controller.run_elected(name) if elected else controller.run()
@@ -252,7 +252,7 @@ class World:
             settings=machine.settings,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/{machine.agent_program}"),
-            log=self._log.bind(program=machine.agent_program),
+            log=self.log.bind(program=machine.agent_program),
             policy=machine.policy,
             journal_slack_bytes=_JOURNAL_SLACK_BYTES,
         )
@@ -309,7 +309,7 @@ class World:
             habits=self.customs.habits,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/kubelet {name} {self._boots[name]}"),
-            log=self._log.bind(program=f"kubelet {full_name(self.name, name)}"),
+            log=self.log.bind(program=f"kubelet {full_name(self.name, name)}"),
         )
 
     def _start_kubelet(self, machine: Machine) -> None:

@@ -10,7 +10,7 @@ import aiohttp
 from msgspec import Struct
 
 from podtide.allocator.client import HttpAllocator, Patience, Server
-from podtide.allocator.port import Allocator
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate
 from podtide.allocator.service.server import serving
@@ -44,7 +44,7 @@ async def open_store(clock: Clock | None = None) -> DatabaseAllocator:
 
 @asynccontextmanager
 async def served(
-    allocator: Allocator,
+    allocator: AdministeredAllocator,
     *,
     tokens: Tokens | None = None,
     certificate: Certificate | None = None,

@@ -7,7 +7,7 @@ from litestar.di import Provide
 from litestar.types import ASGIApp
 from msgspec import Struct
 
-from podtide.allocator.port import Allocator
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.service.callers import asked_allocator, recognise
 from podtide.allocator.service.clusters import CLUSTER_ROUTES
 from podtide.allocator.service.containers import CONTAINER_ROUTES
@@ -35,7 +35,7 @@ class Service(Struct, frozen=True):
 
 
 def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
-    allocator: Allocator,
+    allocator: AdministeredAllocator,
     *,
     log: Logger,
     clock: Clock,

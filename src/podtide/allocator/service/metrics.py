@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from podtide.allocator.port import Subnet
+from podtide.allocator.terms import ClusterRegistry
 
 _BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _OF_A_SUBNET = ("network", "subnet")
@@ -34,6 +35,16 @@ class Metrics:
             "Whether the database answered when these metrics were read.",
             registry=self._registry,
         )
+        self._recovering = Gauge(
+            "podtide_allocator_recovering",
+            "Whether nothing is granted because the store went back: 1 if so.",
+            registry=self._registry,
+        )
+        self._awaited = Gauge(
+            "podtide_allocator_awaited_clusters",
+            "Clusters whose reports a store that went back waits for.",
+            registry=self._registry,
+        )
         self._gauges = {
             "capacity": self._subnet_gauge("capacity", "Addresses of a subnet that can be reserved (Q)."),
             "reserved": self._subnet_gauge(
@@ -56,6 +67,12 @@ class Metrics:
         for subnet in subnets or ():
             for field, gauge in self._gauges.items():
                 gauge.labels(subnet.network, subnet.name).set(getattr(subnet, field))
+
+    def show_recovery(self, registry: ClusterRegistry | None) -> None:
+        """Whether the store grants; left as it was when the database does not say."""
+        if registry is not None:
+            self._recovering.set(bool(registry.recovering))
+            self._awaited.set(len(registry.awaited))
 
     def render(self) -> bytes:
         """All of them in Prometheus' text format."""

@@ -9,8 +9,9 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import SkipValidation
 
-from podtide.allocator.port import Allocator, AllocatorError
+from podtide.allocator.port import AdministeredAllocator, Allocator, AllocatorError
 from podtide.allocator.service.metrics import Metrics
+from podtide.allocator.terms import ClusterRegistry
 
 _TEXT = "text/plain"
 _PROMETHEUS = "text/plain; version=1.0.0"
@@ -44,10 +45,26 @@ class Readiness:
 class Operations:
     """What these paths report on."""
 
-    def __init__(self, allocator: Allocator, metrics: Metrics) -> None:
+    def __init__(self, allocator: AdministeredAllocator, metrics: Metrics) -> None:
         self.readiness = Readiness(allocator)
         self._allocator = allocator
         self._metrics = metrics
+
+    async def word(self) -> str:
+        """What there is to say of a service that is ready: a store that recovers needs requests, for these are reports."""
+        registry = await self._registry()
+        if registry is None or not registry.recovering:
+            return "ok"
+        awaited = ", ".join(registry.awaited) or "the first cluster"
+        return f"ok, but nothing is granted: the store went back ({registry.recovering}), and waits for {awaited}"
+
+    async def _registry(self) -> ClusterRegistry | None:
+        """The clusters, where the allocator behind the service knows them."""
+        try:
+            async with asyncio.timeout(_DATABASE_SECONDS):
+                return await self._allocator.list_clusters()
+        except (AllocatorError, TimeoutError):
+            return None
 
     async def metrics(self) -> bytes:
         """The metrics, with the subnets as they stand now."""
@@ -56,6 +73,7 @@ class Operations:
                 self._metrics.show_subnets(await self._allocator.list_subnets())
         except (AllocatorError, TimeoutError):
             self._metrics.show_subnets(None)
+        self._metrics.show_recovery(await self._registry())
         return self._metrics.render()
 
 
@@ -73,7 +91,7 @@ async def get_readiness(operations: Operated) -> Response[str]:
     """Whether requests should be sent here: the database answers, and nobody asked us to stop."""
     objection = await operations.readiness.objection()
     status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
-    return Response(objection or "ok", status_code=status, media_type=_TEXT)
+    return Response(objection or await operations.word(), status_code=status, media_type=_TEXT)
 
 
 @get("/metrics", media_type=_PROMETHEUS)

@@ -10,7 +10,7 @@ from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, may_open_term
 from podtide.core.continuity import awaited_reports, is_behind
 from podtide.core.errors import InvalidInput
 
-_LOCK_STORE = "SELECT recovery, recovering_since, reason FROM store WHERE id = 1 /*lock*/"
+_LOCK_STORE = "SELECT recovery, recovering_since, reason, removed_sequences FROM store WHERE id = 1 /*lock*/"
 _READ_CLUSTERS = "SELECT name, uid, holder, term_until, reported FROM clusters ORDER BY name"
 _PUT_TERM = """INSERT INTO clusters (name, uid, holder, term_until, reported) VALUES ($1, $2, $3, $4, 0)
     ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, holder = excluded.holder, term_until = excluded.term_until"""
@@ -33,7 +33,7 @@ _END = "UPDATE store SET recovering_since = 0, reason = '' WHERE id = 1"
 
 def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
     """Bind the name, refuse whoever may not act for it, and keep or renew the term."""
-    ((recovery, since, reason),) = yield Query(_LOCK_STORE)
+    ((recovery, since, reason, removed),) = yield Query(_LOCK_STORE)
     rows = yield Query(_READ_CLUSTERS)
     by_name = {name: (uid, reported) for name, uid, _holder, _until, reported in rows}
     bound, reported = by_name.get(claim.cluster, ("", 0))
@@ -48,7 +48,7 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
             "a backup, stop the podtide of one of the two"
         )
     yield Query(_PUT_TERM, (claim.cluster, claim.cluster_uid, claim.holder, now + TERM_SECONDS))
-    behind = yield from _behind(claim)
+    behind = yield from _behind(claim, removed)
     if behind and not since:
         reason = behind
         recovery, since = (yield from begin_recovery(reason, now)), now
@@ -57,12 +57,12 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
     return OpenedTerm(recovery=0 if reported == recovery else recovery, recovering=reason)
 
 
-def _behind(claim: TermClaim) -> Script[str]:
+def _behind(claim: TermClaim, removed: int) -> Script[str]:
     """Why the store is behind what the cluster has seen, or "". Its sequences are raised to that."""
     sequences = {(network, name): sequence for network, name, sequence in (yield Query(_SEQUENCES))}
     reason = ""
     for seen in claim.seen:
-        sequence = sequences.get((seen.network, seen.subnet), 0)
+        sequence = sequences.get((seen.network, seen.subnet), removed)
         if is_behind(sequence, seen.version):
             reason = behind_reason(claim.cluster, seen.subnet, seen.version, sequence)
             yield Query(_RAISE, (seen.version, seen.network, seen.subnet))
@@ -83,7 +83,7 @@ def close_term(claim: TermClaim) -> Script[None]:
 
 def finish_report(cluster: str, uid: str, recovery: int, expected: Iterable[str]) -> Script[None]:
     """Note the report; with the last one the store grants again."""
-    ((current, since, _reason),) = yield Query(_LOCK_STORE)
+    ((current, since, *_),) = yield Query(_LOCK_STORE)
     affairs = yield from read_affairs([cluster])
     affairs.refuse_another_cluster(cluster, uid)
     if not since:
@@ -112,7 +112,7 @@ def _awaited(rows: Rows, recovery: int, expected: Iterable[str]) -> Script[tuple
 
 def list_clusters(now: float, expected: Iterable[str]) -> Script[ClusterRegistry]:
     """All clusters, and whether the store grants."""
-    ((recovery, since, reason),) = yield Query(_LOCK_STORE.removesuffix(" /*lock*/"))
+    ((recovery, since, reason, _removed),) = yield Query(_LOCK_STORE.removesuffix(" /*lock*/"))
     rows = yield Query(_READ_CLUSTERS)
     counts = {(cluster, uid): count for cluster, uid, count in (yield Query(_COUNT))}
     awaited = (yield from _awaited(rows, recovery, expected)) if since else ()

@@ -16,12 +16,15 @@ from random import Random
 from typing import TypeVar
 
 from podtide.cluster.embedded.api_server import ApiServer, Limits, Selection
+from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.store import Snapshot
 from podtide.cluster.port import Page, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.namespace import Namespace
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.randomness import system_randomness
 
@@ -52,6 +55,8 @@ class EmbeddedCluster:
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         """See `Cluster.get`."""
         await asyncio.sleep(0)
+        if kind is Namespace and name == SYSTEM_NAMESPACE:
+            make_namespaces(self.server, [name])
         return self.server.get(kind, name, namespace).decode(kind)
 
     async def list(  # noqa: PLR0913 - the port's

@@ -9,12 +9,12 @@ from podtide.cluster.served.kinds import (
     CUSTOM_KINDS,
     STANDING_NAMESPACES,
     CustomResourceDefinition,
-    Namespace,
 )
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.tables import find_first
 from podtide.cluster.served.target import Target
 from podtide.resources.base import Resource
+from podtide.resources.namespace import Namespace
 
 _DEFINABLE = {(kind.api.group, kind.api.plural): kind.api.kind for kind in CUSTOM_KINDS}
 

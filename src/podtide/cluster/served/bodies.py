@@ -10,13 +10,13 @@ import msgspec
 from aiohttp import web
 
 from podtide.cluster.embedded.records import Document
-from podtide.cluster.served.kinds import Namespace
 from podtide.cluster.served.negotiation import JSON
 from podtide.cluster.served.protobuf import PROTOBUF, read_namespace
 from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.target import Target
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
+from podtide.resources.namespace import Namespace
 from podtide.runtime.foreign_json import DEEPEST, is_deeper
 from podtide.runtime.http_port import read_body
 

@@ -12,11 +12,11 @@ from msgspec import Meta, Struct
 from podtide.cluster.served.admission import admit_deletion, refuse_dry_run
 from podtide.cluster.served.answers import json_answer, object_answer
 from podtide.cluster.served.bodies import parsed
-from podtide.cluster.served.kinds import Namespace
 from podtide.cluster.served.namespaces import empty_namespace
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.statuses import details_of, success
 from podtide.cluster.served.target import Target
+from podtide.resources.namespace import Namespace
 from podtide.resources.pod import Pod
 from podtide.runtime.http_port import read_body
 

@@ -6,36 +6,12 @@ built in, so a CustomResourceDefinition adds none: that of a kind which is serve
 
 from typing import ClassVar
 
-from podtide.resources.base import AGE, Api, Column, Part, Resource
+from podtide.resources.base import Api, Column, Part, Resource
 from podtide.resources.kinds import ALL_KINDS, PODTIDE_KINDS
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 
 STANDING_NAMESPACES = ("default", "kube-system")
 """Those that are there from the start."""
-
-
-class NamespaceStatus(Part, frozen=True, kw_only=True):
-    """How the namespace is."""
-
-    phase: str = ""
-
-
-class Namespace(Resource, frozen=True, kw_only=True):
-    """A namespace."""
-
-    api: ClassVar[Api] = Api(
-        group="",
-        version="v1",
-        kind="Namespace",
-        plural="namespaces",
-        namespaced=False,
-        status_subresource=True,
-        short_names=("ns",),
-        columns=(Column(name="Status", type="string", json_path=".status.phase"), AGE),
-        field_selectors=("metadata.name", "status.phase"),
-    )
-
-    status: NamespaceStatus = NamespaceStatus()
 
 
 class DefinedNames(Part, frozen=True, kw_only=True):
@@ -73,4 +49,4 @@ class CustomResourceDefinition(Resource, frozen=True, kw_only=True):
 CUSTOM_KINDS: tuple[type[Resource], ...] = (*PODTIDE_KINDS, NetworkAttachmentDefinition)
 """Those that a real cluster has only by a definition."""
 
-SERVED_KINDS: tuple[type[Resource], ...] = (*ALL_KINDS, Namespace, CustomResourceDefinition)
+SERVED_KINDS: tuple[type[Resource], ...] = (*ALL_KINDS, CustomResourceDefinition)

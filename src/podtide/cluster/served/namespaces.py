@@ -1,18 +1,13 @@
 """What namespaces do here: two are there from the start, and deleting one deletes what is in it."""
 
 from podtide.cluster.embedded import ApiServer, Selection
-from podtide.cluster.port import AlreadyExists
-from podtide.cluster.served.kinds import STANDING_NAMESPACES, Namespace
+from podtide.cluster.embedded.namespaces import make_namespaces
+from podtide.cluster.served.kinds import STANDING_NAMESPACES
 
 
 def make_standing_namespaces(server: ApiServer) -> None:
     """Make those that every cluster has, where they are missing."""
-    for name in STANDING_NAMESPACES:
-        document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        try:
-            server.create(Namespace, document, manager="podtide")
-        except AlreadyExists:
-            continue
+    make_namespaces(server, STANDING_NAMESPACES)
 
 
 def empty_namespace(server: ApiServer, namespace: str) -> None:

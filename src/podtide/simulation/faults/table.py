@@ -2,6 +2,7 @@
 
 from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.allocator_restart import AllocatorRestart
+from podtide.simulation.faults.allocator_restored import AllocatorRestored
 from podtide.simulation.faults.clock_jump import ClockJump
 from podtide.simulation.faults.collector_down import CollectorDown
 from podtide.simulation.faults.crashes import AgentCrash, ControllerCrash
@@ -31,6 +32,7 @@ from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.pods import PodEvicted, PodForceDeleted, PodReplaced, SandboxDied
 from podtide.simulation.faults.power_loss import PowerLoss
 from podtide.simulation.faults.refusals import ConflictAnswer, ServerError, ThrottledAnswer
+from podtide.simulation.faults.second_cluster import SecondCluster
 from podtide.simulation.faults.stale_list import StaleList
 from podtide.simulation.faults.status_restored import StatusRestored
 from podtide.simulation.faults.subnet_grown import SubnetGrown
@@ -77,6 +79,8 @@ FAULTS: dict[str, Fault] = {
         SandboxDied(),
         CollectorDown(),
         AllocatorRestart(),
+        AllocatorRestored(),
+        SecondCluster(),
         SubnetGrown(),
         RequestEdited(),
         ForeignNames(),

@@ -1,0 +1,18 @@
+"""The namespaces that every cluster has: made when they are first needed, and kept with the other objects.
+
+An object may be in any namespace, whether or not somebody made it. But the uid of kube-system is who the cluster is, so
+that one has to be there, and to stay the same.
+"""
+
+from collections.abc import Sequence
+
+from podtide.cluster.embedded.api_server import ApiServer
+from podtide.resources.namespace import Namespace
+
+
+def make_namespaces(server: ApiServer, names: Sequence[str]) -> None:
+    """Make those that are missing."""
+    for name in names:
+        if not server.has(Namespace, name):
+            document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            server.create(Namespace, document, manager="podtide")

@@ -1,0 +1,126 @@
+"""What the nodes of this cluster hold, reported to an allocator whose store went back.
+
+Of each NodeNetworkConfig the status is written first, and then reported as written: a write that is still under way, with
+a grant of before, finds another version and comes to nothing. So nothing can be shown to a node afterwards that was not
+reported. The writing also tells people why the node gets nothing new meanwhile.
+"""
+
+from msgspec import structs
+
+from podtide.allocator.terms import HeldAddress, HeldContainer
+from podtide.cluster.informer import Informer
+from podtide.cluster.listing import list_kept
+from podtide.cluster.port import Conflict, NotFound
+from podtide.cluster.work_queue import WorkQueue
+from podtide.controller.node_status import GRANTED, Reason
+from podtide.controller.standing import Standing
+from podtide.controller.surroundings import Surroundings
+from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
+from podtide.resources.timestamps import to_time
+
+CONTRADICTED = "AddressHeldTwice"
+"""The reason of the Event."""
+_MOST_ATTEMPTS = 10
+
+
+class Report:
+    """Reports all that there is, once for each recovery."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        standing: Standing,
+        configs: Informer[NodeNetworkConfig],
+        nodes: Informer[Node],
+        queues: tuple[WorkQueue[str], WorkQueue[str]],
+    ) -> None:
+        self._around = around
+        self._standing = standing
+        self._configs = configs
+        self._nodes = nodes
+        self._node_queue, self._sweep_queue = queues
+
+    async def run(self, recovery: int) -> None:
+        """Report everything, and say that it was everything."""
+        options = self._around.options
+        self._standing.check()
+        self._around.log.warning(
+            "the allocator's store went back: reporting what nodes hold", recovery=recovery
+        )
+        names = await self._names()
+        held = 0
+        for name in names:
+            held += await self._report(name, recovery)
+        await self._around.allocator.finish_report(
+            options.cluster, cluster_uid=self._standing.uid, recovery=recovery
+        )
+        self._around.log.info("reported what nodes hold", recovery=recovery, containers=held)
+        for name in names:
+            self._node_queue.add(name)
+        self._sweep_queue.add(options.cluster)  # nodes that went since the store's day are there again
+
+    async def _names(self) -> list[str]:
+        """Every node that may hold something: those of a fresh list, and all that this controller ever heard of."""
+        listed = await list_kept(
+            self._around.cluster, NodeNetworkConfig, SYSTEM_NAMESPACE, keep=lambda each: each.metadata.name
+        )
+        configs = {each.metadata.name for each in self._configs.items()}
+        nodes = {each.metadata.name for each in self._nodes.items()}
+        return sorted({*listed, *configs, *nodes})
+
+    async def _report(self, name: str, recovery: int) -> int:
+        config = await self._confirmed(name, recovery)
+        shown = [each for each in config.status.network_containers if _is_holding(each)] if config else []
+        for container in shown:
+            assert config is not None
+            complaints = await self._around.allocator.adopt_container(self._held(config, container))
+            for complaint in complaints:
+                self._around.log.error("two nodes hold one address", node=name, alarm=complaint)
+                await self._around.events.record(config, CONTRADICTED, complaint, warning=True)
+        return len(shown)
+
+    async def _confirmed(self, name: str, recovery: int) -> NodeNetworkConfig | None:
+        """The NodeNetworkConfig in a version that was written since the recovery began; None where there is none."""
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                config = await self._around.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+            except NotFound:
+                return None
+            condition = Condition(
+                type=GRANTED,
+                status=ConditionStatus.FALSE,
+                last_transition_time=to_time(self._around.clock.wall()),
+                reason=Reason.RECOVERING.value,
+                message=f"the allocator's store went back: what the node holds was reported (recovery {recovery}), and "
+                "more is granted when every cluster has reported",
+                observed_generation=config.metadata.generation,
+            )
+            conditions = with_condition(config.status.conditions, condition)
+            status = structs.replace(config.status, conditions=conditions)
+            try:
+                return await self._around.writes.replace_status(structs.replace(config, status=status))
+            except Conflict:
+                continue
+        raise Conflict(f"the NodeNetworkConfig of node {name} is written all the time")
+
+    def _held(self, config: NodeNetworkConfig, container: NetworkContainer) -> HeldContainer:
+        return HeldContainer(
+            id=container.id,
+            network=container.vnet_id or self._around.options.network,
+            subnet=container.subnet_name,
+            cluster=self._around.options.cluster,
+            cluster_uid=self._standing.uid,
+            node=config.metadata.name,
+            primary=container.primary_ip or container.primary_ipv6,
+            version=container.version,
+            request_uid=config.metadata.uid,
+            generation=config.metadata.generation,
+            addresses=tuple(HeldAddress(each.name, each.ip) for each in container.ip_assignments),
+        )
+
+
+def _is_holding(container: NetworkContainer) -> bool:
+    return bool(container.id and container.subnet_name and (container.primary_ip or container.primary_ipv6))

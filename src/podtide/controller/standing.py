@@ -1,0 +1,160 @@
+"""This controller's standing at the allocator: who its cluster is, its term there, and what the cluster has seen.
+
+The cluster is known by the uid of its namespace kube-system, and its name at the allocator belongs to that uid. Before
+anything is written, here or there, the allocator has to agree that this controller acts for the cluster: a controller
+with a wrong kubeconfig, or of a second cluster under the same name, waits and says why. The term is renewed every few
+seconds, and each renewal and wish carries the highest versions that the cluster's NodeNetworkConfigs showed, by which an
+allocator notices that its store went back (DESIGN.md "Who a cluster is", "A store that went back").
+"""
+
+import asyncio
+from typing import NoReturn
+
+from msgspec import structs
+
+from podtide.allocator.limits import LARGEST_VERSION
+from podtide.allocator.port import Allocator, AllocatorError, AllocatorUnavailable, Container, Wish
+from podtide.allocator.terms import SeenVersion, TermClaim
+from podtide.cluster.port import Cluster, ClusterError
+from podtide.cluster.work_queue import WorkQueue
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.options import ControllerOptions
+from podtide.core.errors import FixError, PodtideError
+from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.namespace import Namespace
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.logging import Logger
+
+RENEW_SECONDS = 3.0
+"""A third of how long a term lasts."""
+_REFUSED_SECONDS = 30.0
+_LAST_WORD_SECONDS = 2.0
+
+
+class Standing:
+    """One term's standing."""
+
+    def __init__(  # noqa: PLR0913 - whom it speaks with, for whom, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        allocator: Allocator,
+        options: ControllerOptions,
+        holder: str,
+        *,
+        reports: WorkQueue[int],
+        counts: ControllerCounts,
+        log: Logger,
+    ) -> None:
+        self.uid = ""
+        """The cluster's; "" until it was read."""
+        self._cluster = cluster
+        self._allocator = allocator
+        self._options = options
+        self._holder = holder
+        self._reports = reports
+        self._counts = counts
+        self._log = log
+        self._seen: dict[tuple[str, str], int] = {}
+        self._objection: PodtideError | None = None
+        self._is_open = False
+        self.news = asyncio.Event()
+        """Set when the allocator begins or ceases to refuse this controller."""
+
+    @property
+    def objection(self) -> str:
+        """Why this controller may not act, in words; "" when it may, or when that is not known."""
+        return str(self._objection or "")
+
+    # What the cluster has seen
+
+    def see(self, config: NodeNetworkConfig) -> None:
+        """A NodeNetworkConfig shows what the allocator once granted."""
+        for container in config.status.network_containers:
+            if container.subnet_name:
+                self._note(
+                    container.vnet_id or self._options.network, container.subnet_name, container.version
+                )
+
+    def see_answer(self, container: Container) -> None:
+        """The allocator granted something, whether or not a NodeNetworkConfig shows it yet."""
+        self._note(container.network, container.subnet, container.version)
+
+    def _note(self, network: str, subnet: str, version: int) -> None:
+        if 0 < version <= LARGEST_VERSION:
+            self._seen[network, subnet] = max(version, self._seen.get((network, subnet), 0))
+
+    def stamped(self, wish: Wish) -> Wish:
+        """The wish with who makes it and what it has seen. Raises while this controller may not act."""
+        self.check()
+        seen = self._seen.get((wish.network, wish.subnet), 0)
+        return structs.replace(wish, cluster_uid=self.uid, seen=seen)
+
+    def check(self) -> None:
+        """Raise while this controller may not act."""
+        if self._objection is not None:
+            raise self._objection
+        if not self._is_open:
+            raise AllocatorUnavailable(
+                "the allocator has not answered yet who acts for this cluster: try again"
+            )
+
+    # The term
+
+    async def open(self) -> None:
+        """Wait until the allocator lets this controller act, or cannot be reached to say so: then `keep` goes on trying."""
+        while True:
+            await self._renew()
+            if self._objection is None:
+                return
+            await asyncio.sleep(self._pause_seconds())
+
+    async def keep(self) -> NoReturn:
+        """Renew the term until cancelled."""
+        while True:
+            await asyncio.sleep(self._pause_seconds())
+            await self._renew()
+
+    async def close(self) -> None:
+        """Leave the next controller nothing to wait for, if the allocator can be told at once."""
+        if not self._is_open:
+            return
+        try:
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
+                await self._allocator.close_term(self._claim())
+        except (PodtideError, TimeoutError) as error:
+            self._log.info("the term at the allocator was not closed; it ends by itself", error=str(error))
+
+    def _pause_seconds(self) -> float:
+        return _REFUSED_SECONDS if isinstance(self._objection, FixError) else RENEW_SECONDS
+
+    def _claim(self) -> TermClaim:
+        seen = tuple(SeenVersion(*place, version) for place, version in sorted(self._seen.items()))
+        return TermClaim(cluster=self._options.cluster, cluster_uid=self.uid, holder=self._holder, seen=seen)
+
+    async def _renew(self) -> None:
+        """Ask once. Where there is no answer, what was so stays so."""
+        try:
+            if not self.uid:
+                self.uid = (await self._cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+            opened = await self._allocator.open_term(self._claim())
+        except AllocatorUnavailable as error:
+            self._log.debug("the term was not renewed", error=str(error))
+            return
+        except (AllocatorError, ClusterError, FixError) as error:
+            self._refuse(error)
+            return
+        self._is_open = True
+        if self._objection is not None:
+            self._log.info("this controller may act now", cluster=self._options.cluster, uid=self.uid)
+            self._objection = None
+            self._counts.refused = False
+            self.news.set()
+        if opened.recovery:
+            self._reports.add(opened.recovery)
+
+    def _refuse(self, error: PodtideError) -> None:
+        if str(error) != self.objection:
+            self._log.error("this controller may not act; it waits", error=str(error))
+            self.news.set()
+        self._objection = error
+        self._counts.refused = True

@@ -1,0 +1,34 @@
+"""An allocator whose database is put back to an older day."""
+
+from random import Random
+
+from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.scene import Scene
+
+_SHORTEST_SECONDS = 5.0
+_LONGEST_SECONDS = 60.0
+_LOSES_MARK = 0.3
+
+
+class AllocatorRestored(Mishap):
+    """The disk of the allocator dies, and a backup from a while ago is all there is; sometimes with the mark beside it.
+
+    Without the mark's own word it is for the clusters to notice, by what they have seen.
+    """
+
+    name = "allocator-restored"
+    every_seconds = 150.0
+
+    async def happen(self, scene: Scene, chance: Random) -> str:
+        """Take a backup now, and put it back later."""
+        if scene.allocator.has_backup:
+            return ""
+        age = chance.uniform(_SHORTEST_SECONDS, _LONGEST_SECONDS)
+        with_mark = chance.random() < _LOSES_MARK and scene.is_alone
+        scene.allocator.take_backup()
+
+        async def restore() -> None:
+            await scene.allocator.restore_backup(with_mark=with_mark)
+
+        scene.plan(age, restore)
+        return f"from {age:.0f} s ago{', with the mark of that day' if with_mark else ''}"

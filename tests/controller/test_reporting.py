@@ -1,0 +1,79 @@
+"""An allocator whose store went back is told what the nodes hold, and grants again when every cluster has told it."""
+
+from controller.test_who_a_cluster_is import nodes_with_addresses
+from controller.world import a_world, condition, moment
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.terms import TermClaim
+
+ELSEWHERE = TermClaim(cluster="west", cluster_uid="uid-west", holder="west")
+
+
+async def test_what_nodes_hold_is_reported_and_held_as_it_was() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 3)
+        before = [await world.allocator.get_container(uid, cluster="east") for uid in uids]
+        await world.allocator.begin_recovery("a test")
+        await world.ask("n0", 5)  # while nothing is granted
+        await moment(20.0)
+        assert (await world.allocator.list_clusters()).recovering == ""
+        after = [await world.allocator.get_container(uid, cluster="east") for uid in uids]
+        assert [each.addresses for each in after[1:]] == [each.addresses for each in before[1:]]
+        assert set(before[0].addresses) < set(after[0].addresses)
+        assert len(after[0].addresses) == 5
+        for node in ("n0", "n1", "n2"):
+            assert (await world.granted(node)).reason == "Complete"
+
+
+async def test_nodes_and_people_are_told_while_another_cluster_is_awaited() -> None:
+    async with a_world() as world:
+        await world.allocator.open_term(ELSEWHERE)
+        replica = world.replica()
+        replica.start()
+        uids = await nodes_with_addresses(world, 2)
+        await world.allocator.begin_recovery("a test")
+        await moment(20.0)
+        await world.ask("n0", 5)
+        await world.remove_node("n1")
+        await moment(60.0)
+        granted = condition(await world.config("n0"), "Granted")
+        assert (granted.status, granted.reason) == ("False", "AllocatorRecovering")
+        assert "every cluster has reported" in granted.message
+        assert [await world.holds(uid) for uid in uids] == [3, 3]  # and nobody is deleted, either
+        registry = await world.allocator.list_clusters()
+        assert registry.awaited == ("west",)
+        writes = len(replica.cluster.work())
+        await moment(600.0)
+        assert len(replica.cluster.work()) - writes <= 2  # waiting is not writing
+        await world.allocator.finish_report("west", cluster_uid="uid-west", recovery=1)
+        await moment(120.0)
+        assert [await world.holds(uid) for uid in uids] == [5, -1]
+        assert (await world.granted("n0")).reason == "Complete"
+
+
+async def test_a_store_that_knows_less_than_the_cluster_has_seen_recovers_by_itself() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 2)
+        before = await world.allocator.get_container(uids[0], cluster="east")
+        # What a backup from before the first node holds, but for the subnet.
+        database = world.allocator._database
+        await world.allocator.forget_cluster("east")
+        for table in ("resting", "containers", "grants", "chunks", "alike", "clusters"):
+            await database.write(lambda _now, table=table: _empty(table))  # type: ignore[misc]  # of this round
+        await database.write(lambda _now: _as_new())
+        await moment(30.0)
+        assert (await world.allocator.list_clusters()).recovering == ""
+        assert (await world.allocator.get_container(uids[0], cluster="east")).addresses == before.addresses
+        assert (await world.subnet()).reserved == 8
+        await world.everybody()
+
+
+def _empty(table: str) -> Script[None]:
+    yield Query(f"DELETE FROM {table}")  # noqa: S608 - one of ours
+
+
+def _as_new() -> Script[None]:
+    yield Query(
+        "UPDATE subnets SET reserved = 0, containers = 0, owed = 0, next_chunk = 0, quarantined = 0, sequence = 0"
+    )
