@@ -30,20 +30,24 @@ def test_only_all_three_ids_together_prove_anything(
 
 
 @pytest.mark.parametrize(
-    ("kin", "seconds_left", "hold", "course"),
+    ("kin", "seconds_left", "hold", "witnessed", "course"),
     [
-        (Kinship.SAME_BOOT, 0.0, False, Course.MOVE),
-        (Kinship.SAME_BOOT, 9.0, True, Course.MOVE),
-        (Kinship.BOOTED_SINCE, 9.0, False, Course.END),
-        (Kinship.BOOTED_SINCE, 9.0, True, Course.END),
-        (Kinship.UNPROVEN, 9.0, False, Course.WAIT),
-        (Kinship.UNPROVEN, 0.0, False, Course.END),
-        (Kinship.UNPROVEN, 0.0, True, Course.HOLD),
-        (Kinship.UNPROVEN, 9.0, True, Course.HOLD),
+        (Kinship.SAME_BOOT, 0.0, False, True, Course.MOVE),
+        (Kinship.SAME_BOOT, 9.0, True, False, Course.MOVE),
+        (Kinship.BOOTED_SINCE, 9.0, False, True, Course.END),
+        (Kinship.BOOTED_SINCE, 9.0, True, True, Course.END),
+        (Kinship.BOOTED_SINCE, 9.0, False, False, Course.WAIT),
+        (Kinship.BOOTED_SINCE, 0.0, True, False, Course.END),
+        (Kinship.UNPROVEN, 9.0, False, True, Course.WAIT),
+        (Kinship.UNPROVEN, 0.0, False, True, Course.END),
+        (Kinship.UNPROVEN, 0.0, True, True, Course.HOLD),
+        (Kinship.UNPROVEN, 9.0, True, False, Course.HOLD),
     ],
 )
-def test_what_becomes_of_a_quarantine(kin: Kinship, seconds_left: float, hold: bool, course: Course) -> None:
-    assert course_of(kin, seconds_left, hold=hold) is course
+def test_what_becomes_of_a_quarantine(
+    kin: Kinship, seconds_left: float, hold: bool, witnessed: bool, course: Course
+) -> None:
+    assert course_of(kin, seconds_left, hold=hold, witnessed=witnessed) is course
 
 
 def test_what_a_living_pod_shows_is_not_free() -> None:

@@ -102,13 +102,17 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     most: int,
     *,
     machine: MachineIdentity,
-    moves: bool,
 ) -> tuple[Answer, ...]:
-    """State the node's wish at each of its places; `moves`: after what the machine left there was moved to it."""
+    """State the node's wish at each of its places.
+
+    Where it has no container yet, what its machine left there under a former uid is moved to it first.
+    """
+    held = {container.id for container in config.status.network_containers}
     answers = []
     for place in places:
         wish = make_wish(config, places, place, options, most, machine=machine)
         try:
+            moves = machine.is_known and place.container not in held
             answers.append(await _put(allocator, wish, place, moves=moves))
         except (AllocatorError, InvalidInput) as refusal:
             answers.append(Answer(place, refusal=refusal))

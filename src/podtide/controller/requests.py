@@ -68,14 +68,12 @@ class Requests:
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
-            machine, moves = machine_of(node), self._leftovers.may_be_there(name)
             answers = await ask(
-                self._allocator, config, places, self._options, self._max_ips, machine=machine, moves=moves
+                self._allocator, config, places, self._options, self._max_ips, machine=machine_of(node)
             )
             await self._refuse_if_behind(config, answers)
             self._tell_subnets(config, answers)
-            if moved := [answer.moved for answer in answers if answer.moved]:
-                await self._leftovers.note_moved(config, moved)
+            await self._leftovers.note_asked(config, [answer.moved for answer in answers if answer.moved])
             await self._conclude(node, config, answers, scaler)
         return self._answered.renew_in_seconds(name)
 
