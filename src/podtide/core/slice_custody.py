@@ -10,11 +10,17 @@ have addresses of the slice; so the pool rests for a quarantine, counted from wh
 The second is no inheritance in disguise. During the quarantine the new Node has no pool, and after it the old one's
 agent has stopped; but pods may have outlived their Node's uid (a kubelet that registers again keeps them), and their
 addresses must neither be handed out again nor keep the node without a pool for as long as they run.
+
+A Node that bears the name takes the pool over at once where there is nothing to wait for: it runs on the same machine,
+whose one agent wrote the pool and goes on doing so; or nobody holds anything in the pool, and whoever still writes it as
+the old one's is refused, because the pool has changed.
 """
 
 from enum import Enum, auto
 
 from msgspec import Struct
+
+from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdentity, kinship
 
 
 class Step(Enum):
@@ -43,16 +49,33 @@ class Custody(Struct, frozen=True, kw_only=True):
     """When that Node was found to be gone."""
     in_use: bool
     """Whether any pod holds an address in it."""
+    machine: MachineIdentity = UNKNOWN_MACHINE
+    """What that Node ran on."""
 
 
-def next_step(pool: Custody, node_uid: str, *, now: float, quarantine_seconds: float) -> Step:
-    """What to do, `node_uid` being the uid of the Node that bears the node's name now, "" for none."""
-    if pool.gone_since is None:
-        if node_uid and not pool.owner_uid:
-            return Step.ADOPT
-        return Step.KEEP if node_uid and pool.owner_uid == node_uid else Step.MARK
+def next_step(
+    pool: Custody,
+    node_uid: str,
+    machine: MachineIdentity = UNKNOWN_MACHINE,
+    *,
+    now: float,
+    quarantine_seconds: float,
+) -> Step:
+    """What to do, `node_uid` being the uid of the Node that bears the node's name now, on that machine; "" for none."""
     if node_uid and pool.owner_uid == node_uid:
-        return Step.HAND_OVER  # it was thought to be gone, and is not
+        return (
+            Step.KEEP if pool.gone_since is None else Step.HAND_OVER
+        )  # it was thought to be gone, and is not
+    if node_uid and pool.gone_since is None and not pool.owner_uid:
+        return Step.ADOPT
+    if node_uid and (not pool.in_use or kinship(pool.machine, machine) is not Kinship.UNPROVEN):
+        return Step.HAND_OVER
+    return _step_in_quarantine(pool, node_uid, now, quarantine_seconds)
+
+
+def _step_in_quarantine(pool: Custody, node_uid: str, now: float, quarantine_seconds: float) -> Step:
+    if pool.gone_since is None or pool.gone_since > now:
+        return Step.MARK  # the latter by a clock that was ahead: it must not last until then
     if now < pool.gone_since + quarantine_seconds:
         return Step.REST
     if node_uid:

@@ -34,6 +34,9 @@ NODE_UID_ANNOTATION = "podtide.io/node-uid"
 NODE_GONE_ANNOTATION = "podtide.io/node-gone-since"
 """On the same: when that Node was found to be gone. The slice is in quarantine from then on."""
 
+MACHINE_ANNOTATION = "podtide.io/machine"
+"""On the same: the ids of the machine and boot that the Node ran on, joined by spaces."""
+
 NETWORK_ANNOTATION = "podtide.io/network"
 """On the same: the NodeSlicePool that the slice is from. On that: the network it is of."""
 

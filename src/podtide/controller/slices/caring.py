@@ -71,7 +71,7 @@ class Caring:
         if not free:
             return
         place = ObjectMeta(name=free, namespace=around.namespace)
-        marks = ownership(name, assignment.node, node.metadata.uid)
+        marks = ownership(name, node)
         await around.writes.create(new_pool(place, assignment.slice, marks))
 
     async def _free_name(
@@ -107,5 +107,5 @@ class Caring:
             changed = marked_gone(pool, name, node, self._around.clock.wall())
             self._around.log.info("quarantine begins", node=node, pool=pool.metadata.name)
         else:
-            changed = bound(pool, ownership(name, node, survey.nodes[node].metadata.uid))
+            changed = bound(pool, ownership(name, survey.nodes[node]))
         await self._around.writes.replace(changed)
