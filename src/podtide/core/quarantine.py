@@ -9,8 +9,8 @@ the cluster looks at who bears the node's name now, and at a fresh list of the p
     another machine, or none       they are free once the quarantine has passed, unless they are held for a person
     shown by a living pod          never: it is looked at again later
 
-Times are those left by the allocator's clock. A clock that was ahead when a quarantine began and is right again would
-make it last for ever, so it never lasts longer than its length from now.
+Times are those left by the allocator's clock. A clock that was ahead when a quarantine began, and is right again, would
+make it last until then: so one that began in the future begins now.
 """
 
 from collections.abc import Collection, Iterable
@@ -41,9 +41,9 @@ class Ending(Struct, frozen=True):
     shown: tuple[str, ...]
 
 
-def latest_end(until: float, now: float, quarantine_seconds: float) -> float:
-    """When a quarantine ends that is written down to end at `until`."""
-    return min(until, now + quarantine_seconds)
+def is_from_the_future(began: float, now: float) -> bool:
+    """Whether a quarantine began by a clock that was ahead: then it begins now, and lasts as long as it was to last."""
+    return began > now
 
 
 def course_of(kin: Kinship, seconds_left: float, *, hold: bool, witnessed: bool) -> Course:
