@@ -46,11 +46,13 @@ def writes_of(world: World) -> dict[str, Callable[[], Awaitable[object]]]:
         "delete": lambda: writes.delete(item),
         "put": lambda: allocator.put_container(wish_of("n1", 1, cluster="east")),
         "delete_container": lambda: allocator.delete_container("uid-n1", cluster="east"),
+        "move": lambda: allocator.move_container(wish_of("n1", 1, cluster="east")),
+        "end": lambda: allocator.end_quarantine("uid-n1", (), cluster="east", reason="looked"),
     }
 
 
 @pytest.mark.parametrize(
-    "write", ["create", "replace", "replace_status", "delete", "put", "delete_container"]
+    "write", ["create", "replace", "replace_status", "delete", "put", "delete_container", "move", "end"]
 )
 async def test_nothing_is_written_after_the_term(write: str) -> None:
     async with a_world() as world:

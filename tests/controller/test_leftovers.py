@@ -195,6 +195,22 @@ async def test_a_new_term_finds_what_is_in_quarantine_and_ends_it() -> None:
         assert await quarantined(world) == []
 
 
+async def test_a_boot_that_nobody_watched_proves_nothing_before_the_time_is_over() -> None:
+    """The Node may have been booted twice: then pods may have started since the boot that it is known by."""
+    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+        first = world.replica()
+        first.start()
+        await joined_with(world, 8)
+        await leave(world)
+        await first.stop()
+        await join(world, machine=BOOTED)
+        world.replica(name="b").start()
+        await moment(1.0)
+        assert len(await quarantined(world)) == 1
+        await moment(QUARANTINE)
+        assert await quarantined(world) == []
+
+
 async def test_a_new_term_moves_what_was_left_before_it() -> None:
     async with a_world() as world:
         first = world.replica()

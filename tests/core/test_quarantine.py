@@ -3,7 +3,7 @@
 import pytest
 
 from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdentity, kinship
-from podtide.core.quarantine import Course, Ending, course_of, ending_of, latest_end
+from podtide.core.quarantine import Course, Ending, course_of, ending_of, is_from_the_future
 
 MACHINE = MachineIdentity("m", "s", "b")
 
@@ -30,20 +30,24 @@ def test_only_all_three_ids_together_prove_anything(
 
 
 @pytest.mark.parametrize(
-    ("kin", "seconds_left", "hold", "course"),
+    ("kin", "seconds_left", "hold", "witnessed", "course"),
     [
-        (Kinship.SAME_BOOT, 0.0, False, Course.MOVE),
-        (Kinship.SAME_BOOT, 9.0, True, Course.MOVE),
-        (Kinship.BOOTED_SINCE, 9.0, False, Course.END),
-        (Kinship.BOOTED_SINCE, 9.0, True, Course.END),
-        (Kinship.UNPROVEN, 9.0, False, Course.WAIT),
-        (Kinship.UNPROVEN, 0.0, False, Course.END),
-        (Kinship.UNPROVEN, 0.0, True, Course.HOLD),
-        (Kinship.UNPROVEN, 9.0, True, Course.HOLD),
+        (Kinship.SAME_BOOT, 0.0, False, True, Course.MOVE),
+        (Kinship.SAME_BOOT, 9.0, True, False, Course.MOVE),
+        (Kinship.BOOTED_SINCE, 9.0, False, True, Course.END),
+        (Kinship.BOOTED_SINCE, 9.0, True, True, Course.END),
+        (Kinship.BOOTED_SINCE, 9.0, False, False, Course.WAIT),
+        (Kinship.BOOTED_SINCE, 0.0, True, False, Course.END),
+        (Kinship.UNPROVEN, 9.0, False, True, Course.WAIT),
+        (Kinship.UNPROVEN, 0.0, False, True, Course.END),
+        (Kinship.UNPROVEN, 0.0, True, True, Course.HOLD),
+        (Kinship.UNPROVEN, 9.0, True, False, Course.HOLD),
     ],
 )
-def test_what_becomes_of_a_quarantine(kin: Kinship, seconds_left: float, hold: bool, course: Course) -> None:
-    assert course_of(kin, seconds_left, hold=hold) is course
+def test_what_becomes_of_a_quarantine(
+    kin: Kinship, seconds_left: float, hold: bool, witnessed: bool, course: Course
+) -> None:
+    assert course_of(kin, seconds_left, hold=hold, witnessed=witnessed) is course
 
 
 def test_what_a_living_pod_shows_is_not_free() -> None:
@@ -51,6 +55,6 @@ def test_what_a_living_pod_shows_is_not_free() -> None:
     assert ending == Ending(free=("10.0.0.1", "10.0.0.3"), shown=("10.0.0.2",))
 
 
-def test_no_quarantine_lasts_longer_than_its_length_from_now() -> None:
-    assert latest_end(until=150.0, now=100.0, quarantine_seconds=360.0) == 150.0
-    assert latest_end(until=400 * 86_400.0, now=100.0, quarantine_seconds=360.0) == 460.0
+def test_a_quarantine_that_began_by_a_clock_that_was_ahead_is_known_by_that() -> None:
+    assert is_from_the_future(began=400 * 86_400.0, now=100.0)
+    assert not is_from_the_future(began=100.0, now=100.0)

@@ -2,10 +2,14 @@
 
 import pytest
 
+from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.core.slice_custody import Custody, Step, is_live, next_step
 
 NOW, QUARANTINE = 1000.0, 360.0
 RESTED, RESTING = NOW - QUARANTINE, NOW - QUARANTINE + 1
+
+
+MACHINE = MachineIdentity("m", "s", "b")
 
 
 def step(
@@ -16,6 +20,7 @@ def step(
     in_use: bool = False,
     is_confirmed: bool = True,
     is_inert: bool = False,
+    machine: MachineIdentity = UNKNOWN_MACHINE,
 ) -> tuple[Step, bool]:
     pool = Custody(
         owner_uid=owner,
@@ -23,8 +28,9 @@ def step(
         in_use=in_use,
         is_confirmed=is_confirmed,
         is_inert=is_inert,
+        machine=MACHINE,
     )
-    found = next_step(pool, node, now=NOW, quarantine_seconds=QUARANTINE)
+    found = next_step(pool, node, machine, now=NOW, quarantine_seconds=QUARANTINE)
     return found, is_live(pool, found)
 
 
@@ -59,13 +65,34 @@ def test_when_its_node_is_gone_the_quarantine_begins(owner: str, in_use: bool) -
     assert step(owner, "", in_use=in_use) == (Step.MARK, True)
 
 
-def test_when_another_node_bears_the_name_the_quarantine_begins_too() -> None:
-    assert step("u1", "u2") == (Step.MARK, True)
+@pytest.mark.parametrize("machine", [UNKNOWN_MACHINE, MachineIdentity("m", "s2", "b")])
+def test_when_another_machine_bears_the_name_the_quarantine_of_what_pods_hold_begins_too(
+    machine: MachineIdentity,
+) -> None:
+    assert step("u1", "u2", in_use=True, machine=machine) == (Step.MARK, True)
+    assert step("u1", "u2", in_use=True, machine=machine, gone_since=RESTING) == (Step.REST, True)
 
 
-@pytest.mark.parametrize("node", ["", "u2"])
-def test_during_the_quarantine_the_slice_is_nobody_elses(node: str) -> None:
-    assert step("u1", node, gone_since=RESTING) == (Step.REST, True)
+def test_during_the_quarantine_the_slice_is_nobody_elses() -> None:
+    assert step("u1", "", gone_since=RESTING) == (Step.REST, True)
+
+
+@pytest.mark.parametrize("gone_since", [None, RESTING])
+def test_a_node_that_bears_the_name_has_a_pool_at_once_in_which_nobody_holds_anything(
+    gone_since: float | None,
+) -> None:
+    assert step("u1", "u2", gone_since=gone_since) == (Step.HAND_OVER, False)
+
+
+@pytest.mark.parametrize("gone_since", [None, RESTING])
+@pytest.mark.parametrize("boot", ["b", "b2"])
+def test_the_same_machine_has_its_pool_again_at_once(gone_since: float | None, boot: str) -> None:
+    machine = MachineIdentity("m", "s", boot)
+    assert step("u1", "u2", gone_since=gone_since, in_use=True, machine=machine) == (Step.HAND_OVER, True)
+
+
+def test_a_quarantine_that_began_in_the_future_begins_now() -> None:
+    assert step("u1", "", gone_since=NOW + 400 * 86_400, in_use=True) == (Step.MARK, True)
 
 
 def test_after_the_quarantine_an_empty_pool_is_collected() -> None:

@@ -52,6 +52,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "about to leave": {"cni__remove": True},
     "without secondary networks": {"secondaryNetworks__enabled": False},
     "without ClusterSubnets": {"controller__clusterSubnets": False},
+    "removed nodes held": {"controller__holdRemovedNodes": True},
 }
 
 

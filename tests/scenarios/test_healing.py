@@ -14,6 +14,7 @@ from podtide.agent.program import NodeAgent
 from podtide.allocator.port import AllocatorUnavailable, Container, Wish
 from podtide.cluster.port import Cluster, Conflict, NotFound, Page, R
 from podtide.core.address_states import State
+from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -244,10 +245,10 @@ async def test_an_agent_that_finds_another_node_under_its_name_hands_out_nothing
             await world.workload.remove_pod(name)
         await world.until(lambda: world.running_pods() == 0, within=60)
 
-        # The machine goes on as if nothing were: only the Node is another.
+        # The machine goes on as if nothing were: only the Node is another, and does not say which machine it is.
         world.machines[NODE].uid = ""
         await world.cluster.delete(Node, NODE)
-        world.machines[NODE].uid = (await world.create_node(NODE)).metadata.uid
+        world.machines[NODE].uid = (await world.create_node(NODE, identity=UNKNOWN_MACHINE)).metadata.uid
         await world.until(lambda: had.isdisjoint(pool(world, NODE)), within=60)
         await world.workload.add_pods(NODE, 10)
         await has_all_for(world, 10)

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from podtide.allocator.port import Container, Wish
 from podtide.core.audit import Picture
+from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.resources.node import Node
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
@@ -115,7 +116,7 @@ async def test_what_pods_have_of_a_former_node_is_not_the_present_one_s_though_n
         await world.kill_agent("node-1")
         world.lose_disk("node-1")
         await world.cluster.delete(Node, "node-1", uid=machine.uid)
-        machine.uid = (await world.create_node("node-1")).metadata.uid
+        machine.uid = (await world.create_node("node-1", identity=UNKNOWN_MACHINE)).metadata.uid
         agent = await world.start_agent("node-1")
         await world.until(agent.synced.is_set, within=60)
         in_use = {ip for sandbox in machine.kubelet.sandboxes() for ip in sandbox.addresses}

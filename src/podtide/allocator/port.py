@@ -425,8 +425,9 @@ class Allocator(Protocol):
         """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
 
         Those are what is in quarantine in the wish's subnet of removed containers of the same cluster and node name whose
-        Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names; a
-        former primary is the primary, if there is none yet. So it needs no free address. The same again moves nothing.
+        Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names, and
+        a former primary is the primary: so it needs no free address. It comes with the container's first version or not
+        at all, because what comes later an agent takes for what nobody has. The same again moves nothing.
         """
         ...
 

@@ -51,6 +51,10 @@ FAILED = 1
             "podtide.cli.migrate:migrate",
             "Show and do what lets podtide take over from another program.",
         ),
+        "quarantine": (
+            "podtide.cli.quarantine:quarantine",
+            "List, and end, the quarantine of what removed nodes had.",
+        ),
         "simulate": (
             "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",

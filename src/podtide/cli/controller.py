@@ -146,6 +146,12 @@ class _Plan(Struct, frozen=True, kw_only=True):
     metavar="CRON",
     help="When to look for leaks in secondary networks, such as '30 4 * * *' (UTC). Default: every --repair-interval.",
 )
+@click.option(
+    "--hold-removed-nodes/--no-hold-removed-nodes",
+    default=False,
+    show_default=True,
+    help="Hold what a removed node had until its machine returns or is booted, or `podtide quarantine end` frees it.",
+)
 @click.option("--allocator", metavar="URL", help="A running allocator, such as https://allocator:8080.")
 @click.option("--token-file", type=_FILE, help="The token to show to the allocator.")
 @click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM.")
@@ -194,6 +200,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     networks_namespace: str,
     naming: str,
     repair_schedule: str,
+    hold_removed_nodes: bool,
     allocator: str | None,
     token_file: Path | None,
     ca_file: Path | None,
@@ -220,6 +227,7 @@ def controller(  # noqa: PLR0913 - one argument per option
             networks_namespace=networks_namespace or there.networks_namespace(),
             naming=Naming(naming),
             repair_schedule=repair_schedule,
+            hold_removed_nodes=hold_removed_nodes,
         ),
         allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",

@@ -78,6 +78,8 @@ class Informer(Generic[R]):
 
         A resumed watch that has nothing to tell proves nothing for a minute or two (see `contact`), a list does at once.
         """
+        self.is_listing = False
+        """Whether handlers are told of differences to a list: what happened in between is not known."""
         self.synced = asyncio.Event()
         """Set once handlers were told of everything that was there. Before that, absence means nothing."""
         self.watches = 0
@@ -187,7 +189,9 @@ class Informer(Generic[R]):
             # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
             items, version = await self._read_pages(_ALL_IN_ONE)
         self._contact.heard()
+        self.is_listing = True
         self._cache.replace_all(items)
+        self.is_listing = False
         self._resume_from = version
         self._complaint = ""
         self._missed = 0

@@ -96,17 +96,23 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     most: int,
     *,
     machine: MachineIdentity,
-    moves: bool,
 ) -> tuple[Answer, ...]:
-    """State the node's wish at each of its places; `moves`: after what the machine left there was moved to it."""
+    """State the node's wish at each of its places.
+
+    Where it has no container yet, what its machine left there under a former uid is moved to it first.
+    """
+    held = {container.id for container in config.status.network_containers}
     wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
     return tuple(
-        [await state(allocator, wish, place, moves=moves) for wish, place in zip(wishes, places, strict=True)]
+        [
+            await state(allocator, wish, place, moves=machine.is_known and place.container not in held)
+            for wish, place in zip(wishes, places, strict=True)
+        ]
     )
 
 
 async def state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
-    """State one wish at its place."""
+    """State one wish at its place; `moves`: after what the machine left there was moved to it."""
     try:
         return await promptly(
             _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"

@@ -40,11 +40,11 @@ class GoneBack:
         self._log = log
 
     async def ask_again(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], *, moves: bool
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer]
     ) -> tuple[Answer, ...]:
         """The answers, with those anew that were refused as stale; Conflict if it was our copy that was.
 
-        `moves`: a Node that is back, on the machine it was, has what it left in quarantine.
+        A Node that is back, on the machine it was, has what it left in quarantine.
         """
         stale = {
             answer.place.container: await self._last(answer.place)
@@ -62,7 +62,6 @@ class GoneBack:
                     make_wish(config, places, answer.place, self._options, self._most, machine=machine),
                     answer.place,
                     stale[answer.place.container],
-                    moves=moves,
                 )
                 if answer.place.container in stale
                 else answer
@@ -88,11 +87,12 @@ class GoneBack:
         if (there.uid, now.uid, now.generation) != (node.metadata.uid, place.uid, place.generation):
             raise Conflict(f"the request of node {place.name} changed while it was carried out")
 
-    async def _anew(self, wish: Wish, place: Place, last: LastWish, *, moves: bool) -> Answer:
+    async def _anew(self, wish: Wish, place: Place, last: LastWish) -> Answer:
         self._log.warning(
             "the cluster went back, as after a restore of etcd: taking an earlier request of a node anew",
             node=wish.node,
             generation=wish.generation,
             instead_of=last.generation,
         )
-        return await state(self._allocator, structs.replace(wish, instead_of=last), place, moves=moves)
+        anew = structs.replace(wish, instead_of=last)
+        return await state(self._allocator, anew, place, moves=wish.machine.is_known)

@@ -239,6 +239,10 @@ class Leading:
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
+            if (
+                not self._node_copies.is_listing
+            ):  # what a list lacks may have changed since it was last heard of
+                self._leftovers.watched_to_its_end(old)
             self._node_queue.add(old.metadata.name)
         elif old is None or _what_matters(old) != _what_matters(new):
             self._node_queue.add(new.metadata.name)

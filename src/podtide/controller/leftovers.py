@@ -13,9 +13,10 @@ from podtide.cluster.field_selector import field_is
 from podtide.cluster.port import NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
+from podtide.controller.placing import node_uid
 from podtide.controller.surroundings import Surroundings
 from podtide.core.errors import InvalidInput
-from podtide.core.machine_identity import Kinship, kinship
+from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
 from podtide.core.quarantine import Course, course_of, ending_of
 from podtide.core.ranges import parse_address
 from podtide.networks.pods import has_ended
@@ -42,7 +43,10 @@ class Leftovers:
         self._to_move: dict[str, set[str]] = {}
         """Removed containers whose machine is there again, by the name of the Node that has to ask for what they left."""
         self._refused: set[str] = set()
-        """Removed containers of which nothing moved although the machine is the same: it is in another subnet now."""
+        """Removed containers of which nothing moved although the machine is the same: it has a container already, or is in
+        another subnet now."""
+        self._last_seen: dict[str, dict[str, MachineIdentity]] = {}
+        """What removed Nodes last stated to run on, by name and uid, as far as they were watched to their end."""
         self._waits: dict[str, str] = {}
         """What waits of a name, and until when, in words."""
         self._told: dict[str, Course] = {}
@@ -57,27 +61,30 @@ class Leftovers:
         self._names.add(node)
         self._looks.add(node)
 
+    def watched_to_its_end(self, node: Node) -> None:
+        """A Node was removed, and this is how it last was."""
+        seen = self._last_seen.setdefault(node.metadata.name, {})
+        seen[node.metadata.uid] = machine_of(node)
+
     def node_changed(self, node: str) -> None:
         """The Node of that name came, went, or says of itself something else."""
         if node in self._names:
             self._looks.add(node)
 
-    def may_be_there(self, node: str) -> bool:
-        """Whether something may be in quarantine that the node of that name can have back."""
-        return node in self._names
-
     def is_to_move(self, node: str) -> bool:
-        """Whether something is known to be."""
+        """Whether something is in quarantine that the node of that name can have back."""
         return node in self._to_move
 
     def waiting(self, node: str) -> str:
         """What waits of former Nodes of that name and until when, in words; "" when nothing does."""
         return self._waits.get(node, "")
 
-    async def note_moved(self, config: NodeNetworkConfig, answers: list[Moved]) -> None:
-        """A node asked for what its machine left."""
+    async def note_asked(self, config: NodeNetworkConfig, answers: list[Moved]) -> None:
+        """A node made its wish, and where it had no container yet, asked for what its machine left."""
         name = config.metadata.name
-        self._refused |= self._to_move.pop(name, set())  # if it is still there at the next look
+        if name in self._to_move:
+            self._refused |= self._to_move.pop(name)  # if it is still there at the next look
+            self._looks.add(name)
         moved = [address for answer in answers for address in answer.moved]
         missing = sum(answer.missing for answer in answers)
         if moved:
@@ -89,7 +96,6 @@ class Leftovers:
                 "has one of them shares it; the node's agent says which, delete that pod"
             )
             await self._around.events.record(config, "AddressesLost", words, warning=True)
-        self._looks.add(name)
 
     # What is done
 
@@ -114,7 +120,12 @@ class Leftovers:
             kin = kinship(each.machine, machine_of(present))
             if kin is Kinship.SAME_BOOT and each.container in self._refused:
                 kin = Kinship.UNPROVEN
-            course = course_of(kin, each.seconds_left, hold=self._around.options.hold_removed_nodes)
+            course = course_of(
+                kin,
+                each.seconds_left,
+                hold=self._around.options.hold_removed_nodes,
+                witnessed=self._last_seen.get(node, {}).get(node_uid(each.container)) == each.machine,
+            )
             if course is Course.MOVE:
                 moving.add(each.container)
                 continue
@@ -196,6 +207,7 @@ class Leftovers:
         else:
             self._names.discard(node)
             self._to_move.pop(node, None)
+            self._last_seen.pop(node, None)
         if waits:
             self._waits[node] = "; ".join(waits)
         if moving:

@@ -75,12 +75,10 @@ class Requests:
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
-            moves = self._leftovers.may_be_there(name)
-            answers = await self._ask(node, config, places, moves=moves)
-            answers = await self._gone_back.ask_again(node, config, answers, moves=moves)
+            answers = await self._ask(node, config, places)
+            answers = await self._gone_back.ask_again(node, config, answers)
             self._tell_subnets(config, answers)
-            if moved := [answer.moved for answer in answers if answer.moved]:
-                await self._leftovers.note_moved(config, moved)
+            await self._leftovers.note_asked(config, [answer.moved for answer in answers if answer.moved])
             await self._conclude(node, config, answers, scaler, watch)
         return self._answered.renew_in_seconds(name)
 
@@ -88,9 +86,7 @@ class Requests:
         waiting = self._leftovers.waiting(config.metadata.name)
         return Basis(config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting)
 
-    async def _ask(
-        self, node: Node, config: NodeNetworkConfig, places: Sequence[Place], *, moves: bool
-    ) -> Sequence[Answer]:
+    async def _ask(self, node: Node, config: NodeNetworkConfig, places: Sequence[Place]) -> Sequence[Answer]:
         """What the allocator says to the node's wishes; while it is known to be away, that."""
         if self._outage.is_known:
             answers: Sequence[Answer] = [
@@ -104,7 +100,6 @@ class Requests:
                 self._options,
                 self._max_ips,
                 machine=machine_of(node),
-                moves=moves,
             )
             self._note_whether_answered(answers)
         if any(isinstance(answer.refusal, AllocatorUnavailable) for answer in answers):

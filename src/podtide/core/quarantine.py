@@ -4,12 +4,13 @@ Time alone ends nothing: a machine may live on without its Node, with pods that 
 the cluster looks at who bears the node's name now, and at a fresh list of the pods bound to it, and then says:
 
     the same machine, same boot    its pods may live: the addresses move to its new container, and are nobody else's
-    the same machine, booted since nothing of before lives: they are free at once
+    the same machine, booted since nothing of before lives: they are free at once, if it is certain which boot was the
+                                   Node's last (a Node can be booted, and removed, while nobody watches)
     another machine, or none       they are free once the quarantine has passed, unless they are held for a person
     shown by a living pod          never: it is looked at again later
 
-Times are those left by the allocator's clock. A clock that was ahead when a quarantine began and is right again would
-make it last for ever, so it never lasts longer than its length from now.
+Times are those left by the allocator's clock. A clock that was ahead when a quarantine began, and is right again, would
+make it last until then: so one that began in the future begins now.
 """
 
 from collections.abc import Collection, Iterable
@@ -40,20 +41,24 @@ class Ending(Struct, frozen=True):
     shown: tuple[str, ...]
 
 
-def latest_end(until: float, now: float, quarantine_seconds: float) -> float:
-    """When a quarantine ends that is written down to end at `until`."""
-    return min(until, now + quarantine_seconds)
+def is_from_the_future(began: float, now: float) -> bool:
+    """Whether a quarantine began by a clock that was ahead: then it begins now, and lasts as long as it was to last."""
+    return began > now
 
 
-def course_of(kin: Kinship, seconds_left: float, *, hold: bool) -> Course:
-    """What to do, `kin` being what the machine that bears the name now is to the removed one's."""
+def course_of(kin: Kinship, seconds_left: float, *, hold: bool, witnessed: bool) -> Course:
+    """What to do, `kin` being what the machine that bears the name now is to the removed one's.
+
+    `hold` keeps what a machine may have that has not come back. `witnessed` says that the removed Node was watched to its
+    end, so that the boot it is known by was its last.
+    """
     if kin is Kinship.SAME_BOOT:
         return Course.MOVE
-    if kin is Kinship.BOOTED_SINCE:
-        return Course.END
-    if hold:
+    if kin is Kinship.UNPROVEN and hold:
         return Course.HOLD
-    return Course.WAIT if seconds_left > 0 else Course.END
+    if seconds_left <= 0 or (kin is Kinship.BOOTED_SINCE and witnessed):
+        return Course.END
+    return Course.WAIT
 
 
 def ending_of(addresses: Iterable[str], shown_by_living_pods: Collection[str]) -> Ending:

@@ -11,12 +11,18 @@ The second is no inheritance in disguise. During the quarantine the new Node has
 agent has stopped; but pods may have outlived their Node's uid (a kubelet that registers again keeps them), and their
 addresses must neither be handed out again nor keep the node without a pool for as long as they run.
 
+A Node that bears the name takes the pool over at once where there is nothing to wait for: it runs on the same machine,
+whose one agent wrote the pool and goes on doing so; or nobody holds anything in the pool, and whoever still writes it as
+the old one's is refused, because the pool has changed.
+
 A pool that is inert (`podtide.networks.confirmation`) was never anybody's: it waits for nothing, whichever Node it names.
 """
 
 from enum import Enum, auto
 
 from msgspec import Struct
+
+from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdentity, kinship
 
 
 class Step(Enum):
@@ -51,29 +57,44 @@ class Custody(Struct, frozen=True, kw_only=True):
     """Whether it may be used at all."""
     is_inert: bool = False
     """Whether it never could be: it is as it was made."""
+    machine: MachineIdentity = UNKNOWN_MACHINE
+    """What that Node ran on."""
 
 
-def next_step(pool: Custody, node_uid: str, *, now: float, quarantine_seconds: float) -> Step:
-    """What to do, `node_uid` being the uid of the Node that bears the node's name now, "" for none."""
+def next_step(
+    pool: Custody,
+    node_uid: str,
+    machine: MachineIdentity = UNKNOWN_MACHINE,
+    *,
+    now: float,
+    quarantine_seconds: float,
+) -> Step:
+    """What to do, `node_uid` being the uid of the Node that bears the node's name now, on that machine; "" for none."""
     if pool.is_inert:
         return Step.CONFIRM if node_uid else Step.COLLECT
-    is_its_node = bool(node_uid) and pool.owner_uid == node_uid
-    if pool.gone_since is None:
-        return _step_in_service(pool, node_uid, is_its_node=is_its_node)
-    if is_its_node:
+    if node_uid and pool.owner_uid == node_uid:
+        return _step_of_its_node(pool)
+    if node_uid and pool.gone_since is None and not pool.owner_uid:
+        return Step.ADOPT
+    if node_uid and (not pool.in_use or kinship(pool.machine, machine) is not Kinship.UNPROVEN):
+        return Step.HAND_OVER
+    return _step_in_quarantine(pool, node_uid, now, quarantine_seconds)
+
+
+def _step_of_its_node(pool: Custody) -> Step:
+    if pool.gone_since is not None:
         return Step.HAND_OVER  # it was thought to be gone, and is not
+    return Step.KEEP if pool.is_confirmed else Step.CONFIRM
+
+
+def _step_in_quarantine(pool: Custody, node_uid: str, now: float, quarantine_seconds: float) -> Step:
+    if pool.gone_since is None or pool.gone_since > now:
+        return Step.MARK  # the latter by a clock that was ahead: it must not last until then
     if now < pool.gone_since + quarantine_seconds:
         return Step.REST
     if node_uid:
         return Step.HAND_OVER
     return Step.HOLD if pool.in_use else Step.COLLECT
-
-
-def _step_in_service(pool: Custody, node_uid: str, *, is_its_node: bool) -> Step:
-    """What to do with a pool that is in no quarantine."""
-    if is_its_node:
-        return Step.KEEP if pool.is_confirmed else Step.CONFIRM
-    return Step.ADOPT if node_uid and not pool.owner_uid else Step.MARK
 
 
 def is_live(pool: Custody, step: Step) -> bool:

@@ -37,6 +37,9 @@ NODE_GONE_ANNOTATION = "podtide.io/node-gone-since"
 POOL_UID_ANNOTATION = "podtide.io/pool-uid"
 """On the same: its own uid, once its slice is listed. Without it the pool is inert (see `podtide.networks.confirmation`)."""
 
+MACHINE_ANNOTATION = "podtide.io/machine"
+"""On the same: the ids of the machine and boot that the Node ran on, joined by spaces."""
+
 NETWORK_ANNOTATION = "podtide.io/network"
 """On the same: the NodeSlicePool that the slice is from. On that: the network it is of."""
 

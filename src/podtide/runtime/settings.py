@@ -98,7 +98,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         float, _About("how long a node without contact to the API still hands out addresses", more_than=0)
     ] = 300.0
     quarantine_seconds: Annotated[
-        float, _About("how long a removed node's addresses are kept from others", more_than=0)
+        float, _About("how long a removed node's addresses are kept from others at least", more_than=0)
     ] = 360.0
     leak_grace_seconds: Annotated[
         float, _About("how long an address may be nobody's before it is collected", at_least=0)

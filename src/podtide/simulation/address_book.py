@@ -148,6 +148,7 @@ class AddressBook:
             self._audit.named(view.identity, names)
 
     def _take_move(self, machine: Machine, agent: NodeAgent, address: Address) -> None:
+        had_by = self._givers.get((machine.full_name, address.ip), address.container)
         if address.state is State.ASSIGNED:
             self._givers[machine.full_name, address.ip] = address.container
         view = self._views.get(machine.full_name)
@@ -155,6 +156,14 @@ class AddressBook:
             self._refresh(machine.full_name)
         elif address.container.startswith(view.uid):
             self._find(self._audit.moved(view.identity, address.ip, address.state))
+        if address.state is State.ASSIGNED and had_by != address.container:
+            self._go_on(machine, address.ip)
+
+    def _go_on(self, machine: Machine, ip: str) -> None:
+        """A pod has its address as another Node's by now: its machine was registered again."""
+        for sandbox in machine.kubelet.sandboxes():
+            if ip in sandbox.addresses:
+                self.sandbox_changed(machine, sandbox, sandbox)
 
     def _take_gift(self, node: str, former: frozenset[str], address: Address) -> None:
         if (violation := gift_of(former, node, address)) is not None:

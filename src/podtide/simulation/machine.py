@@ -2,6 +2,8 @@
 
 from podtide.agent.policy import RequestPolicy
 from podtide.agent.program import NodeAgent
+from podtide.core.machine_identity import MachineIdentity
+from podtide.resources.node import NodeSystemInfo
 from podtide.runtime.disk import Disk
 from podtide.runtime.settings import Settings
 from podtide.simulation.container_runtime import ContainerRuntime
@@ -25,6 +27,7 @@ class Machine:
         *,
         settings: Settings,
         policy: RequestPolicy,
+        identity: MachineIdentity,
         cluster: str = "",
     ) -> None:
         self.name = name
@@ -33,6 +36,8 @@ class Machine:
         self.full_name = full_name(cluster, name)
         self.uid = uid
         """Of the Node that the machine is."""
+        self.identity = identity
+        """Which machine it is, and which boot of it."""
         self.disk = disk
         self.runtime = runtime
         self.kubelet = kubelet
@@ -50,3 +55,10 @@ class Machine:
     def kubelet_program(self) -> str:
         """What its kubelet is called in the trace and in the log."""
         return f"kubelet {self.full_name}"
+
+
+def node_info(machine: MachineIdentity) -> NodeSystemInfo:
+    """What the machine's kubelet states of it."""
+    return NodeSystemInfo(
+        machine_id=machine.machine_id, system_uuid=machine.system_uuid, boot_id=machine.boot_id
+    )

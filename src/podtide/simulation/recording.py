@@ -339,7 +339,7 @@ class RecordingAllocator:
 
     async def _move(self, wish: Wish) -> Moved:
         answer = await self._inner.move_container(wish)
-        self._record("move_container", wish.node, answer.container)
+        self._record("move_container" if answer.moved else "put_container", wish.node, answer.container)
         return answer
 
     async def _end_quarantine(

@@ -60,7 +60,6 @@ from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.fencing import keep_fencing
 from podtide.simulation.full_names import full_name
 from podtide.simulation.hearsay import Hearsay
 from podtide.simulation.kubelet import Habits
@@ -148,8 +147,6 @@ class _Run:
     async def _tell(self, scenes: Sequence[Scene]) -> None:
         worlds = [scene.world for scene in scenes]
         await self._begin(scenes)
-        for world in worlds:
-            world.programs.start(full_name(world.name, "operator"), keep_fencing(world))
         churn = asyncio.create_task(self._churn(worlds).run())
         try:
             self._conditions.is_bad = True

@@ -20,22 +20,23 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.agent.policy import ExactPolicy, RequestPolicy
 from podtide.agent.program import NodeAgent
 from podtide.allocator.port import Allocator
 from podtide.allocator.store import DatabaseAllocator
-from podtide.cluster.port import Cluster
+from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.controller.looking import BatchRule
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
 from podtide.core.address import Address
 from podtide.core.batching import decide_batch
 from podtide.core.errors import PodtideError
+from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.marks import SUBNET_LABEL
-from podtide.resources.node import Node
+from podtide.resources.node import Node, NodeStatus
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
 from podtide.runtime.logging import Logger
@@ -46,7 +47,7 @@ from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.container_runtime import ContainerRuntime
 from podtide.simulation.full_names import full_name
 from podtide.simulation.kubelet import Habits, Kubelet, Sandbox
-from podtide.simulation.machine import Machine
+from podtide.simulation.machine import Machine, node_info
 from podtide.simulation.plugin_caller import AgentDoors
 from podtide.simulation.pods import MANAGER
 from podtide.simulation.recording import RecordingAllocator, RecordingCluster
@@ -208,7 +209,8 @@ class World:
         policy: RequestPolicy | None = None,
     ) -> Machine:
         """A new machine joins, with an empty disk and both of its programs at work."""
-        node = await self.create_node(name, labels)
+        identity = self._new_machine(name)
+        node = await self.create_node(name, labels, identity)
         runtime = ContainerRuntime(
             name, self._doors, self.networks, clock=self.clock, trace=self.trace, of_cluster=self.name
         )
@@ -220,6 +222,7 @@ class World:
             self._new_kubelet(name, runtime),
             settings=settings or self.customs.settings,
             policy=policy or self.customs.policy,
+            identity=identity,
             cluster=self.name,
         )
         self.machines[name] = self.site.machines[machine.full_name] = machine
@@ -227,10 +230,15 @@ class World:
         await self.start_agent(name)
         return machine
 
-    async def create_node(self, name: str, labels: Mapping[str, str] | None = None) -> Node:
-        """Make the Node alone, whatever machine it is."""
-        metadata = ObjectMeta(name=name, labels={**self.customs.labels(name), **(labels or {})})
-        return await self.cluster.create(Node(metadata=metadata), manager=MANAGER)
+    async def create_node(
+        self, name: str, labels: Mapping[str, str] | None = None, identity: MachineIdentity | None = None
+    ) -> Node:
+        """A kubelet registers its machine: the one of that name, unless it is said which."""
+        node = Node(
+            metadata=ObjectMeta(name=name, labels={**self.customs.labels(name), **(labels or {})}),
+            status=NodeStatus(node_info=node_info(identity or self.machines[name].identity)),
+        )
+        return await self.cluster.create(node, manager=MANAGER)
 
     async def remove_node(self, name: str) -> None:
         """The machine is switched off and its Node deleted; its pods go with it."""
@@ -287,8 +295,25 @@ class World:
         if isinstance(machine.disk, MemoryDisk):
             machine.disk.crash(seeded_randomness(f"{self._seed}/crash {machine.disk.life} of {name}"))
         machine.kubelet = self._new_kubelet(name, machine.runtime)
+        boot = f"{machine.identity.machine_id} boot {self._boots[name]}"
+        machine.identity = structs.replace(machine.identity, boot_id=boot)
+        await self._tell_boot(machine)
         self._start_kubelet(machine)
         await self.start_agent(name)
+
+    async def _tell_boot(self, machine: Machine) -> None:
+        """The kubelet says at its start which boot it is, if its Node is there."""
+        try:
+            node = await self.cluster.get(Node, machine.name)
+            status = structs.replace(node.status, node_info=node_info(machine.identity))
+            await self.cluster.replace_status(structs.replace(node, status=status), manager=MANAGER)
+        except (NotFound, Conflict):
+            return  # it is made with what the machine is then
+
+    def _new_machine(self, name: str) -> MachineIdentity:
+        self._boots[name] += 1
+        machine = f"{full_name(self.name, name)} {self._boots[name]}"
+        return MachineIdentity(machine, f"uuid of {machine}", f"{machine} boot 0")
 
     def lose_disk(self, name: str) -> None:
         """Put a new disk in place of the machine's, while no agent runs on it."""

@@ -68,6 +68,9 @@ async def test_a_cluster_reaches_its_own_containers_and_no_others(tmp_path: Path
             west.delete_container("a", cluster="east"),
             west.put_container(a_wish("a", 0, 2)),
             west.list_containers(cluster="east"),
+            west.move_container(a_wish("a", 0, 2)),
+            west.quarantined(cluster="east"),
+            west.end_quarantine("a", (), cluster="east", reason="none of ours"),
         ):
             with pytest.raises(NotAllowed, match="use that cluster's token"):
                 await attempt
@@ -184,3 +187,18 @@ async def test_without_tokens_only_what_is_meant_for_this_machine_is_answered(ho
         assert answer.status == 401
         assert "only this machine's own are answered" in answer.text
         assert (await ask(url, "GET", "/subnets", headers={"Host": "localhost:1234"})).status == 200
+
+
+async def test_a_cluster_lists_and_ends_its_own_quarantines_alone(tmp_path: Path) -> None:
+    async with parties(tmp_path) as all_of_them:
+        east, west, administration = all_of_them.east, all_of_them.west, all_of_them.administration
+        await east.put_container(a_wish("a", 2))
+        await west.put_container(a_wish("w", 2, cluster="west"))
+        await east.delete_container("a", cluster="east")
+        await west.delete_container("w", cluster="west")
+        (own,) = (await east.quarantined()).items
+        assert own.container == "a"
+        with pytest.raises(NoSuchContainer):
+            await west.end_quarantine("a", own.addresses, cluster="west", reason="a guess")
+        assert await east.end_quarantine("a", own.addresses, cluster="east", reason="looked") == 3
+        assert [left.container for left in (await administration.quarantined()).items] == ["w"]

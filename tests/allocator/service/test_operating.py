@@ -190,3 +190,22 @@ async def test_a_subnet_that_changes_is_looked_at_again() -> None:
     await cache.read("blue", "pods")
     cache.forget("blue", "pods")
     assert (await cache.read("blue", "pods"))[0].reserved == 2
+
+
+@pytest.mark.real_time
+async def test_whoever_ends_a_quarantine_is_in_the_log_with_the_reason() -> None:
+    log = io.StringIO()
+    async with await open_store() as store, served(store, log_to=log) as url, a_client(url) as client:
+        await client.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
+        await client.put_container(a_wish("a", 1))
+        await client.delete_container("a", cluster="east")
+        await client.end_quarantine("a", ("10.1.0.2",), cluster="east", reason="machine scrapped")
+    told = [json.loads(line) for line in log.getvalue().splitlines()]
+    (line,) = [line for line in told if line["event"] == "quarantine ended"]
+    assert (line["level"], line["reason"], line["caller"]) == ("info", "machine scrapped", "anybody")
+    assert (line["cluster"], line["container"], line["addresses"], line["ended"]) == (
+        "east",
+        "a",
+        ["10.1.0.2"],
+        1,
+    )

@@ -5,15 +5,17 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.slices.network_world import QUARANTINE, NetworkWorld, a_network_world, conf, ipam, moment
+from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
 from podtide.resources.marks import (
+    MACHINE_ANNOTATION,
     NODE_ANNOTATION,
     NODE_GONE_ANNOTATION,
     NODE_UID_ANNOTATION,
     SYSTEM_NAMESPACE,
 )
-from podtide.resources.node import Node
+from podtide.resources.node import Node, NodeStatus, NodeSystemInfo
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 BLUE = conf(ipam(network_name="blue"))
@@ -210,6 +212,7 @@ async def test_a_node_that_comes_back_during_the_quarantine_does_not_prolong_it(
     async with a_network_world("n1") as world:
         await world.define("blue", BLUE)
         await world.start()
+        await world.hold("blue-n1", 5)
         await world.remove_node("n1")
         await moment(QUARANTINE / 2)
         [after] = await world.add_nodes("n1")
@@ -257,3 +260,62 @@ async def test_a_mark_that_cannot_be_read_begins_the_quarantine_again() -> None:
         assert await world.find(IPPool, "blue-n1", SYSTEM_NAMESPACE) is not None
         await moment(10)
         assert await world.find(IPPool, "blue-n1", SYSTEM_NAMESPACE) is None
+
+
+@pytest.mark.parametrize("seconds", [0.0, QUARANTINE / 2])
+async def test_a_node_replaced_under_its_name_waits_for_nothing_where_nothing_was_in_use(
+    seconds: float,
+) -> None:
+    async with a_network_world("n1") as world:
+        await world.define("blue", BLUE)
+        await world.start()
+        await world.remove_node("n1")
+        await moment(seconds)
+        [after] = await world.add_nodes("n1")
+        await moment()
+        pool = await world.pool("blue-n1")
+        assert pool.metadata.annotations[NODE_UID_ANNOTATION] == after.metadata.uid
+        assert NODE_GONE_ANNOTATION not in pool.metadata.annotations
+
+
+async def test_a_pool_that_was_written_to_meanwhile_is_not_handed_over_as_empty() -> None:
+    async with a_network_world("n1") as world:
+        await world.define("blue", BLUE)
+        faults = Script()
+        await world.start(faults)
+        before = await world.cluster.get(Node, "n1")
+        await world.remove_node("n1")
+        await moment()
+        faults.steps["replace"] = [5.0]  # the request to hand it over is on its way, and late
+        await world.add_nodes("n1")
+        await moment(1)
+        await world.hold("blue-n1", 9)
+        await moment(60)
+        pool = await world.pool("blue-n1")
+        assert pool.metadata.annotations[NODE_UID_ANNOTATION] == before.metadata.uid
+
+
+@pytest.mark.parametrize("boot", ["b1", "b2"])
+async def test_a_node_registered_again_on_its_machine_has_its_pool_at_once_and_its_pods_keep_theirs(
+    boot: str,
+) -> None:
+    async with a_network_world() as world:
+        await world.define("blue", BLUE)
+        await world.start()
+        await join(world, "b1")
+        await world.hold("blue-n1", 5)
+        await world.remove_node("n1")
+        await moment()
+        after = await join(world, boot)
+        pool = await world.pool("blue-n1")
+        assert pool.metadata.annotations[NODE_UID_ANNOTATION] == after.metadata.uid
+        assert pool.metadata.annotations[MACHINE_ANNOTATION] == f"m1 s1 {boot}"
+        assert list(pool.spec.allocations) == ["5"]
+
+
+async def join(world: NetworkWorld, boot: str) -> Node:
+    info = NodeSystemInfo(machine_id="m1", system_uuid="s1", boot_id=boot)
+    node = Node(metadata=ObjectMeta(name="n1"), status=NodeStatus(node_info=info))
+    made = await world.cluster.create(node, manager="kubelet")
+    await moment()
+    return made

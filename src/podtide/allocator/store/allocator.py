@@ -40,8 +40,8 @@ from podtide.allocator.store.examining import examine
 from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.moving import EndQuarantine, MoveContainer
 from podtide.allocator.store.quarantines import (
-    clamp_quarantines,
-    ends_too_late,
+    began_in_the_future,
+    begin_now,
     list_quarantined,
     subnet_of_quarantine,
 )
@@ -186,9 +186,9 @@ class DatabaseAllocator:
         narrowed = {what: name for what, name in narrowed.items() if name}
         check_names(**narrowed)
         check_page(limit)
-        after, seconds = narrowed.pop("more", ""), self._rules.quarantine_seconds
-        if await self._database.read(lambda now: ends_too_late(now, seconds)):
-            await self._database.write(lambda now: clamp_quarantines(now, seconds))
+        after = narrowed.pop("more", "")
+        if await self._database.read(began_in_the_future):
+            await self._database.write(begin_now)
         return await self._database.read(lambda now: list_quarantined(narrowed, limit, after, now, due=due))
 
     async def end_quarantine(

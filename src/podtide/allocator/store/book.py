@@ -142,7 +142,7 @@ class Book:
         until = self.now + self.rules.quarantine_seconds
         for chunk, mask in masks.items():
             self._resting.add(Rest(1, until, chunk, former.id), mask)
-        yield from begin_quarantine(self.subnet.id, former, _size(masks), until)
+        yield from begin_quarantine(self.subnet.id, former, _size(masks), began=self.now, until=until)
 
     def end_quarantine(self, holder: str, wanted: dict[int, int]) -> Script[int]:
         """Let these be free that a removed container left in quarantine; how many that were."""

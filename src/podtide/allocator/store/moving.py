@@ -1,4 +1,8 @@
-"""What becomes of a quarantine: it moves to the container that its machine has now, or ends by somebody's word."""
+"""What becomes of a quarantine: it moves to the container that its machine has now, or ends by somebody's word.
+
+It moves only to a container that is about to be made. An agent without records believes that whatever comes to its
+container later was given to nobody before; of what is there at first sight it finds out who has it.
+"""
 
 from msgspec import Struct
 
@@ -35,7 +39,10 @@ class MoveContainer(Struct, frozen=True):
         if row is not None:
             take_anew(wish, row, book.subnet.id)
             refuse_what_does_not_fit(wish, row, book)
-        former = (yield from former_containers(book.subnet.id, wish)) if wish.machine.is_known else []
+        is_new = row is None or row.primary is None
+        former = (
+            (yield from former_containers(book.subnet.id, wish)) if is_new and wish.machine.is_known else []
+        )
         moved: dict[int, int] = {}
         if former:
             if row is None:
@@ -78,23 +85,18 @@ class EndQuarantine(Struct, frozen=True):
 
 
 def _give(row: ContainerRow, masks: dict[int, int], primaries: list[int | None], book: Book) -> None:
-    """Let the row have these, with new names; a former primary, or the lowest, as its primary if it has none.
+    """Let the row, which has nothing yet, have these with new names: a former primary, or the lowest, as its primary.
 
     What it was owed is counted anew by the wish that follows.
     """
-    granted = dict(masks)
-    if row.primary is None:
-        numbers = [number for number in primaries if number is not None and _has(granted, number)]
-        row.primary_number = numbers[0] if numbers else _lowest(granted)
-        if row.primary_number is not None:
-            chunk, position = divmod(row.primary_number, CHUNK_SIZE)
-            granted[chunk] &= ~(1 << position)
-            book.subnet.containers += 1
-    if masks:
-        row.version = book.next_version()
-    for chunk, mask in granted.items():
-        if mask:
-            row.set_grant(row.version, chunk, mask)
+    numbers = [number for number in primaries if number is not None and _has(masks, number)]
+    row.primary_number = numbers[0] if numbers else _lowest(masks)
+    book.subnet.containers += 1
+    row.version = book.next_version()
+    chunk, position = divmod(row.primary_number, CHUNK_SIZE)
+    for each, mask in masks.items():
+        if granted := mask & ~(1 << position) if each == chunk else mask:
+            row.set_grant(row.version, each, granted)
 
 
 def _has(masks: dict[int, int], number: int) -> bool:
@@ -102,8 +104,6 @@ def _has(masks: dict[int, int], number: int) -> bool:
     return bool(masks.get(chunk, 0) >> position & 1)
 
 
-def _lowest(masks: dict[int, int]) -> int | None:
-    if not masks:
-        return None
+def _lowest(masks: dict[int, int]) -> int:
     chunk = min(masks)
     return chunk * CHUNK_SIZE + (masks[chunk] & -masks[chunk]).bit_length() - 1

@@ -14,11 +14,12 @@ from podtide.allocator.store.script import Query, Rows, Script, among, insert_in
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.quarantine import latest_end
+from podtide.core.quarantine import is_from_the_future
 
 _BEGIN = insert_into(
     "quarantines",
-    ("container", "subnet", "cluster", "cluster_uid", "node", "machine_id", "system_uuid", "boot_id", "primary_number", "held", "until"),
+    ("container", "subnet", "cluster", "cluster_uid", "node", "machine_id", "system_uuid", "boot_id", "primary_number", "held",
+     "began", "until"),
 ) + """ ON CONFLICT (container) DO UPDATE SET primary_number = excluded.primary_number, held = quarantines.held + excluded.held,
     until = excluded.until"""  # fmt: skip
 _FORGET = "DELETE FROM quarantines WHERE container = $1"
@@ -33,12 +34,14 @@ _LIST = """SELECT container, subnet, cluster, cluster_uid, node, machine_id, sys
 _MASKS = """SELECT holder, chunk, mask FROM resting /*index quarantined_by_holder*/
     WHERE quarantined = 1 AND subnet = $1 AND holder IN """
 _SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
-_TOO_LATE = "SELECT 1 FROM quarantines WHERE until > $1 LIMIT 1"
-_CLAMP = "UPDATE quarantines SET until = $1 WHERE until > $1"
+_LATEST = "SELECT max(began) FROM quarantines"
+_BEGIN_NOW = "UPDATE quarantines SET until = $1 + (until - began), began = $1 WHERE began > $1"
 _NEVER = 1e18
 
 
-def begin_quarantine(subnet: int, former: ContainerRow, held: int, until: float) -> Script[None]:
+def begin_quarantine(
+    subnet: int, former: ContainerRow, held: int, *, began: float, until: float
+) -> Script[None]:
     """Write down what a removed container left."""
     yield Query(
         _BEGIN,
@@ -53,6 +56,7 @@ def begin_quarantine(subnet: int, former: ContainerRow, held: int, until: float)
             former.boot_id,
             former.primary_number,
             held,
+            began,
             until,
         ),
     )
@@ -82,14 +86,15 @@ def subnet_of_quarantine(container: str) -> Script[tuple[str, str, str] | None]:
     return cluster, network, subnet
 
 
-def ends_too_late(now: float, quarantine_seconds: float) -> Script[bool]:
-    """Whether a quarantine is written down to end later than its length from now: a clock was ahead when it began."""
-    return bool((yield Query(_TOO_LATE, (now + quarantine_seconds,))))
+def began_in_the_future(now: float) -> Script[bool]:
+    """Whether a quarantine began by a clock that was ahead."""
+    ((latest,),) = yield Query(_LATEST)
+    return latest is not None and is_from_the_future(latest, now)
 
 
-def clamp_quarantines(now: float, quarantine_seconds: float) -> Script[None]:
-    """Let every quarantine end at the latest its length from now."""
-    yield Query(_CLAMP, (latest_end(_NEVER, now, quarantine_seconds),))
+def begin_now(now: float) -> Script[None]:
+    """Let every quarantine that began in the future begin now, and last as long as it was to last."""
+    yield Query(_BEGIN_NOW, (now,))
 
 
 def list_quarantined(

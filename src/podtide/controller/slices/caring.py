@@ -100,11 +100,11 @@ class Caring:
         if not free:
             return None
         place = ObjectMeta(name=free, namespace=around.namespace)
-        marks = ownership(name, assignment.node, node.metadata.uid)
+        marks = ownership(name, node)
         return await around.writes.create(new_pool(place, assignment.slice, marks))
 
     async def _bind(self, name: str, node: str, pool: IPPool, survey: Survey) -> None:
-        marks = ownership(name, node, survey.nodes[node].metadata.uid)
+        marks = ownership(name, survey.nodes[node])
         await self._around.writes.replace(bound(pool, marks))
 
     async def _free_name(

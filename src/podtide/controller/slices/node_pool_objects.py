@@ -5,6 +5,8 @@ from contextlib import suppress
 
 from msgspec import structs
 
+from podtide.controller.machines import machine_of
+from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.core.ranges import IPNetwork
 from podtide.core.slice_custody import Custody
 from podtide.core.slices import SliceAssignment
@@ -13,12 +15,14 @@ from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.marks import (
+    MACHINE_ANNOTATION,
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,
     NODE_GONE_ANNOTATION,
     NODE_UID_ANNOTATION,
     POOL_UID_ANNOTATION,
 )
+from podtide.resources.node import Node
 from podtide.resources.timestamps import InvalidTimestamp, to_micro_time, to_wall_seconds
 
 
@@ -28,21 +32,24 @@ def new_pool(place: ObjectMeta, slice_: IPNetwork, marks: Mapping[str, str]) -> 
     return IPPool(metadata=place, spec=IPPoolSpec(range=str(slice_), allocations={}))
 
 
-def ownership(node_slice_pool: str, node: str, node_uid: str) -> dict[str, str]:
+def ownership(node_slice_pool: str, node: Node) -> dict[str, str]:
     """The annotations of a pool that is a node's."""
-    return {NODE_ANNOTATION: node, NODE_UID_ANNOTATION: node_uid, NETWORK_ANNOTATION: node_slice_pool}
+    machine = machine_of(node)
+    stated = {MACHINE_ANNOTATION: " ".join(structs.astuple(machine))} if machine.is_known else {}
+    return _named(node_slice_pool, node.metadata.name, node.metadata.uid) | stated
 
 
 def bound(pool: IPPool, marks: Mapping[str, str]) -> IPPool:
     """The pool as the node's whose ownership this is, confirmed, and in no quarantine."""
-    kept = {name: text for name, text in pool.metadata.annotations.items() if name != NODE_GONE_ANNOTATION}
+    former = {NODE_GONE_ANNOTATION, MACHINE_ANNOTATION}
+    kept = {name: text for name, text in pool.metadata.annotations.items() if name not in former}
     return _annotated(pool, kept | dict(marks) | {POOL_UID_ANNOTATION: pool.metadata.uid})
 
 
 def marked_gone(pool: IPPool, node_slice_pool: str, node: str, now: float) -> IPPool:
     """The pool as one whose Node was found to be gone now."""
     known = pool.metadata.annotations
-    marks = ownership(node_slice_pool, node, known.get(NODE_UID_ANNOTATION, ""))
+    marks = _named(node_slice_pool, node, known.get(NODE_UID_ANNOTATION, ""))
     return _annotated(pool, known | marks | {NODE_GONE_ANNOTATION: to_micro_time(now)})
 
 
@@ -58,6 +65,7 @@ def custody_of(pool: IPPool) -> Custody:
         in_use=bool(pool.spec.allocations),
         is_confirmed=is_confirmed(pool),
         is_inert=is_inert(pool),
+        machine=_machine_in(known),
     )
 
 
@@ -78,3 +86,13 @@ def belongs(pool: IPPool, node_slice_pool: str, assignment: SliceAssignment) -> 
 
 def _annotated(pool: IPPool, annotations: dict[str, str]) -> IPPool:
     return structs.replace(pool, metadata=structs.replace(pool.metadata, annotations=annotations))
+
+
+def _named(node_slice_pool: str, node: str, node_uid: str) -> dict[str, str]:
+    return {NODE_ANNOTATION: node, NODE_UID_ANNOTATION: node_uid, NETWORK_ANNOTATION: node_slice_pool}
+
+
+def _machine_in(annotations: Mapping[str, str]) -> MachineIdentity:
+    """The machine that the annotation states; none that could be recognised where somebody's hand was on it."""
+    ids = annotations.get(MACHINE_ANNOTATION, "").split()
+    return MachineIdentity(*ids) if len(ids) == len(structs.fields(MachineIdentity)) else UNKNOWN_MACHINE

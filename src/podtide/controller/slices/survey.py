@@ -12,6 +12,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from podtide.cluster.port import NotFound
+from podtide.controller.machines import machine_of
 from podtide.controller.slices.node_pool_objects import custody_of
 from podtide.controller.slices.surroundings import SliceSurroundings, side_by_side
 from podtide.core.errors import InvalidRange
@@ -152,16 +153,17 @@ class Surveying:
         return next_step(
             custody,
             node.metadata.uid if node else "",
+            machine_of(node),
             now=around.clock.wall(),
             quarantine_seconds=around.quarantine_seconds,
         )
 
 
 def _is_doubtful(holding: Holding, nodes: Container[str]) -> bool:
-    """Whether something is to be concluded from a Node's absence."""
+    """Whether something is to be concluded from a Node's absence, or from another's presence."""
     if holding.pool is None:
         return holding.assignment.node not in nodes
-    return holding.step is Step.MARK
+    return holding.step in {Step.MARK, Step.HAND_OVER}
 
 
 def _seniority(node: Node) -> tuple[str, Key]:

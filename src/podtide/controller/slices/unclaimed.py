@@ -60,7 +60,10 @@ class UnclaimedPools(Struct, frozen=True):
     def _seconds_until_old(self, pool: IPPool) -> float:
         """A pool that was made a moment ago may be of a definition that has not been heard of yet."""
         made = to_wall_seconds(pool.metadata.creation_timestamp) if pool.metadata.creation_timestamp else 0.0
-        return made + self.around.quarantine_seconds - self.around.clock.wall()
+        left_seconds = made + self.around.quarantine_seconds - self.around.clock.wall()
+        return min(
+            left_seconds, self.around.quarantine_seconds
+        )  # by a clock that was ahead it would be much longer
 
 
 def _is_for_a_whole_range(pool: IPPool) -> bool:

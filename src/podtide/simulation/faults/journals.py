@@ -1,7 +1,7 @@
 """Journals that are lost or damaged.
 
 A node without records has nothing but the cluster's word to go by, so that word must be true: of its pods it is not
-told the past, its status is not one that somebody put back, and no pod of it has an address of a Node that is gone.
+told the past, and its status is not one that somebody put back.
 """
 
 from random import Random
@@ -14,7 +14,6 @@ from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.fencing import left_by_another_node
 from podtide.simulation.machine import Machine
 
 
@@ -59,8 +58,6 @@ async def _pick(scene: Scene, chance: Random) -> Machine | None:
     """A machine about which the cluster is right."""
     machine = scene.pick_machine(chance)
     if machine is None or not await _shows_what_is_granted(scene, machine):
-        return None
-    if await left_by_another_node(scene.world, machine):
         return None
     scene.conditions.told_the_truth.add(machine.agent_program)
     return machine

@@ -15,10 +15,13 @@ _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _BITS = " + ".join(f"((mask >> {position}) & 1)" for position in range(16))
 """How many addresses a mask has: neither database counts bits in a way that the other knows."""
 
+_DEFAULT_SECONDS = 360
+"""How long they were to last, as far as is known."""
+
 _LIST = f"""INSERT INTO quarantines
-        (container, subnet, cluster, cluster_uid, node, machine_id, system_uuid, boot_id, primary_number, held, until)
+        (container, subnet, cluster, cluster_uid, node, machine_id, system_uuid, boot_id, primary_number, held, began, until)
     SELECT resting.holder, min(resting.subnet), min(containers.cluster), '', min(containers.node), '', '', '', NULL,
-        sum({_BITS}), max(resting.until)
+        sum({_BITS}), max(resting.until) - {_DEFAULT_SECONDS}, max(resting.until)
     FROM resting JOIN containers ON containers.id = resting.holder
     WHERE resting.quarantined = 1 GROUP BY resting.holder"""  # noqa: S608 - our own columns
 
@@ -39,11 +42,12 @@ def upgrade() -> None:
         sa.Column("boot_id", _TEXT, nullable=False),
         sa.Column("primary_number", sa.BigInteger),  # none where it is not known which it was
         sa.Column("held", sa.BigInteger, nullable=False),  # how many addresses there were when it began
+        sa.Column("began", sa.Double, nullable=False),
         sa.Column("until", sa.Double, nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_index("quarantines_by_node", "quarantines", ["cluster", "node", "container"])
-    op.create_index("quarantines_by_end", "quarantines", ["until"])
+    op.create_index("quarantines_by_beginning", "quarantines", ["began"])
     condition = sa.text("quarantined = 1")
     op.create_index(
         "quarantined_by_holder",

@@ -1,0 +1,201 @@
+"""`podtide quarantine`: what removed nodes had, which nobody gets until somebody knows that no pod has it."""
+
+from collections.abc import Iterable
+
+import click
+
+from podtide.allocator.port import Allocator, Quarantined
+from podtide.cli.output import counted, output_option, show, table
+from podtide.cli.program import log_option
+from podtide.cli.reaching import Reach, reach_options
+from podtide.cli.reaching_cluster import ClusterReach, cluster_options
+from podtide.cli.reading_cluster import list_all
+from podtide.cluster.port import Cluster
+from podtide.core.errors import FixError, InvalidInput
+from podtide.core.ranges import parse_address
+from podtide.networks.pods import has_ended
+from podtide.resources.pod import Pod
+from podtide.resources.timestamps import to_time
+from podtide.runtime.logging import Logger
+
+_COLUMNS = ("CLUSTER", "NODE", "SUBNET", "CONTAINER", "UNTIL", "ADDRESSES")
+_WHAT_COULD_HAPPEN = (
+    "a pod that still has one of them, on a machine that lives on, would share it with another pod"
+)
+
+reason_option = click.option(
+    "--reason",
+    required=True,
+    help="Why no pod has the addresses any more. It is kept in the allocator's log.",
+)
+
+
+class StillInUse(FixError):
+    """A living pod shows an address whose quarantine is to end."""
+
+
+@click.group()
+def quarantine() -> None:
+    """List, and end, the quarantine of what removed nodes had.
+
+    The controller ends quarantines by itself, once no living pod bound to the node's name shows the address. These
+    commands are for what it cannot know. Each asks a running allocator (--server) or the database itself (--database).
+    """
+
+
+@quarantine.command("list")
+@click.option("--cluster", default="", metavar="NAME", help="Only what nodes of this cluster had.")
+@click.option("--node", default="", metavar="NAME", help="Only what nodes of this name had.")
+@reach_options
+@output_option
+def list_quarantined(*, cluster: str, node: str, reach: Reach, output: str) -> None:
+    """List what is in quarantine, and until when."""
+    left = reach.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
+    show(output, left, table([_COLUMNS, *map(_row, left)]))
+
+
+@quarantine.command("end")
+@click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS...")
+@reason_option
+@click.option("--cluster", default="", metavar="NAME", help="Whose nodes had them, at the allocator.")
+@click.option("--force", is_flag=True, help=f"Do not look at the pods first: {_WHAT_COULD_HAPPEN}.")
+@cluster_options
+@reach_options
+@output_option
+@log_option
+def end(  # noqa: PLR0913 - one argument per option
+    *,
+    addresses: tuple[str, ...],
+    reason: str,
+    cluster: str,
+    force: bool,
+    there: ClusterReach,
+    reach: Reach,
+    output: str,
+    log: Logger,
+) -> None:
+    """End the quarantine of these addresses, with a reason.
+
+    Refused while a living pod of the cluster shows one of them.
+    """
+    wanted = frozenset(str(parse_address(address)) for address in addresses)
+    if not force:
+        there.ask(lambda cluster_: refuse_if_shown(cluster_, wanted))
+    ended = reach.ask(
+        lambda allocator: end_quarantines(allocator, wanted, cluster=cluster, reason=reason, log=log)
+    )
+    words = f"{counted(ended, 'address is', 'addresses are')} free: {reason}"
+    show(output, {"ended": ended, "reason": reason, "forced": force}, [words])
+
+
+@quarantine.command("release-cluster")
+@click.argument("name")
+@reason_option
+@click.option("--force", is_flag=True, help="The cluster is gone for ever, and none of its machines runs.")
+@reach_options
+@output_option
+@log_option
+def release_cluster(  # noqa: PLR0913 - one argument per option
+    *, name: str, reason: str, force: bool, reach: Reach, output: str, log: Logger
+) -> None:
+    """Free all that a cluster has which is gone for ever: its nodes' containers, and what is in quarantine."""
+    if not force:
+        raise InvalidInput(
+            f"all addresses of cluster {name} would be free at once, and where one of its machines still runs, "
+            f"{_WHAT_COULD_HAPPEN}: switch them off, then say --force"
+        )
+    freed = reach.ask(lambda allocator: release_all(allocator, name, reason, log))
+    show(
+        output,
+        {"cluster": name, "freed": freed, "reason": reason},
+        [f"{counted(freed, 'address', 'addresses')} of cluster {name} are free: {reason}"],
+    )
+
+
+async def read_quarantined(allocator: Allocator, *, cluster: str = "", node: str = "") -> list[Quarantined]:
+    """All pages of what is in quarantine."""
+    left: list[Quarantined] = []
+    more, is_last = "", False
+    while not is_last:
+        page = await allocator.quarantined(cluster=cluster, node=node, more=more)
+        left += page.items
+        more, is_last = page.more, not page.more
+    return left
+
+
+async def refuse_if_shown(cluster: Cluster, addresses: frozenset[str]) -> None:
+    """Raises when a living pod shows to have one of the addresses, by a fresh list."""
+    for pod in await list_all(cluster, Pod):
+        shown = {pod.status.pod_ip, *(each.ip for each in pod.status.pod_ips)} & addresses
+        if shown and not has_ended(pod) and not pod.spec.host_network:
+            raise StillInUse(
+                f"pod {pod.key} on node {pod.spec.node_name} shows {min(shown)}, and it lives: delete the pod first, or "
+                f"say --force, and {_WHAT_COULD_HAPPEN}"
+            )
+
+
+async def end_quarantines(
+    allocator: Allocator, addresses: frozenset[str], *, cluster: str, reason: str, log: Logger
+) -> int:
+    """End the quarantine of these addresses, each of which must be in one; how many that were."""
+    left = await read_quarantined(allocator, cluster=cluster)
+    found = [(each, tuple(ip for ip in each.addresses if ip in addresses)) for each in left]
+    found = [(each, ips) for each, ips in found if ips]
+    _refuse_what_is_unclear(addresses, found)
+    ended = 0
+    for each, ips in found:
+        ended += await _end(allocator, each, ips, reason, log)
+    return ended
+
+
+async def release_all(allocator: Allocator, cluster: str, reason: str, log: Logger) -> int:
+    """Delete every container of the cluster, and end every quarantine; how many addresses that frees."""
+    page = await allocator.list_containers(cluster=cluster)
+    while page.items:
+        for container in page.items:
+            await allocator.delete_container(container.id, cluster=cluster)
+        page = await allocator.list_containers(cluster=cluster)
+    freed = 0
+    for each in await read_quarantined(allocator, cluster=cluster):
+        freed += await _end(allocator, each, each.addresses, reason, log)
+    return freed
+
+
+async def _end(
+    allocator: Allocator, left: Quarantined, ips: tuple[str, ...], reason: str, log: Logger
+) -> int:
+    ended = await allocator.end_quarantine(left.container, ips, cluster=left.cluster, reason=reason)
+    log.info(
+        "quarantine ended by hand",
+        cluster=left.cluster,
+        node=left.node,
+        container=left.container,
+        addresses=list(ips),
+        ended=ended,
+        reason=reason,
+    )
+    return ended
+
+
+def _refuse_what_is_unclear(
+    addresses: frozenset[str], found: Iterable[tuple[Quarantined, tuple[str, ...]]]
+) -> None:
+    holders: dict[str, Quarantined] = {}
+    for each, ips in found:
+        for ip in ips:
+            if ip in holders:
+                raise InvalidInput(
+                    f"{ip} is in quarantine of {holders[ip].cluster} and of {each.cluster}, in different networks: say "
+                    "which with --cluster"
+                )
+            holders[ip] = each
+    if missing := sorted(addresses - holders.keys()):
+        raise InvalidInput(
+            f"{missing[0]} is not in quarantine: see `podtide quarantine list`; nothing was changed"
+        )
+
+
+def _row(left: Quarantined) -> tuple[str, ...]:
+    until = to_time(left.until) if left.seconds_left else "due"
+    subnet = f"{left.network}/{left.subnet}"
+    return left.cluster, left.node, subnet, left.container, until, ",".join(left.addresses)
