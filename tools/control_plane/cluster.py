@@ -6,6 +6,7 @@ Everything here is synchronous. A test that runs coroutines meanwhile calls what
 
 import base64
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -150,6 +151,23 @@ class ControlPlane:
             self.start_etcd()
         if not self._api_server.is_running:
             self.start_api_server()
+
+    def back_up(self) -> Path:
+        """Copy all that etcd has; answers where to. The API server is away for that long."""
+        copy = self._places.directory / f"backup-{len(list(self._places.directory.glob('backup-*')))}"
+        self.kill_api_server()
+        self.kill_etcd()
+        shutil.copytree(self._places.etcd_data, copy)
+        self.revive()
+        return copy
+
+    def restore(self, backup: Path) -> None:
+        """Go back to a backup: objects and revisions are as they were then, and are given out again from there."""
+        self.kill_api_server()
+        self.kill_etcd()
+        shutil.rmtree(self._places.etcd_data)
+        shutil.copytree(backup, self._places.etcd_data)
+        self.revive()
 
     def start_controllers(self) -> None:
         """Start the controllers, by default the garbage collector, namespaces' and nodes', unless they run already."""

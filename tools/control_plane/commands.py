@@ -42,6 +42,11 @@ class Places(Struct, frozen=True):
     scheduler_port: int
 
     @property
+    def etcd_data(self) -> Path:
+        """Where etcd keeps everything."""
+        return self.directory / "etcd"
+
+    @property
     def etcd_url(self) -> str:
         """Plain HTTP: what is in there is worth nothing once the test is over."""
         return f"http://{LOOPBACK}:{self.etcd_port}"
@@ -82,7 +87,7 @@ def etcd(binary: Path, places: Places) -> list[str]:
     peers = f"http://{LOOPBACK}:{places.etcd_peer_port}"
     return [
         f"{binary}",
-        f"--data-dir={places.directory / 'etcd'}",
+        f"--data-dir={places.etcd_data}",
         f"--listen-client-urls={places.etcd_url}",
         f"--advertise-client-urls={places.etcd_url}",
         f"--listen-peer-urls={peers}",

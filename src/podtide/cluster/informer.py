@@ -3,8 +3,9 @@
 It lists once, then watches from there. Whatever breaks, it goes on where it was:
 
     the watch ended          resume from the last event or bookmark, at once; nothing is listed again
-    Unavailable, Throttled   wait (see `backoff`: for a server that is away, 5 s at most), then resume;
-                             or list anew, where that proves sooner that the server is there (`proves_contact`)
+    Unavailable, Throttled   wait (see `backoff`: for a server that is away, 5 s at most), then resume; but list anew
+                             if not even the attempt to resume was answered, or nothing was heard for long, or where
+                             that proves sooner that the server is there (`proves_contact`)
     Gone                     list anew, and tell handlers the difference to what they were told before
     Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind;
                              but who can do without the kind learns after a few tries that there are none
@@ -12,11 +13,13 @@ It lists once, then watches from there. Whatever breaks, it goes on where it was
 
 Events are taken in order and a list is as fresh as a read, so the copy never goes back in time; unless the server
 itself did (an etcd restored from a backup). A server refuses to resume from a version that it has not reached, but once
-it has written as much again it takes any for its own. So a watch that was broken for long, and one that tells of a
-version before those it told of, is not resumed: the objects are listed anew, and that list counts, whatever its version.
+it has written as much again it takes any for its own. So the objects are listed anew, and that list counts, whatever its
+version, after a server was away (nobody restores one that serves), after a long silence, and when a version is told of
+that comes before those told of already.
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
@@ -27,7 +30,18 @@ from msgspec import Struct
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.contact import Contact
 from podtide.cluster.object_cache import Handler, ObjectCache
-from podtide.cluster.port import Change, Cluster, ClusterError, Gone, Invalid, NotFound, Page, R, WatchEvent
+from podtide.cluster.port import (
+    Change,
+    Cluster,
+    ClusterError,
+    Gone,
+    Invalid,
+    NotFound,
+    Page,
+    R,
+    Unavailable,
+    WatchEvent,
+)
 from podtide.resources.base import Key
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
@@ -42,6 +56,8 @@ _RESUMABLE_SECONDS = 30.0
 """How long ago the server must have been heard of for a watch to be resumed."""
 _BROKEN = Backoff(floor_seconds=0.2, cap_seconds=30.0, first_ceiling_seconds=1.0)
 """For a watch that broke. Most do because a server was restarted, and another is there or it will be in a moment."""
+_AWAY_SECONDS = 5.0
+"""A watch that fails this soon, and has told of nothing, was never answered."""
 _MISSING = Backoff(floor_seconds=1.0, cap_seconds=600.0)
 """For a kind that the server does not know and that can be done without: thousands of nodes may ask for it for ever."""
 _TRIES_UNTIL_MISSING = 3
@@ -103,6 +119,10 @@ class Informer(Generic[R]):
         """Watches that ended in good order, or whose version had expired. Counted apart: the first one after an outage
         has nothing to wait for."""
         self._contact = Contact(clock)
+        self._clock = clock
+        self._began_at = -math.inf
+        self._has_news = False
+        """Whether the present watch has told of anything."""
         self._complaint = ""
         self._resume_from = ""
         """The version that the copy shows; empty when the next step is to list."""
@@ -155,6 +175,8 @@ class Informer(Generic[R]):
             return self._delay_unless_calm(error)
         except ClusterError as error:
             self._complain(error)
+            if isinstance(error, Unavailable) and self._was_away():
+                self._resume_from = ""
             if self._can_do_without and isinstance(error, NotFound):
                 return self._do_without()
             if self._proves_contact:
@@ -162,6 +184,10 @@ class Informer(Generic[R]):
             return self._failures.delay_seconds(error)
         self.resumed_watches += 1
         return self._delay_unless_calm()
+
+    def _was_away(self) -> bool:
+        """Whether the server did not answer at all, which is more than that a watch broke."""
+        return not self._has_news and self._clock.monotonic() - self._began_at < _AWAY_SECONDS
 
     def _do_without(self) -> float:
         """The server does not know the kind: there is nothing of it. Answers how long to wait before asking again."""
@@ -221,6 +247,7 @@ class Informer(Generic[R]):
             labels=scope.labels,
         )
         self._contact.watching()
+        self._began_at, self._has_news = self._clock.monotonic(), False
         self.watches += 1
         for tell in self.on_watch:
             tell()
@@ -228,6 +255,7 @@ class Informer(Generic[R]):
             async with aclosing(events):
                 async for event in events:
                     self._contact.heard()
+                    self._has_news = True
                     self._take(event)
                     self._complaint = ""
             self._contact.heard()  # the server ended it in good order

@@ -6,8 +6,11 @@ Every fault has its own draw for every request, made before the request goes out
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
+from enum import StrEnum
 from functools import partial
 from random import Random
+
+from msgspec import Struct
 
 from podtide.cluster.port import Page, R, WatchEvent
 from podtide.core.errors import PodtideError
@@ -28,6 +31,25 @@ from podtide.simulation.faults.line_fault import (
 )
 
 
+class WatchTrouble(StrEnum):
+    """What befalls one watch alone."""
+
+    STALE = "stale"
+    """What it tells comes late, in order."""
+    SILENT = "silent"
+    """It tells nothing, until it is taken for dead."""
+    REFUSED = "refused"
+    """It breaks, and cannot be resumed."""
+
+
+class OneWatch(Struct, frozen=True):
+    """Which watch of a program is in trouble, in which, and until when."""
+
+    kind: type[Resource]
+    trouble: WatchTrouble
+    is_over: asyncio.Event
+
+
 class Conditions:
     """What befalls the lines of all programs. While it `is_bad`, faults strike."""
 
@@ -43,6 +65,8 @@ class Conditions:
         """Programs whose requests of one kind get no answer, by program."""
         self.cut_off: set[str] = set()
         """Programs without a connection."""
+        self.spoilt = dict[str, OneWatch]()
+        """Programs of which one watch is in trouble, and no other."""
         self.told_the_truth: set[str] = set()
         """Programs that have lost their records: of them that list pods, none is told of the past (see `journals`)."""
         self._open_watches: dict[str, dict[asyncio.Timeout, None]] = {}
@@ -120,12 +144,24 @@ class Conditions:
     async def _next(self, request: Request, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
         if request.program in self.cut_off:
             raise request.unanswered("there is no connection")
+        await self._suffer(request, (WatchTrouble.REFUSED,))
         event = await anext(events)
+        await self._suffer(request, tuple(WatchTrouble))
         if request.program in self.cut_off:
             await (
                 asyncio.get_running_loop().create_future()
             )  # nothing, until the connection is noticed to be dead
         return event
+
+    async def _suffer(self, request: Request, troubles: tuple[WatchTrouble, ...]) -> None:
+        """What befalls this watch alone."""
+        spoilt = self.spoilt.get(request.program)
+        if spoilt is None or spoilt.trouble not in troubles or not request.is_about(spoilt.kind):
+            return
+        if spoilt.trouble is not WatchTrouble.REFUSED:
+            await spoilt.is_over.wait()
+        if spoilt.trouble is not WatchTrouble.STALE:
+            raise request.unanswered(f"this watch alone is {spoilt.trouble}")
 
     async def close(self) -> None:
         """Let what is under way arrive nowhere."""

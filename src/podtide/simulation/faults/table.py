@@ -26,6 +26,7 @@ from podtide.simulation.faults.lost_answer import LostAnswer
 from podtide.simulation.faults.lost_request import LostRequest
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.nodes import MachineReplaced, NodeRecreated, NodeRenamed
+from podtide.simulation.faults.one_watch import OneWatchAlone
 from podtide.simulation.faults.overrides import Override
 from podtide.simulation.faults.partition import Partition
 from podtide.simulation.faults.plugin_fault import PluginFault
@@ -91,6 +92,7 @@ FAULTS: dict[str, Fault] = {
         Override(),
         DefinitionRecreated(),
         EtcdRestored(),
+        OneWatchAlone(),
     )
 }
 ALL = "all"

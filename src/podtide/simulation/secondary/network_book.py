@@ -150,7 +150,7 @@ class NetworkBook:
 
     def _take_pool(self, name: str, written: IPPool | None) -> None:
         old, new = self._pools.pop(name, None), self._seen(written) if written else None
-        before = [(old.scope, address) for address in old.holders] if old else []
+        before = {(old.scope, address): each.podref for address, each in old.holders.items()} if old else {}
         for place in before:
             del self._held[place][name]
             if not self._held[place]:
@@ -160,9 +160,9 @@ class NetworkBook:
             for address, holder in new.holders.items():
                 self._held.setdefault((new.scope, address), {})[name] = holder
             self._look_at_pool(name, old, new)
-        for place in before:
+        for place, holder_before in before.items():
             for pod in self._had.get(place, {}).values():
-                if pod not in self._holders(place):
+                if pod == holder_before and pod not in self._holders(place):
                     self._find(_TAKEN_FROM_A_POD, place, f"is had by pod {pod}, and pool {name} lost it")
 
     def _look_at_pool(self, name: str, old: _Pool | None, new: _Pool) -> None:
