@@ -40,7 +40,7 @@ async def test_a_definition_that_is_mended_is_carried_out() -> None:
         assert await world.assigned("blue") == {"n1": "10.0.0.0/24"}
 
 
-async def test_while_one_definition_cannot_be_read_no_network_is_given_up() -> None:
+async def test_while_a_definition_cannot_be_read_its_network_is_not_given_up() -> None:
     async with a_network_world("n1") as world:
         await world.define("blue", conf(ipam(network_name="blue")))
         await world.start()

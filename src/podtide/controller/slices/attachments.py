@@ -1,19 +1,19 @@
 """What NetworkAttachmentDefinitions say of secondary networks, and which objects are whose by that.
 
 A definition is read when it is heard of, once. It describes a network, or it is none of podtide's business, or it cannot
-be read; and one that cannot be read might describe any network, so while there is one, nothing is given up for lack of
-a definition.
+be read. Then what it described before, and what its text has hints of, is not given up for lack of a definition.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.controller.slices.slice_pool_objects import network_key, range_of
 from podtide.core.ranges import IPNetwork, overlap
 from podtide.networks.attached import AttachedNetwork, Unreadable, read_attachment
 from podtide.networks.belonging import classic_pool_names, node_slice_pool_names
+from podtide.networks.hints import Hints, hints_in
 from podtide.networks.network import Network, NetworkRange
 from podtide.resources.base import Key
 from podtide.resources.names import Naming
@@ -30,6 +30,21 @@ class Attachment(Struct, frozen=True, kw_only=True):
     definition: NetworkAttachmentDefinition
     network: Network | None
     complaint: str = ""
+    hints: Hints | None = None
+    """Of one that cannot be read: what it may be about."""
+    earlier: Network | None = None
+    """Of one that cannot be read: the network that it described before, as far as is known."""
+
+    def may_describe(self, names: frozenset[str], range_: IPNetwork | None) -> bool:
+        """Whether it cannot be read, and may be of a network with these names, or with this range."""
+        if self.hints is None:
+            return False
+        described = self.earlier.ranges if self.earlier is not None else ()
+        return self.hints.are_of(names, range_) or any(
+            not names.isdisjoint({each.network_name, *node_slice_pool_names(each)} - {""})
+            or (range_ is not None and overlap(each.addresses.network, range_) is not None)
+            for each in described
+        )
 
     @property
     def statement(self) -> Statement:
@@ -44,10 +59,12 @@ class Attachment(Struct, frozen=True, kw_only=True):
 def understood(definition: NetworkAttachmentDefinition) -> Attachment:
     """What the definition says."""
     found = read_attachment(definition)
+    is_unreadable = isinstance(found, Unreadable)
     return Attachment(
         definition=definition,
         network=found.network if isinstance(found, AttachedNetwork) else None,
         complaint=found.words if isinstance(found, Unreadable) else "",
+        hints=hints_in(definition.spec.config) if is_unreadable else None,
     )
 
 
@@ -64,7 +81,10 @@ class Attachments:
     def put(self, attachment: Attachment) -> None:
         """The definition now says this."""
         key = attachment.definition.key
+        before = self._by_definition.get(key)
         self.drop(key)
+        if attachment.complaint and before is not None:
+            attachment = structs.replace(attachment, earlier=before.network or before.earlier)
         self._by_definition[key] = attachment
         if attachment.network is not None:
             self._by_network[attachment.network.key].add(key)
@@ -89,9 +109,10 @@ class Attachments:
         """The keys of all networks that are described."""
         return list(self._by_network)
 
-    def unreadable(self) -> list[Attachment]:
-        """The definitions that might describe any network."""
-        return [each for each in self._by_definition.values() if each.complaint]
+    def may_want(self, names: Iterable[str], range_: IPNetwork | None) -> bool:
+        """Whether a definition that cannot be read may be of a network with these names, or with this range."""
+        known = frozenset(names)
+        return any(each.may_describe(known, range_) for each in self._by_definition.values())
 
     def stating(self, network: str) -> list[Attachment]:
         """The definitions that have a say in how the network is cut into slices, oldest first.

@@ -9,10 +9,10 @@ from podtide.controller.slices.announcing import Announcing
 from podtide.controller.slices.assigning import Assigning, Outcome, WantedRange
 from podtide.controller.slices.attachments import Attachment
 from podtide.controller.slices.node_pools import named_network
-from podtide.controller.slices.slice_pool_objects import network_key, same_cut, slicing_of
+from podtide.controller.slices.slice_pool_objects import network_key, range_of, same_cut, slicing_of
 from podtide.controller.slices.surroundings import SliceSurroundings
 from podtide.core.agreement import agree
-from podtide.networks.belonging import node_slice_pool_names
+from podtide.networks.belonging import node_slice_pool_names, pool_range
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import Key
 from podtide.resources.node_slice_pool import NodeSlicePool
@@ -58,9 +58,8 @@ class Networks:
             decided = await self._agree(key, stating)
             sliced = [of for of in decided.ranges if of.slicing is not None]
             outcomes += [await self._assign(key, of, decided, stating) for of in sliced]
-        if not around.attachments.unreadable():
-            outcomes += [await self._assigning.abandon(name) for name in self._abandoned(key)]
-            outcomes.append(await self._collect_classic(key))
+        outcomes += [await self._assigning.abandon(name) for name in self._abandoned(key)]
+        outcomes.append(await self._collect_classic(key))
         if not any(each.is_waiting for each in outcomes):
             self.waiting.discard(key)
         if not any(each.is_draining for each in outcomes):
@@ -143,15 +142,25 @@ class Networks:
         return sorted(name for name in names if self.key_of(name) == key and not self._is_wanted(name))
 
     def _is_wanted(self, node_slice_pool: str) -> bool:
+        """Whether a definition wants it, or one that cannot be read may."""
         around = self._around
         listed = around.slice_pools.get(Key(around.namespace, node_slice_pool))
-        return around.attachments.network_of(node_slice_pool, listed) is not None
+        if around.attachments.network_of(node_slice_pool, listed) is not None:
+            return True
+        names = {node_slice_pool, network_key(listed)} if listed else {node_slice_pool}
+        return around.attachments.may_want(names, range_of(listed) if listed else None)
 
     async def _collect_classic(self, key: str) -> Outcome:
         """Delete the pools for whole ranges that were this network's, once they are empty."""
         around = self._around
         found = [around.node_pools.get(name) for name in around.attachments.left_classic(key)]
-        left = [pool for pool in found if pool is not None and not named_network(pool)]
+        left = [
+            pool
+            for pool in found
+            if pool is not None
+            and not named_network(pool)
+            and not around.attachments.may_want((key,), pool_range(pool))
+        ]
         for pool in left:
             if not pool.spec.allocations:
                 await around.writes.delete(pool, unchanged=True)

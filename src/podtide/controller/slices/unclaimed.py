@@ -52,7 +52,7 @@ class UnclaimedPools(Struct, frozen=True):
         around = self.around
         lists = (range_of(each) for each in around.slice_pools.items())
         return (
-            bool(around.attachments.unreadable())
+            around.attachments.may_want((), range_)
             or around.attachments.have_to_do_with(range_)
             or any(each is not None and overlap(each, range_) for each in lists)
         )
