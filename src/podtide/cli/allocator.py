@@ -162,6 +162,7 @@ async def _serve(plan: _Plan, log: Logger) -> None:
             randomness=system_randomness(),
             tokens=plan.tokens,
             refresh_seconds=plan.refresh_seconds,
+            prove=store.prove_writable,
         )
         sampling = asyncio.create_task(keep_sampling(store, log))
         try:

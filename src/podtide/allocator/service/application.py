@@ -1,5 +1,6 @@
 """The service put together: routes, who may use them, what errors become, and what is told of it all."""
 
+from functools import partial
 from random import Random
 
 from litestar import Litestar, Router
@@ -14,7 +15,7 @@ from podtide.allocator.service.containers import CONTAINER_ROUTES
 from podtide.allocator.service.metrics import Metrics
 from podtide.allocator.service.observation import Observed
 from podtide.allocator.service.openapi import BEARER, openapi_route
-from podtide.allocator.service.operations import OPERATION_ROUTES, Operations
+from podtide.allocator.service.operations import OPERATION_ROUTES, Operations, Prove, Readiness
 from podtide.allocator.service.quarantine import QUARANTINE_ROUTES
 from podtide.allocator.service.refusals import error_handlers
 from podtide.allocator.service.subnets import SUBNET_ROUTES
@@ -42,10 +43,15 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
     randomness: Random,
     tokens: Tokens | None = None,
     refresh_seconds: float = DEFAULT_REFRESH_SECONDS,
+    prove: Prove | None = None,
 ) -> Service:
-    """A service over an allocator; without tokens, for this machine alone."""
+    """A service over an allocator; without tokens, for this machine alone.
+
+    `prove` shows that the database takes writes; without it, readiness is that it answers.
+    """
     metrics = Metrics()
-    operations = Operations(allocator, metrics)
+    readiness = Readiness(prove or partial(allocator.list_containers, limit=1), clock)
+    operations = Operations(allocator, metrics, readiness)
     cache = UtilizationCache(allocator, clock, refresh_seconds)
     routers = [
         Router("/", route_handlers=OPERATION_ROUTES),

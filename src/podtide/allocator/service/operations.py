@@ -1,6 +1,7 @@
 """The paths for those who run the service: is it up, is it ready, how is it doing. They need no token."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -9,13 +10,16 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import SkipValidation
 
-from podtide.allocator.port import AdministeredAllocator, Allocator, AllocatorError
+from podtide.allocator.port import AdministeredAllocator, AllocatorError
 from podtide.allocator.service.metrics import Metrics
 from podtide.allocator.terms import ClusterRegistry
+from podtide.runtime.clock import Clock
 
 _TEXT = "text/plain"
 _PROMETHEUS = "text/plain; version=1.0.0"
 _DATABASE_SECONDS = 2.0
+_PROOF_SECONDS = 5.0
+_NO_ANSWER = "the database does not take what is written to it"
 _NOT_READY = {
     int(HTTPStatus.SERVICE_UNAVAILABLE): ResponseSpec(
         str, description="Why not", media_type=_TEXT, generate_examples=False
@@ -23,30 +27,50 @@ _NOT_READY = {
 }
 
 
-class Readiness:
-    """Whether the service wants to be sent requests."""
+Prove = Callable[[], Awaitable[object]]
+"""Raises AllocatorError where the database cannot be used as the service uses it."""
 
-    def __init__(self, allocator: Allocator) -> None:
-        self._allocator = allocator
+
+class Readiness:
+    """Whether the service wants to be sent requests.
+
+    The proof is a write, and anybody may ask: so there is one at a time, and an answer holds for a few seconds.
+    """
+
+    def __init__(self, prove: Prove, clock: Clock) -> None:
+        self._prove = prove
+        self._clock = clock
+        self._proof: asyncio.Task[str] | None = None
+        self._proved_at = -_PROOF_SECONDS
         self.stopping = False
 
     async def objection(self) -> str:
         """Why no requests should come here now, or ""."""
         if self.stopping:
             return "stopping"
+        if self._proof is None or (self._proof.done() and self._is_old(self._proof.result())):
+            self._proof = asyncio.create_task(self._attempt())
+        done, _ = await asyncio.wait({self._proof}, timeout=_DATABASE_SECONDS)
+        return self._proof.result() if done else _NO_ANSWER
+
+    def _is_old(self, objection: str) -> bool:
+        """What failed is tried again at once: it may have come back."""
+        return bool(objection) or self._clock.monotonic() - self._proved_at >= _PROOF_SECONDS
+
+    async def _attempt(self) -> str:
         try:
-            async with asyncio.timeout(_DATABASE_SECONDS):
-                await self._allocator.list_containers(limit=1)
-        except (AllocatorError, TimeoutError):
-            return "the database does not answer"
+            await self._prove()
+        except AllocatorError as error:
+            return f"{_NO_ANSWER}: {error}"
+        self._proved_at = self._clock.monotonic()
         return ""
 
 
 class Operations:
     """What these paths report on."""
 
-    def __init__(self, allocator: AdministeredAllocator, metrics: Metrics) -> None:
-        self.readiness = Readiness(allocator)
+    def __init__(self, allocator: AdministeredAllocator, metrics: Metrics, readiness: Readiness) -> None:
+        self.readiness = readiness
         self._allocator = allocator
         self._metrics = metrics
 
@@ -88,7 +112,7 @@ async def get_health() -> str:
 
 @get("/readyz", media_type=_TEXT, responses=_NOT_READY)
 async def get_readiness(operations: Operated) -> Response[str]:
-    """Whether requests should be sent here: the database answers, and nobody asked us to stop."""
+    """Whether requests should be sent here: the database takes writes, and nobody asked us to stop."""
     objection = await operations.readiness.objection()
     status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
     return Response(objection or await operations.word(), status_code=status, media_type=_TEXT)

@@ -39,6 +39,7 @@ from podtide.allocator.store.database import Database
 from podtide.allocator.store.examining import examine
 from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.moving import EndQuarantine, MoveContainer
+from podtide.allocator.store.probe import write_probe
 from podtide.allocator.store.quarantines import (
     began_in_the_future,
     begin_now,
@@ -330,6 +331,10 @@ class DatabaseAllocator:
         """Write down how full every subnet is, where that was not done a moment ago."""
         for subnet in await self.list_subnets():
             await self._database.call(subnet.network, subnet.name, Sample())
+
+    async def prove_writable(self) -> None:
+        """Write something that nobody reads; AllocatorUnavailable where the database does not take it."""
+        await self._database.write(write_probe)
 
     async def audit(self) -> tuple[Violation, ...]:
         """What is wrong with the database, by reading all of it."""
