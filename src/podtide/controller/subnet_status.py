@@ -1,7 +1,7 @@
 """What a ClusterSubnet's status says, and when it is worth saying. Decides only.
 
 Every agent of the subnet watches the object, so each write of it reaches thousands of nodes. What agents go by (the
-scaler, and whether the subnet is exhausted or starved) is written when it changes, and so are CIDR, capacity and
+scaler, and whether the subnet is exhausted or starved) is written when it changes, and so are CIDRs, capacity and
 conditions. `reserved` is for people: it goes along with such a write, and by itself only when it has moved by a
 hundredth of the capacity and nothing was written for half a minute. The exact number is the allocator's, and a metric.
 """
@@ -12,7 +12,7 @@ from fractions import Fraction
 from msgspec import structs
 
 from podtide.allocator.port import Subnet
-from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce
+from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce, SubnetCidr
 from podtide.resources.conditions import Condition, with_condition
 
 _TELL_EVERY_SECONDS = 30.0
@@ -30,6 +30,10 @@ def subnet_status(
         all_conditions = with_condition(all_conditions, condition)
     return ClusterSubnetStatus(
         cidr=subnet.cidrs[0],
+        cidrs=[
+            SubnetCidr(cidr=cidr, gateway=gateway, draining=cidr in subnet.draining)
+            for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
+        ],
         capacity=subnet.capacity,
         reserved=subnet.reserved,
         exhausted=in_force.exhausted,
