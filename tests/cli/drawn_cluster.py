@@ -12,7 +12,7 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta, OwnerReference
-from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce, SubnetCidr
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -132,6 +132,7 @@ class DrawnCluster:
         buffer: float = 0.5,
         exhausted: bool = False,
         starved: bool = False,
+        cidrs: Sequence[SubnetCidr] = (),
     ) -> ClusterSubnet:
         """A ClusterSubnet."""
         made = await self.cluster.create(
@@ -139,6 +140,7 @@ class DrawnCluster:
         )
         status = ClusterSubnetStatus(
             cidr="10.1.0.0/24",
+            cidrs=list(cidrs),
             capacity=capacity,
             reserved=reserved,
             exhausted=exhausted,

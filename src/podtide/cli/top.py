@@ -13,6 +13,7 @@ from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import output_option, show
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
 from podtide.cli.reading_cluster import list_all
+from podtide.cli.top_cidrs import cidr_tables
 from podtide.cli.top_following import FollowedCluster
 from podtide.cli.top_overview import Overview, overlook
 from podtide.cli.top_tables import tables_of
@@ -64,8 +65,9 @@ async def look_once(cluster: Cluster) -> Overview:
 def _lines(overview: Overview) -> Iterator[str]:
     subnets, nodes = tables_of(overview)
     yield from subnets.lines()
-    yield ""
-    yield from nodes.lines()
+    for table in (*cidr_tables(overview), nodes):
+        yield ""
+        yield from table.lines()
 
 
 async def _keep_drawing(there: ClusterReach, interval_seconds: float) -> None:

@@ -4,17 +4,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from podtide.cli.top_cidrs import cidr_tables
 from podtide.cli.top_overview import Overview
 from podtide.cli.top_tables import Table, tables_of
 
 
 def drawing_of(overview: Overview | None, complaint: str) -> RenderableType:
-    """Both tables, the worst on top: what does not fit on the screen are the nodes that do best."""
+    """All tables, the worst on top: what does not fit on the screen are the nodes that do best."""
     trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))
     subnets, nodes = tables_of(overview)
-    return Group(*trouble, _drawn(subnets), Text(), _drawn(nodes))
+    rest = (part for table in (*cidr_tables(overview), nodes) for part in (Text(), _drawn(table)))
+    return Group(*trouble, _drawn(subnets), *rest)
 
 
 def _drawn(table: Table) -> RichTable:

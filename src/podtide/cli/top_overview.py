@@ -11,6 +11,14 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.node_network_config import NetworkContainer
 
 
+class CidrLine(Struct, frozen=True, kw_only=True):
+    """One range of a subnet."""
+
+    cidr: str
+    gateway: str
+    draining: bool
+
+
 class SubnetLine(Struct, frozen=True, kw_only=True):
     """One subnet. None is what no object tells: only a ClusterSubnet has numbers."""
 
@@ -25,6 +33,8 @@ class SubnetLine(Struct, frozen=True, kw_only=True):
     starved: bool = False
     nodes: int
     owed: int
+    cidrs: tuple[CidrLine, ...] = ()
+    """Every range of the subnet, as far as its ClusterSubnet says."""
 
     @property
     def badness(self) -> tuple[bool, bool, float, int]:
@@ -106,6 +116,10 @@ def _subnet_lines(
             starved=status.starved,
             nodes=len(holders),
             owed=owed,
+            cidrs=tuple(
+                CidrLine(cidr=each.cidr, gateway=each.gateway, draining=each.draining)
+                for each in status.cidrs
+            ),
         )
 
 

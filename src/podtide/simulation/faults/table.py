@@ -31,6 +31,7 @@ from podtide.simulation.faults.refusals import ConflictAnswer, ServerError, Thro
 from podtide.simulation.faults.stale_list import StaleList
 from podtide.simulation.faults.status_restored import StatusRestored
 from podtide.simulation.faults.subnet_grown import SubnetGrown
+from podtide.simulation.faults.subnet_shrunk import SubnetShrunk
 from podtide.simulation.faults.two_leaders import CutOffLeader, StalledLeader
 from podtide.simulation.faults.watches import DroppedWatch, GoneWatch, LateWatch
 
@@ -73,6 +74,7 @@ FAULTS: dict[str, Fault] = {
         CollectorDown(),
         AllocatorRestart(),
         SubnetGrown(),
+        SubnetShrunk(),
         RequestEdited(),
         ForeignNames(),
         StatusRestored(),
