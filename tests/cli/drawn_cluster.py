@@ -13,7 +13,7 @@ from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.controller.program import LEASE
 from podtide.resources.base import ObjectMeta, OwnerReference
-from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce, SubnetCidr
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.lease import Lease, LeaseSpec
@@ -134,6 +134,7 @@ class DrawnCluster:
         buffer: float = 0.5,
         exhausted: bool = False,
         starved: bool = False,
+        cidrs: Sequence[SubnetCidr] = (),
     ) -> ClusterSubnet:
         """A ClusterSubnet."""
         made = await self.cluster.create(
@@ -141,6 +142,7 @@ class DrawnCluster:
         )
         status = ClusterSubnetStatus(
             cidr="10.1.0.0/24",
+            cidrs=list(cidrs),
             capacity=capacity,
             reserved=reserved,
             exhausted=exhausted,

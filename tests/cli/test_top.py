@@ -21,8 +21,10 @@ from rich.console import Console
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from podtide.cli.top import look_once
+from podtide.cli.top_cidrs import cidr_tables
 from podtide.cli.top_drawing import drawing_of
 from podtide.cli.top_following import FollowedCluster
+from podtide.resources.cluster_subnet import SubnetCidr
 from podtide.resources.pod import PodPhase
 
 PATIENCE_SECONDS = 60.0
@@ -83,6 +85,27 @@ def test_it_prints_tables_once_where_there_is_no_terminal(podtide: Run, tmp_path
         "fine   wide    15         15    14    1     0        0",
     ]
     assert json.loads(document.out)["nodes"][0]["owed"] == 3
+
+
+async def test_the_ranges_of_a_subnet_that_has_several_are_shown_with_their_gateways() -> None:
+    drawn = DrawnCluster()
+    cidrs = [
+        SubnetCidr(cidr="10.1.0.0/24", gateway="10.1.0.1", draining=True),
+        SubnetCidr(cidr="10.9.0.0/28"),
+    ]
+    await drawn.subnet("grown", cidrs=cidrs)
+    await drawn.subnet("small", cidrs=cidrs[:1])
+    overview = await look_once(drawn.cluster)
+    console = Console(width=120, file=io.StringIO(), record=True)
+    console.print(drawing_of(overview, ""))
+    shown = [
+        "SUBNET  CIDR         GATEWAY   STATE",
+        "grown   10.1.0.0/24  10.1.0.1  draining",
+        "grown   10.9.0.0/28  -         ok",
+    ]
+    assert [line.rstrip() for line in console.export_text().splitlines()][4:7] == shown
+    (table,) = cidr_tables(overview)
+    assert [line.rstrip() for line in table.lines()] == shown
 
 
 def test_a_cluster_nobody_named_is_one_line(podtide: Run, tmp_path: Path) -> None:

@@ -277,10 +277,24 @@ def test_a_container_that_asked_for_nothing_yet_counts_between_its_primary_and_a
 
 
 def test_negative_counts_are_refused() -> None:
-    for name in ("containers", "owed", "ungoverned"):
+    for name in ("containers", "owed", "ungoverned", "draining"):
         with pytest.raises(InvalidThresholds, match=f"{name} -1 is negative"):
             Reading(**{"capacity": 1, "reserved": 0, "containers": 0, name: -1})  # type: ignore[arg-type] # counts
 
 
 def test_a_subnet_that_shrank_has_nothing_free() -> None:
     assert Reading(capacity=10, reserved=12, containers=1).free == 0
+
+
+def test_what_nodes_have_of_a_cidr_that_drains_is_not_taken_from_what_is_free() -> None:
+    draining = Reading(capacity=100, reserved=60, draining=50, containers=3)
+    assert draining.free == 90
+    assert Reading(capacity=100, reserved=120, draining=20, containers=3).free == 0
+
+
+def test_the_batch_is_decided_by_the_capacity_that_stays() -> None:
+    nodes = [node(1, by(16)) for _ in range(4)]
+    roomy = reading(253, *nodes)
+    assert decide(roomy, by(16)).scaler.batch == 16
+    draining = structs.replace(roomy, capacity=61, draining=roomy.reserved)
+    assert decide(draining, by(16)).scaler.batch < 16

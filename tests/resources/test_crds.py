@@ -160,6 +160,7 @@ def test_a_network_container_has_every_field_of_the_wire_and_requires_none() -> 
         *("primaryIP", "primaryIPV6", "defaultGateway", "defaultGatewayV6"),
         *("subnetName", "subnetAddressSpace", "subnetAddressSpaceV6"),
         *("subcriptionID", "resourceGroupID", "vnetID", "subnetID"),
+        "cidrs",  # ours; what knows only the others passes over it
     }
     assert "required" not in container
     assert set(container["properties"]["ipAssignments"]["items"]["properties"]) == {"name", "ip"}

@@ -7,6 +7,7 @@ that waits, and is remembered for those that arrived before it and are carried o
 
 from collections.abc import Iterable
 
+from podtide.agent.address_space import AddressSpace, space_of
 from podtide.agent.config_follower import ConfigFollower
 from podtide.agent.holdings import Holdings
 from podtide.agent.knowledge import Knowledge
@@ -15,6 +16,7 @@ from podtide.agent.observing import Observer
 from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, OutOfContact, Overtaken
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.agent.recovery import Recovery, is_stand_in
+from podtide.agent.subnets import Subnets
 from podtide.agent.waiting_line import WaitingLine
 from podtide.core.address_states import State
 from podtide.core.demand import reference_of
@@ -34,6 +36,7 @@ class AddressService:
         recovery: Recovery,
         observer: Observer,
         *,
+        subnets: Subnets,
         add_wait_seconds: float,
         clock: Clock,
     ) -> None:
@@ -42,6 +45,7 @@ class AddressService:
         self._knowledge = knowledge
         self._recovery = recovery
         self._observer = observer
+        self._subnets = subnets
         self._add_wait_seconds = add_wait_seconds
         self._clock = clock
         self._deletes = RecentDeletes()
@@ -51,7 +55,7 @@ class AddressService:
     async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
         """See `Addresses.add`."""
         given = self.add_now(owner, arrived=arrived, wanted=wanted)
-        return self._given(await self._wait(owner, wanted)) if given is None else given
+        return self._answer(await self._wait(owner, wanted)) if given is None else given
 
     def add_now(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
@@ -63,12 +67,12 @@ class AddressService:
                 f"sandbox {owner.sandbox} ({owner.interface}) was deleted before its ADD was carried out"
             )
         if (held := self._holdings.held_by(owner)) and self._follower.networks:
-            return self._given(held)
+            return self._answer(held)
         self._recovery.asked(owner)
         if self._knowledge.is_complete:
             self._require_contact(owner)
             if not self._line.is_ahead_of(wanted) and (assigned := self._holdings.assign(owner, wanted)):
-                return self._given(assigned)
+                return self._answer(assigned)
         return None
 
     async def _wait(self, owner: Owner, wanted: tuple[str, ...]) -> tuple[Address, ...]:
@@ -172,18 +176,42 @@ class AddressService:
         complaint = complaints(config) if config is not None else ""
         return f"{words}; the request controller says: {complaint}" if complaint else words
 
+    def _answer(self, addresses: tuple[Address, ...]) -> tuple[Given, ...]:
+        """What an ADD is told. Without the CIDR of its address a pod would get one that leads nowhere, and keep it."""
+        for address in addresses:
+            network = self._network(address)
+            if network is None or self._space(address, network) is not None:
+                continue
+            if self._subnets.spaces(network.subnet):
+                raise NotReady(
+                    f"the CIDR that {address.ip} is in is not known yet: subnet {network.subnet} has grown, and its "
+                    "ClusterSubnet will say so in a moment; try again"
+                )
+        return self._given(addresses)
+
     def _given(self, addresses: tuple[Address, ...]) -> tuple[Given, ...]:
         return tuple(self._give(address) for address in addresses)
 
     def _give(self, address: Address) -> Given:
-        network = self._follower.networks.get(address.container) or self._kin(address)
+        network = self._network(address)
+        stated = AddressSpace(network.cidr, network.gateway) if network else AddressSpace("", "")
+        space = (self._space(address, network) if network else None) or stated
         return Given(
             ip=address.ip,
-            subnet=network.cidr if network else "",
-            gateway=network.gateway if network else "",
+            subnet=space.cidr,
+            gateway=space.gateway,
             container=address.container,
             primary=network.primary if network else "",
         )
+
+    def _space(self, address: Address, network: Network) -> AddressSpace | None:
+        """The CIDR that the address is in, as far as anybody says."""
+        return space_of(address.ip, network.spaces) or space_of(
+            address.ip, self._subnets.spaces(network.subnet)
+        )
+
+    def _network(self, address: Address) -> Network | None:
+        return self._follower.networks.get(address.container) or self._kin(address)
 
     def _kin(self, address: Address) -> Network | None:
         """A network of the same family, for an address that a pod kept when its own container was withdrawn."""

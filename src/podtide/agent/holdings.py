@@ -6,7 +6,7 @@ nothing more is done to the pool: `failed` ends the program, and every later cal
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from types import TracebackType
 
 from podtide.agent.kept_pool import RECORDS_LOST, Identity, KeptPool
@@ -15,6 +15,7 @@ from podtide.core.demand import Demand, PodOnNode, reference_of
 from podtide.core.errors import StopError
 from podtide.core.leaks import Suspects
 from podtide.core.pool import Address, Applied, Container, Owner, Pool
+from podtide.core.ranges import IPNetwork
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
@@ -209,6 +210,11 @@ class Holdings:
         """Give up that many of a container's free addresses, for good."""
         with self._stopping_at_contradictions:
             return self._kept.name_for_release(container_id, count)
+
+    def give_up_what_drains(self, container_id: str, cidrs: Sequence[IPNetwork]) -> tuple[str, ...]:
+        """Give up those of a container's free addresses that are in CIDRs that drain, for good."""
+        with self._stopping_at_contradictions:
+            return self._kept.name_idle_in(container_id, cidrs)
 
     # How it is kept
 

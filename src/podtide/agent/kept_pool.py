@@ -9,7 +9,7 @@ the cluster's word alone, and calls `prove_free` when every pod has shown its ad
 well: an agent killed half-way through a rebuild is still rebuilding when it comes back.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 from podtide.agent.journal import Damaged, Journal, read_records
@@ -33,6 +33,7 @@ from podtide.agent.replay import encode_change, encode_state, replay
 from podtide.core.address import Address, Owner
 from podtide.core.address_states import State
 from podtide.core.pool import Applied, Container, Pool
+from podtide.core.ranges import IPNetwork
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk, DiskFull, Lock
 from podtide.runtime.logging import Logger
@@ -160,7 +161,13 @@ class KeptPool:
 
     def name_for_release(self, container_id: str, count: int) -> tuple[str, ...]:
         """See `Pool.name_for_release`. What it answers is durable, and may be told to others."""
-        names = self.pool.choose_releases(container_id, count)
+        return self._name(container_id, self.pool.choose_releases(container_id, count))
+
+    def name_idle_in(self, container_id: str, cidrs: Sequence[IPNetwork]) -> tuple[str, ...]:
+        """Name for release what `Pool.idle_in` says. What it answers is durable, and may be told to others."""
+        return self._name(container_id, self.pool.idle_in(container_id, cidrs))
+
+    def _name(self, container_id: str, names: tuple[str, ...]) -> tuple[str, ...]:
         if names:
             self._change(Named(container_id, names))
         return names

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from podtide.agent.address_space import AddressSpace
 from podtide.core.errors import InvalidInput
 from podtide.core.pool import Container, Family
 from podtide.core.ranges import parse_address, parse_network
@@ -31,6 +32,8 @@ class Network(Struct, frozen=True, kw_only=True):
     cidr: str
     gateway: str
     primary: str
+    spaces: tuple[AddressSpace, ...] = ()
+    """The CIDRs that its addresses are in, as far as it says: the primary's first."""
     unusable: tuple[str, ...] = ()
     """Sentences about what it says and cannot be used."""
 
@@ -79,6 +82,15 @@ def _network(container: NetworkContainer) -> Network:
         for what, stated, usable in (("subnet", stated_cidr, cidr), ("gateway", stated_gateway, gateway))
         if stated and not usable
     ]
+    spaces = {cidr: gateway}
+    for each in container.cidrs:
+        if known := _network_in(each.cidr, family):
+            spaces[known] = _address_in(each.gateway, family)
+        else:
+            unusable.append(
+                f"network container {container.id} lists {each.cidr!r} as a range, which is none of IPv{family}: "
+                "no pod is told it"
+            )
     addresses: dict[str, str] = {}
     for granted in container.ip_assignments:
         ip = _address_in(granted.ip, family)
@@ -95,6 +107,7 @@ def _network(container: NetworkContainer) -> Network:
         cidr=cidr,
         gateway=gateway,
         primary=primary,
+        spaces=tuple(AddressSpace(*each) for each in spaces.items()),
         unusable=tuple(unusable),
     )
 

@@ -153,6 +153,7 @@ class NodeAgent:
             self._knowledge,
             self._recovery,
             observer,
+            subnets=self._subnets,
             add_wait_seconds=settings.add_wait_seconds,
             clock=clock,
         )

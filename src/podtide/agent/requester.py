@@ -6,6 +6,7 @@ next look compares and mends it in one write. What makes a write due:
 
     the target differs from the request       when `core.pacing` says so
     more is held than was asked for           the surplus is named for release
+    a CIDR drains                             what no pod has of it is named for release, and a primary in it is too
     `ipsNotInUse` is not what is given up     as sets: names that are gone are taken out
     a node that is owed has another number    nodes with more of them are served first
     of waiting pods than it said
@@ -32,7 +33,9 @@ from podtide.agent.target import Target, TargetMaker
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.core.errors import RetryError
+from podtide.core.grants import primary_name
 from podtide.core.pacing import Pace, Waiting, pace
+from podtide.core.ranges import contains
 from podtide.core.scaling import to_release
 from podtide.core.statement import Statement
 from podtide.resources.base import ObjectMeta
@@ -146,7 +149,8 @@ class Requester:
         is_anew = anew_at is not None and now >= anew_at
         is_tidy = (
             not self._has_surplus(keep)
-            and self._says_what_is_so(config, told)
+            and not self._holds_what_drains(target)
+            and self._says_what_is_so(config, told, target)
             and not self._stating.is_missing(target, requested)
             and not is_anew
         )
@@ -172,8 +176,12 @@ class Requester:
             for counts in map(self._holdings.pool.counts, self._follower.networks)
         )
 
-    def _says_what_is_so(self, config: NodeNetworkConfig, told: Mapping[str, str]) -> bool:
-        if set(config.spec.ips_not_in_use) != set(self._named()):
+    def _holds_what_drains(self, target: Target) -> bool:
+        pool = self._holdings.pool
+        return any(pool.idle_in(container_id, target.draining) for container_id in self._follower.networks)
+
+    def _says_what_is_so(self, config: NodeNetworkConfig, told: Mapping[str, str], target: Target) -> bool:
+        if set(config.spec.ips_not_in_use) != set(self._named(target)):
             return False
         return waiting_pods_in(told) == self._holdings.demand.waiting or not is_owed(config)
 
@@ -197,9 +205,16 @@ class Requester:
         if ahead > 0 or (ahead == 0 and _ours_in(seen) == _ours_in(answer)):
             self._answer = None
 
-    def _named(self) -> list[str]:
+    def _named(self, target: Target) -> list[str]:
+        """All that is given up: addresses of the pool, and primaries that drain, which others will take the place of."""
         pool = self._holdings.pool
-        return sorted(name for container_id in pool.containers() for name in pool.named(container_id))
+        primaries = [
+            primary_name(container_id)
+            for container_id, network in self._follower.networks.items()
+            if target.draining and network.primary and contains(target.draining, network.primary)
+        ]
+        names = (name for container_id in pool.containers() for name in pool.named(container_id))
+        return sorted([*names, *primaries])
 
     async def _try_to_write(
         self, config: NodeNetworkConfig, target: Target, request: int, *, keep: int, is_anew: bool = False
@@ -226,10 +241,11 @@ class Requester:
 
     async def _write(self, config: NodeNetworkConfig, target: Target, request: int, keep: int) -> None:
         for container_id in self._follower.networks:
+            self._holdings.give_up_what_drains(container_id, target.draining)
             counts = self._holdings.pool.counts(container_id)
             if surplus := to_release(counts.held, counts.pending_release, keep):
                 self._holdings.name_for_release(container_id, surplus)
-        names, waiting = self._named(), self._holdings.demand.waiting
+        names, waiting = self._named(target), self._holdings.demand.waiting
         statement = self._stating.statement(target, request, self._told(config))
         annotations = _annotations(waiting, statement)
         answer = await self._apply(_wish(config, request, names, annotations))

@@ -21,6 +21,7 @@ from typing import NoReturn, TypeVar
 
 from msgspec import Struct
 
+from podtide.agent.address_space import AddressSpace
 from podtide.agent.bell import Bell
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
@@ -101,6 +102,18 @@ class SubnetView:
     def is_starved(self) -> bool:
         """Whether a node waits while nothing is left."""
         return self._judgement is not None and self._judgement.starved
+
+    @property
+    def spaces(self) -> tuple[AddressSpace, ...]:
+        """The subnet's CIDRs with their gateways; none where the controller does not say."""
+        cidrs = self._judgement.cidrs if self._judgement is not None else ()
+        return tuple(AddressSpace(each.cidr, each.gateway) for each in cidrs)
+
+    @property
+    def draining(self) -> tuple[str, ...]:
+        """The CIDRs that are to leave the subnet."""
+        cidrs = self._judgement.cidrs if self._judgement is not None else ()
+        return tuple(each.cidr for each in cidrs if each.draining)
 
     def in_force(self, node: NodeScaler) -> InForce:
         """What is in force for a node whose own parameters are these."""

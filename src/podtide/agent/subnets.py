@@ -5,11 +5,15 @@ With two subnets it is the more frugal one: every pod gets its addresses by eith
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import NoReturn
 
+from podtide.agent.address_space import AddressSpace
 from podtide.agent.bell import Bell
 from podtide.agent.subnet_view import InForce, SubnetView
+from podtide.core.errors import InvalidInput
+from podtide.core.ranges import IPNetwork, parse_network
 from podtide.core.scaler import NodeScaler, effective_scaler
 from podtide.core.scaling import decide_request
 from podtide.runtime.clock import Clock
@@ -50,6 +54,16 @@ class Subnets:
         """Whether in one of them a node waits while nothing is left."""
         return any(view.is_starved for view in self._views.values())
 
+    def spaces(self, name: str) -> tuple[AddressSpace, ...]:
+        """The CIDRs of a subnet with their gateways; none where the cluster does not say."""
+        view = self._views.get(name)
+        return view.spaces if view is not None else ()
+
+    @property
+    def draining(self) -> tuple[IPNetwork, ...]:
+        """The CIDRs that are to leave their subnets. What is no CIDR is passed over."""
+        return tuple(network for view in self._views.values() for network in _networks(view.draining))
+
     def are_urgent(self, *, answered: bool) -> bool:
         """Whether others wait for what this node can spare.
 
@@ -88,3 +102,9 @@ class Subnets:
                     if view not in running:
                         running[view] = group.create_task(view.run())
                 await self._bell.wait()
+
+
+def _networks(cidrs: Iterable[str]) -> Iterator[IPNetwork]:
+    for cidr in cidrs:
+        with suppress(InvalidInput):
+            yield parse_network(cidr)

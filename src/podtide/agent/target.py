@@ -12,6 +12,7 @@ from podtide.agent.node_config import Network, node_scaler_of
 from podtide.agent.policy import Decided, RequestPolicy, Situation
 from podtide.agent.subnet_view import InForce
 from podtide.agent.subnets import Subnets
+from podtide.core.ranges import IPNetwork
 from podtide.core.restating import is_answered
 from podtide.core.scaler import Scaler
 from podtide.core.scaling import share_of
@@ -33,6 +34,8 @@ class Target(Struct, frozen=True, kw_only=True):
     """What is stated beside the request that is in the object; None where nothing is that belongs to it."""
     is_answered: bool = False
     """Whether what is said goes by the parameters in force."""
+    draining: tuple[IPNetwork, ...] = ()
+    """CIDRs that are to leave their subnets: what no pod has of them is given back, whatever the request."""
 
 
 class TargetMaker:
@@ -67,6 +70,7 @@ class TargetMaker:
             statement=statement,
             said=said if self._policy.states_demand else None,
             is_answered=answered,
+            draining=self._subnets.draining,
         )
 
     def _in_force(self, config: NodeNetworkConfig) -> InForce:

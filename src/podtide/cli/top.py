@@ -17,6 +17,7 @@ from podtide.cli.reaching_cluster import ClusterReach, cluster_options
 from podtide.cli.reading_cluster import list_all
 from podtide.cli.screen_width import screen_width
 from podtide.cli.top_allocator import AskedAllocator
+from podtide.cli.top_cidrs import cidr_tables
 from podtide.cli.top_following import FollowedCluster
 from podtide.cli.top_overview import Overview, overlook
 from podtide.cli.top_tables import tables_of
@@ -81,8 +82,9 @@ def lines_of(overview: Overview, width: int | None) -> Iterator[str]:
     """Both tables as text; on a screen they are made to fit."""
     subnets, nodes = tables_of(overview)
     yield from subnets.lines(width)
-    yield ""
-    yield from nodes.lines(width)
+    for table in (*cidr_tables(overview), nodes):
+        yield ""
+        yield from table.lines(width)
 
 
 async def _keep_drawing(there: ClusterReach, reach: Reach | None, interval_seconds: float) -> None:

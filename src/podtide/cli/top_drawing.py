@@ -4,17 +4,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from podtide.cli.top_cidrs import cidr_tables
 from podtide.cli.top_overview import Overview
 from podtide.cli.top_tables import Table, tables_of
 
 
 def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
-    """Both tables, the worst on top: what does not fit on the screen are the nodes that do best."""
+    """All tables, the worst on top: what does not fit on the screen are the nodes that do best."""
     trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))
     subnets, nodes = tables_of(overview)
-    return Group(*trouble, _drawn(subnets.fitted(width)), Text(), _drawn(nodes.fitted(width)))
+    rest = (
+        part for table in (*cidr_tables(overview), nodes) for part in (Text(), _drawn(table.fitted(width)))
+    )
+    return Group(*trouble, _drawn(subnets.fitted(width)), *rest)
 
 
 def _drawn(table: Table) -> RichTable:

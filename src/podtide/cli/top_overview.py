@@ -24,6 +24,14 @@ class ReservedBy(StrEnum):
     """What this cluster's nodes show to have, which is more than the ClusterSubnet says."""
 
 
+class CidrLine(Struct, frozen=True, kw_only=True):
+    """One range of a subnet."""
+
+    cidr: str
+    gateway: str
+    draining: bool
+
+
 class SubnetLine(Struct, frozen=True, kw_only=True):
     """One subnet. None is what no object tells: only a ClusterSubnet has numbers."""
 
@@ -40,6 +48,8 @@ class SubnetLine(Struct, frozen=True, kw_only=True):
     starved: bool = False
     nodes: int
     owed: int
+    cidrs: tuple[CidrLine, ...] = ()
+    """Every range of the subnet, as far as its ClusterSubnet says."""
 
     @property
     def badness(self) -> tuple[bool, bool, float, int]:
@@ -141,6 +151,10 @@ def _subnet_lines(
             starved=status.starved,
             nodes=len(holders),
             owed=owed,
+            cidrs=tuple(
+                CidrLine(cidr=each.cidr, gateway=each.gateway, draining=each.draining)
+                for each in status.cidrs
+            ),
         )
 
 

@@ -2,7 +2,7 @@
 
 from podtide.allocator.port import Container
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import IPAssignment, NetworkContainer
+from podtide.resources.node_network_config import CidrOfAddresses, IPAssignment, NetworkContainer
 
 
 def show_container(container: Container, node: Node) -> NetworkContainer:
@@ -15,6 +15,7 @@ def show_container(container: Container, node: Node) -> NetworkContainer:
             primary_ipv6=container.primary,
             default_gateway_v6=container.gateway,
             subnet_address_space_v6=container.cidr,
+            cidrs=_cidrs(container),
             ip_assignments=_assignments(container),
             version=container.version,
             node_ip=_own_address(node, v6=True),
@@ -26,6 +27,7 @@ def show_container(container: Container, node: Node) -> NetworkContainer:
         primary_ip=container.primary,
         default_gateway=container.gateway,
         subnet_address_space=container.cidr,
+        cidrs=_cidrs(container),
         ip_assignments=_assignments(container),
         version=container.version,
         node_ip=_own_address(node, v6=False),
@@ -35,6 +37,12 @@ def show_container(container: Container, node: Node) -> NetworkContainer:
 def own_addresses(node: Node) -> tuple[str, ...]:
     """The machine's own addresses within the cluster."""
     return tuple(each.address for each in node.status.addresses if each.type == "InternalIP")
+
+
+def _cidrs(container: Container) -> list[CidrOfAddresses]:
+    """Said where the fields of Azure CNS cannot say it: they have room for the range of the primary address alone."""
+    in_use = container.cidrs
+    return [CidrOfAddresses(cidr=each.cidr, gateway=each.gateway) for each in in_use if len(in_use) > 1]
 
 
 def _assignments(container: Container) -> list[IPAssignment]:

@@ -20,10 +20,11 @@ def patience_of(settings: Settings) -> Patience:
 
 
 def reading_of(demand: SubnetDemand) -> Reading:
-    """The subnet as it was read."""
+    """The subnet as it was read, by what it will have to give once the CIDRs that drain have left it."""
     subnet = demand.subnet
     return Reading(
-        capacity=subnet.capacity,
+        capacity=subnet.capacity - subnet.draining_reserved,
+        draining=subnet.draining_reserved,
         reserved=subnet.reserved,
         containers=subnet.containers,
         owed=subnet.owed,

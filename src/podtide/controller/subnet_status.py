@@ -20,7 +20,7 @@ from fractions import Fraction
 from msgspec import structs
 
 from podtide.allocator.port import Subnet
-from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce
+from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce, SubnetCidr
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 
 IN_REACH = "AllocatorReachable"
@@ -43,6 +43,10 @@ def subnet_status(
         all_conditions = with_condition(all_conditions, condition)
     return ClusterSubnetStatus(
         cidr=subnet.cidrs[0],
+        cidrs=[
+            SubnetCidr(cidr=cidr, gateway=gateway, draining=cidr in subnet.draining)
+            for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
+        ],
         capacity=subnet.capacity,
         reserved=subnet.reserved,
         exhausted=in_force.exhausted,

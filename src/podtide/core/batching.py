@@ -50,22 +50,25 @@ class Reading(Struct, frozen=True, kw_only=True):
     """What is known of a subnet at one instant."""
 
     capacity: int
+    """What there is to give once CIDRs that drain are gone: what nodes have of those they will need in its stead."""
     reserved: int
     containers: int
     owed: int = 0
     ungoverned: int = 0
     """Of the reserved ones, those that are in no node's pool: in quarantine, or for nobody's."""
     holdings: HoldingCounts = {}
+    draining: int = 0
+    """Of the reserved ones, those in CIDRs that drain, which are not in the capacity."""
 
     def __post_init__(self) -> None:
-        for name in ("containers", "owed", "ungoverned"):
+        for name in ("containers", "owed", "ungoverned", "draining"):
             if getattr(self, name) < 0:
                 raise InvalidThresholds(f"{name} {getattr(self, name)} is negative: it is a count, 0 or more")
 
     @property
     def free(self) -> int:
         """Addresses nobody holds."""
-        return max(0, self.capacity - self.reserved)
+        return max(0, self.capacity + self.draining - self.reserved)
 
 
 class Standing(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ What to hand out or give back is chosen in one step and carried out in another (
 and `name`), so that a program can write the choice down in between. `assign` and `name_for_release` are both at once.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from podtide.core.address import Address, Counts, Family, Owner
 from podtide.core.address_states import TRANSITIONS, BrokenPool, Event, State
 from podtide.core.holding import Holding
 from podtide.core.pool_snapshot import KeptOwner, Snapshot
+from podtide.core.ranges import IPNetwork, contains
 
 __all__ = ["Address", "Applied", "Container", "Counts", "Family", "Owner", "Pool"]
 
@@ -285,6 +286,11 @@ class Pool:
         """The names of up to `count` addresses to give back: not yet programmed first, then those idle longest."""
         idle = self._holdings[container_id].idle()
         return tuple(address.name for address in islice(idle, count))
+
+    def idle_in(self, container_id: str, cidrs: Sequence[IPNetwork]) -> tuple[str, ...]:
+        """The names of addresses in any of these ranges that could be given back: ranges that drain are not held for later."""
+        idle = self._holdings[container_id].idle() if cidrs else ()
+        return tuple(address.name for address in idle if contains(cidrs, address.ip))
 
     def name(self, container_id: str, names: Iterable[str], now: float) -> None:
         """Give these up, for good."""

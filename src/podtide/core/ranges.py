@@ -161,6 +161,12 @@ def parse_network(text: str) -> IPNetwork:
     return _address_and_network(text)[1]
 
 
+def contains(networks: Iterable[IPNetwork], address: str) -> bool:
+    """Whether an address is in one of the networks."""
+    parsed = parse_address(address)
+    return any(parsed in network for network in networks)
+
+
 def network_at(address: IPAddress, prefix_length: int) -> IPNetwork:
     """The network of that prefix length which holds the address."""
     if isinstance(address, IPv4Address):

@@ -100,10 +100,26 @@ class ClusterSubnetSpec(Part, frozen=True, kw_only=True):
     scaler: ScalerOverride = ScalerOverride()
 
 
+class SubnetCidr(Part, frozen=True, kw_only=True):
+    """One of the subnet's ranges."""
+
+    merge_key: ClassVar[str | None] = "cidr"
+
+    cidr: Annotated[Cidr, Meta(description="The range: its prefix length is that of the addresses in it.")]
+    gateway: Annotated[str, Meta(description="The gateway of the addresses in it.")] = ""
+    draining: Annotated[
+        bool,
+        Meta(description="Whether it is to leave the subnet: nodes give back what no pod has of it."),
+    ] = False
+
+
 class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
     """The subnet as the request controller last saw it, and what it decided."""
 
-    cidr: Annotated[Cidr, Meta(description="The subnet's range.")] = ""
+    cidr: Annotated[Cidr, Meta(description="The subnet's range, or the first of several.")] = ""
+    cidrs: Annotated[list[SubnetCidr], Meta(description="The subnet's ranges, each with its gateway.")] = (
+        field(default_factory=list)
+    )
     capacity: Annotated[
         Count,
         Meta(

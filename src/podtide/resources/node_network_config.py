@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, field
 
 from podtide.core.scaler import NodeScaler
-from podtide.resources.base import Api, Column, Int64, OpenEnum, Part, Resource, always
+from podtide.resources.base import Api, Cidr, Column, Int64, OpenEnum, Part, Resource, always
 from podtide.resources.conditions import Conditions
 
 
@@ -47,6 +47,15 @@ class IPAssignment(Part, frozen=True, kw_only=True):
     ip: Annotated[str, Meta(description="The address.")] = ""
 
 
+class CidrOfAddresses(Part, frozen=True, kw_only=True):
+    """A range that addresses of a network container are in."""
+
+    merge_key: ClassVar[str | None] = "cidr"
+
+    cidr: Annotated[Cidr, Meta(description="The range: its prefix length is that of the addresses in it.")]
+    gateway: Annotated[str, Meta(description="The gateway of the addresses in it.")] = ""
+
+
 class NetworkContainer(Part, frozen=True, kw_only=True):
     """A node's holding in one subnet: a primary address and secondary ones for its pods."""
 
@@ -75,6 +84,12 @@ class NetworkContainer(Part, frozen=True, kw_only=True):
     mac_address: Annotated[str, Meta(description="The MAC address of the interface behind it.")] = ""
     subnet_address_space: Annotated[str, Meta(description="The subnet's IPv4 range, as a CIDR.")] = ""
     subnet_address_space_v6: Annotated[str, Meta(description="The subnet's IPv6 range, as a CIDR.")] = ""
+    cidrs: Annotated[
+        list[CidrOfAddresses],
+        Meta(
+            description="The ranges that the addresses are in, where that is more than one; the primary address's first."
+        ),
+    ] = field(default_factory=list)
     version: Annotated[
         Int64, Meta(description="Grows with every change of the addresses; an older one is ignored.")
     ] = always(0)

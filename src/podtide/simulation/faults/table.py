@@ -37,6 +37,7 @@ from podtide.simulation.faults.second_cluster import SecondCluster
 from podtide.simulation.faults.stale_list import StaleList
 from podtide.simulation.faults.status_restored import StatusRestored
 from podtide.simulation.faults.subnet_grown import SubnetGrown
+from podtide.simulation.faults.subnet_shrunk import SubnetShrunk
 from podtide.simulation.faults.two_leaders import CutOffLeader, StalledLeader
 from podtide.simulation.faults.watches import DroppedWatch, GoneWatch, LateWatch
 
@@ -83,6 +84,7 @@ FAULTS: dict[str, Fault] = {
         AllocatorRestored(),
         SecondCluster(),
         SubnetGrown(),
+        SubnetShrunk(),
         RequestEdited(),
         ForeignNames(),
         StatusRestored(),

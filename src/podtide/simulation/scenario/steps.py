@@ -279,7 +279,7 @@ async def grow_subnets(stage: ScenarioStage, ranges: RangeBySubnet) -> None:
     """These subnets are given another range, in addition to what they have."""
     for subnet, cidr in ranges.items():
         found = await stage.site.allocator.get_subnet(stage.site.network, subnet)
-        await stage.site.allocator.grow_subnet(found.network, subnet, (*found.cidrs, cidr))
+        await stage.site.allocator.grow_subnet(found.network, subnet, (cidr,))
 
 
 # Time
