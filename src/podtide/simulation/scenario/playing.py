@@ -140,8 +140,8 @@ class _Player:
 
     def _tell_decisions(self, _entry: Entry) -> None:
         for decisions in self._decisions:
-            for words in decisions.news():
-                self._line(f"    {words}")
+            for words, who in decisions.news():
+                self._line(f"    {f'{who} {words}'.strip()}")
 
     def _line(self, words: str) -> None:
         self._tell(f"{self._stage.world.clock.monotonic():8.1f} s  {words}")
