@@ -5,7 +5,7 @@ import pytest
 from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, everything
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
 from podtide.allocator.port import Container, StoreRecovering
-from podtide.allocator.terms import HeldAddress, HeldContainer, OpenedTerm, SeenVersion, TermClaim
+from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 
 EAST, WEST = "uid-east", "uid-west"
@@ -74,6 +74,21 @@ async def test_versions_go_on_above_those_of_a_removed_subnet(open_allocator: Op
         assert (await under.put("b", 1)).version > before.version
 
 
+async def test_a_term_tells_how_far_the_store_has_come_by_deletions_too(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        _a, w = await two_nodes(under)
+        (before,) = (await under.allocator.open_term(claim_seen(0))).reached
+        assert before == SeenVersion("blue", "pods", w.version)
+        await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
+        (after,) = (await under.allocator.open_term(claim_seen(0))).reached
+        assert after.version > before.version
+        opened = await under.allocator.open_term(claim_seen(after.version + 1))
+        assert opened.recovering
+        assert opened.reached == (SeenVersion("blue", "pods", after.version + 1),)
+
+
 async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(
     open_allocator: OpenAllocator,
 ) -> None:
@@ -112,7 +127,7 @@ async def test_it_grants_again_with_the_last_report_and_not_before(open_allocato
         assert (await under.allocator.open_term(claim_seen(0, "west"))).recovery == recovery
         assert await under.allocator.adopt_container(as_held(w)) == ()
         await finish(under, recovery, "west")
-        assert await under.allocator.open_term(claim_seen(100)) == OpenedTerm()
+        assert (await under.allocator.open_term(claim_seen(100))).recovering == ""
         grown = await under.put("a", 4, 2, cluster_uid=EAST, seen=100)
         assert addresses(a) < addresses(grown)
         assert grown.version > 100

@@ -28,7 +28,10 @@ class AllocatorRestored(Mishap):
         scene.allocator.take_backup()
 
         async def restore() -> None:
+            before = await scene.allocator.list_subnets()
             await scene.allocator.restore_backup(with_mark=with_mark)
+            for subnet in before:  # people know which CIDRs they added
+                await scene.allocator.grow_subnet(subnet.network, subnet.name, subnet.cidrs)
 
         scene.plan(age, restore)
         return f"from {age:.0f} s ago{', with the mark of that day' if with_mark else ''}"

@@ -40,7 +40,7 @@ class SecondCluster(Mishap):
             randomness=seeded_randomness(program),
             log=world.log.bind(program=program),
         )
-        world.programs.start(program, stranger.run_elected(program.replace(" ", "-")), line)
+        world.programs.start(program, stranger.run_elected(program), line)
 
         async def stop() -> None:
             await world.programs.kill(program)
