@@ -26,6 +26,8 @@ class SecondCluster(Mishap):
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Start it, and stop it after a while."""
         world, number = scene.world, chance.getrandbits(32)
+        if not await scene.allocator.knows(world.options.cluster):
+            return ""  # whoever uses a name first has it
         elsewhere = EmbeddedCluster(clock=scene.clock, randomness=seeded_randomness(f"elsewhere {number}"))
         for name in sorted(world.machines)[: chance.randrange(3)]:
             await elsewhere.create(Node(metadata=ObjectMeta(name=name)), manager="kubelet")
