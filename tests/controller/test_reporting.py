@@ -100,3 +100,19 @@ async def test_a_node_that_went_before_the_store_went_back_is_retired_again() ->
 
 def _raise_from_the_dead(container: str) -> Script[None]:
     yield Query("DELETE FROM containers WHERE id = $1", (container,))
+
+
+async def test_what_a_node_named_for_release_is_not_reported_as_its_own() -> None:
+    async with a_world() as world:
+        await world.allocator.open_term(
+            ELSEWHERE
+        )  # which never reports, so that nothing is granted or released
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 1)
+        await world.allocator.begin_recovery("a test")
+        names = await world.names("n0")
+        await world.ask("n0", 2, release=names[:1])
+        await moment(20.0)
+        held = await world.allocator.get_container(uids[0], cluster="east")
+        assert [each.name for each in held.addresses] == names[1:]
+        assert (await world.subnet()).quarantined == 1

@@ -202,7 +202,25 @@ async def test_a_report_takes_addresses_from_rows_that_no_report_has_confirmed(
         assert passed_on.ip not in everything(await under.allocator.get_container("a", cluster="east"))
 
 
-async def test_an_address_that_two_nodes_report_stays_with_the_first_and_is_told(
+@pytest.mark.parametrize("later_first", [True, False])
+async def test_of_two_nodes_that_report_an_address_the_later_grant_has_it(
+    open_allocator: OpenAllocator,
+    later_first: bool,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        twice = as_held(a).addresses[0]
+        later = HeldAddress(f"w-50-{twice.name.rpartition('-')[2]}", twice.ip)
+        reports = [as_held(a), as_held(w, version=50, addresses=(*as_held(w).addresses, later))]
+        for report in reversed(reports) if later_first else reports:
+            await under.allocator.adopt_container(report)
+        await finish(under, recovery, "east", "west")
+        assert twice.ip in everything(await under.allocator.get_container("w", cluster="west"))
+        assert twice.ip not in everything(await under.allocator.get_container("a", cluster="east"))
+
+
+async def test_an_address_that_two_nodes_report_stays_with_the_later_grant_and_is_told(
     open_allocator: OpenAllocator,
 ) -> None:
     async with open_allocator() as under:
@@ -210,11 +228,11 @@ async def test_an_address_that_two_nodes_report_stays_with_the_first_and_is_told
         recovery = await go_back(under)
         twice = as_held(a).addresses[0]
         number = twice.name.rpartition("-")[2]
-        claimed = as_held(w, addresses=(HeldAddress(f"w-2-{number}", twice.ip),), primary=a.primary)
+        claimed = as_held(w, addresses=(HeldAddress(f"w-0-{number}", twice.ip),), primary=a.primary)
         assert await under.allocator.adopt_container(as_held(a)) == ()
         complaints = await under.allocator.adopt_container(claimed)
         assert len(complaints) == 2
-        assert all("another node's report had it before" in each for each in complaints)
+        assert all("another node that reported it got it later" in each for each in complaints)
         await finish(under, recovery, "east", "west")
         assert everything(await under.allocator.get_container("a", cluster="east")) == everything(a)
         again = await under.put("w", 1, 2, cluster="west", cluster_uid=WEST)
