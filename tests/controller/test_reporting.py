@@ -1,5 +1,6 @@
 """An allocator whose store went back is told what the nodes hold, and grants again when every cluster has told it."""
 
+from allocator.contract.test_recovering import as_held
 from controller.test_who_a_cluster_is import nodes_with_addresses
 from controller.world import a_world, condition, moment
 from podtide.allocator.store.script import Query, Script
@@ -77,3 +78,41 @@ def _as_new() -> Script[None]:
     yield Query(
         "UPDATE subnets SET reserved = 0, containers = 0, owed = 0, next_chunk = 0, quarantined = 0, sequence = 0"
     )
+
+
+async def test_a_node_that_went_before_the_store_went_back_is_retired_again() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 2)
+        held = await world.allocator.get_container(uids[0], cluster="east")
+        await world.remove_node("n0")
+        await moment(600.0)
+        assert (await world.subnet()).reserved == 4
+        # The store of a day on which the node was there.
+        await world.allocator.begin_recovery("a test")
+        await world.allocator._database.write(lambda _now: _raise_from_the_dead(uids[0]))
+        assert await world.allocator.adopt_container(as_held(held)) == ()
+        await moment(20.0)
+        assert (await world.allocator.list_clusters()).recovering == ""
+        assert await world.holds(uids[0]) == -1
+        assert (await world.subnet()).quarantined == 4
+
+
+def _raise_from_the_dead(container: str) -> Script[None]:
+    yield Query("DELETE FROM containers WHERE id = $1", (container,))
+
+
+async def test_what_a_node_named_for_release_is_not_reported_as_its_own() -> None:
+    async with a_world() as world:
+        await world.allocator.open_term(
+            ELSEWHERE
+        )  # which never reports, so that nothing is granted or released
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 1)
+        await world.allocator.begin_recovery("a test")
+        names = await world.names("n0")
+        await world.ask("n0", 2, release=names[:1])
+        await moment(20.0)
+        held = await world.allocator.get_container(uids[0], cluster="east")
+        assert [each.name for each in held.addresses] == names[1:]
+        assert (await world.subnet()).quarantined == 1

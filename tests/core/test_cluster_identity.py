@@ -2,7 +2,7 @@
 
 import pytest
 
-from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, Owner, may_open_term, owner_of
+from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, Owner, is_anothers, may_open_term, owner_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,13 @@ def test_a_container_is_ours_only_if_it_records_our_uid(recorded: str, owner: Ow
 )
 def test_a_term_is_refused_while_another_holder_has_a_live_one(holder: str, until: float, may: bool) -> None:
     assert may_open_term("me", [HeldTerm("me", 103.0), HeldTerm(holder, until)], 100.0) is may
+
+
+def test_a_name_is_refused_to_all_but_the_uid_that_it_is_bound_to() -> None:
+    assert is_anothers("here", "there")
+    assert is_anothers("here", "")
+    assert not is_anothers("here", "here")
+    assert not is_anothers("", "there")
 
 
 def test_the_first_term_is_open_to_anybody() -> None:

@@ -140,6 +140,15 @@ async def test_an_allocator_that_went_back_is_no_witness_until_it_has_recovered(
         await auditor.check()
 
 
+async def test_what_was_before_an_allocator_went_back_is_not_held_against_it() -> None:
+    sights = Sights(HOLDS)
+    auditor = sights.auditor()
+    await auditor.check()
+    sights.shown = TAKEN_AWAY
+    auditor.begin_anew()
+    await auditor.check()
+
+
 async def test_what_the_book_finds_counts_while_the_allocator_is_of_the_past() -> None:
     sights = Sights(past=True, findings=(Violation(1, "10.0.0.3", "given twice"),))
     with pytest.raises(InvariantBroken, match="given twice"):

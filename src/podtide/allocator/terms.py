@@ -29,6 +29,8 @@ class OpenedTerm(Struct, frozen=True, kw_only=True):
     """The number of the recovery that waits for this cluster's report; 0 for none."""
     recovering: str = ""
     """Why the store grants nothing, and for whom it waits; "" when it does grant."""
+    reached: tuple[SeenVersion, ...] = ()
+    """How far each subnet has come, by deletions too: seen from now on, although no container shows it."""
 
 
 class HeldAddress(Struct, frozen=True):

@@ -130,9 +130,10 @@ class Leading:
         self._looks = SubnetLooks(around, objects, self._subnets, self._node_queue, batch_rule)
         self._sweep = Sweep(
             around,
+            self._node_copies,
             self._configs,
             self._nodes,
-            self._node_queue,
+            queue=self._node_queue,
             standing=self._standing,
             retirement=self._retirement,
         )

@@ -118,7 +118,12 @@ class Report:
             version=container.version,
             request_uid=config.metadata.uid,
             generation=config.metadata.generation,
-            addresses=tuple(HeldAddress(each.name, each.ip) for each in container.ip_assignments),
+            # What the node named for release it never gives to a pod again: another node may have it by now.
+            addresses=tuple(
+                HeldAddress(each.name, each.ip)
+                for each in container.ip_assignments
+                if each.name not in config.spec.ips_not_in_use
+            ),
         )
 
 

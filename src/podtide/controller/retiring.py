@@ -34,13 +34,17 @@ class Retirement:
         """The Node is there in this term: if it goes, that is watched."""
         self._seen.add(uid)
 
-    def survey(self, known: frozenset[str]) -> frozenset[str]:
-        """Judge all nodes that have something, by uid: those that were never seen in this term and may be retired now."""
-        judgement = judge_retirement(known - self._seen, len(known), self._clock.monotonic(), self._held)
+    def survey(self, known: frozenset[str], present: frozenset[str]) -> frozenset[str]:
+        """Judge all nodes that have something, of which some are present, by uid: those that may be retired now.
+
+        One that was seen in this term and is gone may have something again, where the allocator's store went back.
+        """
+        missing = known - present
+        judgement = judge_retirement(missing - self._seen, len(known), self._clock.monotonic(), self._held)
         self._held = judgement.held
         self._confirmed |= judgement.retire
         self._is_surveyed = True
-        return judgement.retire
+        return judgement.retire | missing & self._seen
 
     def wait_seconds(self, uids: frozenset[str]) -> float | None:
         """How long the retirement of these has to wait; None when all of them may be retired."""

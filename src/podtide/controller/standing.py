@@ -8,6 +8,7 @@ allocator notices that its store went back (DESIGN.md "Who a cluster is", "A sto
 """
 
 import asyncio
+import re
 from typing import NoReturn
 
 from msgspec import structs
@@ -50,7 +51,7 @@ class Standing:
         self._cluster = cluster
         self._allocator = allocator
         self._options = options
-        self._holder = holder
+        self._holder = re.sub(r"[^A-Za-z0-9]+", "-", holder).strip("-")[:200] or "controller"
         self._reports = reports
         self._counts = counts
         self._log = log
@@ -144,6 +145,8 @@ class Standing:
             self._refuse(error)
             return
         self._is_open = True
+        for reached in opened.reached:
+            self._note(reached.network, reached.subnet, reached.version)
         if self._objection is not None:
             self._log.info("this controller may act now", cluster=self._options.cluster, uid=self.uid)
             self._objection = None

@@ -19,6 +19,7 @@ from podtide.core.cluster_identity import Owner, owner_of
 from podtide.core.retirement import LOOK_AGAIN_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease
+from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 HELD = "RetirementHeld"
@@ -31,14 +32,16 @@ class Sweep:
     def __init__(  # noqa: PLR0913 - what it looks through, and whom it tells
         self,
         around: Surroundings,
+        copies: Informer[Node],
         configs: Informer[NodeNetworkConfig],
         nodes: Nodes,
-        queue: WorkQueue[str],
         *,
+        queue: WorkQueue[str],
         standing: Standing,
         retirement: Retirement,
     ) -> None:
         self._around = around
+        self._copies = copies
         self._configs = configs
         self._nodes = nodes
         self._queue = queue
@@ -50,7 +53,8 @@ class Sweep:
         """Suspect every node of this cluster that is gone, as far as the brake allows. Nothing is freed here."""
         self._standing.check()
         known = await self._known(cluster)
-        for uid in sorted(self._retirement.survey(frozenset(known))):
+        present = frozenset(node.metadata.uid for node in self._copies.items())
+        for uid in sorted(self._retirement.survey(frozenset(known), present)):
             self._nodes.suspect(known[uid], uid)
             self._queue.add(known[uid])
         held = self._retirement.held

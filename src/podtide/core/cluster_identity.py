@@ -30,6 +30,11 @@ def owner_of(recorded_uid: str, own_uid: str) -> Owner:
     return Owner.THIS_CLUSTER if recorded_uid == own_uid else Owner.ANOTHER_CLUSTER
 
 
+def is_anothers(bound_uid: str, uid: str) -> bool:
+    """Whether a name that is bound to one uid, "" for none, is refused to this one."""
+    return bool(bound_uid) and bound_uid != uid
+
+
 class HeldTerm(Struct, frozen=True):
     """A term as the allocator keeps it; a holder "" is none."""
 

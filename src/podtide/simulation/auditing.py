@@ -86,6 +86,10 @@ class Auditor:
         self._steps_to_check = max(_FEWEST_STEPS, addresses)
         self._raise(violations)
 
+    def begin_anew(self) -> None:
+        """What the allocator said before is not to be held against it: it went back since, and knows again what is so."""
+        self._before = None
+
     async def run(self, every_seconds: float) -> NoReturn:
         """Check after whatever happened, until something is wrong."""
         seen = -1

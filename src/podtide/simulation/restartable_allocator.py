@@ -84,6 +84,10 @@ class RestartableAllocator(DatabaseAllocator):
             for listener in self.on_recovered:
                 listener(page.items)
 
+    async def knows(self, cluster: str) -> bool:
+        """Whether the cluster's name belongs to somebody."""
+        return any(each.name == cluster and each.uid for each in (await self.list_clusters()).clusters)
+
     async def is_of_the_past(self) -> bool:
         """Whether it went back, and does not know again, or not even notice yet, what nodes hold."""
         noticing = self._clock.monotonic() < self._went_back_at + _NOTICED_WITHIN_SECONDS

@@ -12,6 +12,7 @@ site; those that are given one share it.
 from collections.abc import Sequence
 from functools import partial
 
+from podtide.allocator.port import Container
 from podtide.allocator.store import DatabaseAllocator
 from podtide.core.audit import Picture, Violation
 from podtide.simulation.address_book import AddressBook
@@ -40,7 +41,7 @@ class Site:
         self.auditor = Auditor(self, self.trace)
         self.trace.listeners.append(self._hear)
         if isinstance(allocator, RestartableAllocator):
-            allocator.on_recovered.append(self.book.recovered)
+            allocator.on_recovered.append(self._recovered)
         self._cluster_writes = 0
 
     @property
@@ -97,6 +98,10 @@ class Site:
             named=frozenset(machine.named),
             giver=partial(self.book.giver, machine.full_name),
         )
+
+    def _recovered(self, containers: Sequence[Container]) -> None:
+        self.auditor.begin_anew()
+        self.book.recovered(containers)
 
     def _hear(self, entry: Entry) -> None:
         self._cluster_writes += isinstance(entry, ClusterWrite)

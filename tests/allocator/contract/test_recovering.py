@@ -5,7 +5,7 @@ import pytest
 from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, end_due, everything
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
 from podtide.allocator.port import Container, StoreRecovering
-from podtide.allocator.terms import HeldAddress, HeldContainer, OpenedTerm, SeenVersion, TermClaim
+from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 
 EAST, WEST = "uid-east", "uid-west"
@@ -75,6 +75,21 @@ async def test_versions_go_on_above_those_of_a_removed_subnet(open_allocator: Op
         assert (await under.put("b", 1)).version > before.version
 
 
+async def test_a_term_tells_how_far_the_store_has_come_by_deletions_too(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        _a, w = await two_nodes(under)
+        (before,) = (await under.allocator.open_term(claim_seen(0))).reached
+        assert before == SeenVersion("blue", "pods", w.version)
+        await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
+        (after,) = (await under.allocator.open_term(claim_seen(0))).reached
+        assert after.version > before.version
+        opened = await under.allocator.open_term(claim_seen(after.version + 1))
+        assert opened.recovering
+        assert opened.reached == (SeenVersion("blue", "pods", after.version + 1),)
+
+
 async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(
     open_allocator: OpenAllocator,
 ) -> None:
@@ -113,7 +128,7 @@ async def test_it_grants_again_with_the_last_report_and_not_before(open_allocato
         assert (await under.allocator.open_term(claim_seen(0, "west"))).recovery == recovery
         assert await under.allocator.adopt_container(as_held(w)) == ()
         await finish(under, recovery, "west")
-        assert await under.allocator.open_term(claim_seen(100)) == OpenedTerm()
+        assert (await under.allocator.open_term(claim_seen(100))).recovering == ""
         grown = await under.put("a", 4, 2, cluster_uid=EAST, seen=100)
         assert addresses(a) < addresses(grown)
         assert grown.version > 100
@@ -188,7 +203,25 @@ async def test_a_report_takes_addresses_from_rows_that_no_report_has_confirmed(
         assert passed_on.ip not in everything(await under.allocator.get_container("a", cluster="east"))
 
 
-async def test_an_address_that_two_nodes_report_stays_with_the_first_and_is_told(
+@pytest.mark.parametrize("later_first", [True, False])
+async def test_of_two_nodes_that_report_an_address_the_later_grant_has_it(
+    open_allocator: OpenAllocator,
+    later_first: bool,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        twice = as_held(a).addresses[0]
+        later = HeldAddress(f"w-50-{twice.name.rpartition('-')[2]}", twice.ip)
+        reports = [as_held(a), as_held(w, version=50, addresses=(*as_held(w).addresses, later))]
+        for report in reversed(reports) if later_first else reports:
+            await under.allocator.adopt_container(report)
+        await finish(under, recovery, "east", "west")
+        assert twice.ip in everything(await under.allocator.get_container("w", cluster="west"))
+        assert twice.ip not in everything(await under.allocator.get_container("a", cluster="east"))
+
+
+async def test_an_address_that_two_nodes_report_stays_with_the_later_grant_and_is_told(
     open_allocator: OpenAllocator,
 ) -> None:
     async with open_allocator() as under:
@@ -196,11 +229,11 @@ async def test_an_address_that_two_nodes_report_stays_with_the_first_and_is_told
         recovery = await go_back(under)
         twice = as_held(a).addresses[0]
         number = twice.name.rpartition("-")[2]
-        claimed = as_held(w, addresses=(HeldAddress(f"w-2-{number}", twice.ip),), primary=a.primary)
+        claimed = as_held(w, addresses=(HeldAddress(f"w-0-{number}", twice.ip),), primary=a.primary)
         assert await under.allocator.adopt_container(as_held(a)) == ()
         complaints = await under.allocator.adopt_container(claimed)
         assert len(complaints) == 2
-        assert all("another node's report had it before" in each for each in complaints)
+        assert all("another node that reported it got it later" in each for each in complaints)
         await finish(under, recovery, "east", "west")
         assert everything(await under.allocator.get_container("a", cluster="east")) == everything(a)
         again = await under.put("w", 1, 2, cluster="west", cluster_uid=WEST)

@@ -1,9 +1,10 @@
 """What a node has by its NodeNetworkConfig becomes what its container holds, in a store that went back.
 
 The store's own rows are of an older day: what they say of a node counts only until the node's cluster has reported it.
-So a reported address is taken from wherever it is: free, resting, or with a container that no report has confirmed. Only
-what another report gave to another node stays there; that is a contradiction between two clusters or nodes, and told.
-What is reported never becomes free by this: where no container can have it, it is in quarantine.
+So a reported address is taken from wherever it is: free, resting, or with a container that no report has confirmed. Where two
+nodes report one address, that is a contradiction, and told: the later grant has it, for the address had to be given back
+before that one could be made. What is reported never becomes free by this: where no container can have it, it is in
+quarantine.
 """
 
 from msgspec import Struct
@@ -20,9 +21,8 @@ from podtide.core.subnet_layout import Place
 Masks = dict[int, int]
 
 _GRANTED = """SELECT grants.container, grants.chunk FROM grants JOIN containers ON containers.id = grants.container
-    WHERE containers.subnet = $1 AND containers.confirmed <> $2"""
-_PRIMARIES = """SELECT id, primary_number FROM containers
-    WHERE subnet = $1 AND confirmed <> $2 AND primary_number IS NOT NULL"""
+    WHERE containers.subnet = $1"""
+_PRIMARIES = "SELECT id, primary_number FROM containers WHERE subnet = $1 AND primary_number IS NOT NULL"
 
 
 class _Held(Struct):
@@ -33,6 +33,14 @@ class _Held(Struct):
     """Masks by version and chunk."""
     unnamed: Masks
     """Addresses whose names are not those of a grant to this node."""
+
+    def granted_after(self, version: int, chunk: int) -> int:
+        """What of a chunk was granted later than with this version."""
+        later = 0
+        for (granted, where), mask in self.grants.items():
+            if where == chunk and granted > version:
+                later |= mask
+        return later
 
     def masks(self) -> Masks:
         """All of it, by chunk."""
@@ -72,7 +80,7 @@ class AdoptContainer(Struct, frozen=True):
             for ip in book.subnet.layout.addresses(chunk, mask)
         ]
         if row is not None and (refusal := _refusal(held, row, book)):
-            taken = yield from _take(there.masks(), book, recovery, row)
+            taken = yield from _take(there, there.masks(), book, recovery, row)
             yield from book.quarantine(taken, _quarantined_as(held))
             return (*complaints, refusal)
         if row is None:
@@ -127,10 +135,10 @@ def _hold(
     before = _masks_of(row)
     wanted = there.masks()
     missing = {chunk: mask & ~before.get(chunk, 0) for chunk, mask in wanted.items()}
-    taken = yield from _take(missing, book, recovery, row)
+    taken = yield from _take(there, missing, book, recovery, row)
     lost = {chunk: left for chunk, mask in missing.items() if (left := mask & ~taken.get(chunk, 0))}
     complaints = [
-        f"{ip} is reported by node {held.node} of {held.cluster}, and another node's report had it before: it stays there"
+        f"{ip} is reported by node {held.node} of {held.cluster}, and another node that reported it got it later: it stays there"
         for chunk, mask in lost.items()
         for ip in book.subnet.layout.addresses(chunk, mask)
     ]
@@ -162,36 +170,41 @@ def _quarantined_as(held: HeldContainer) -> ContainerRow:
     return ContainerRow(held.id, held.cluster, None, held.node, cluster_uid=held.cluster_uid)
 
 
-def _take(masks: Masks, book: Book, recovery: int, row: ContainerRow) -> Script[Masks]:
-    """Take these addresses from wherever they are but with confirmed containers: what could be had."""
+def _take(there: _Held, masks: Masks, book: Book, recovery: int, row: ContainerRow) -> Script[Masks]:
+    """Take these addresses from wherever they are, but for what a confirmed container got later: what could be had."""
     taken = yield from book.take_these(masks)
     left = {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~taken.get(chunk, 0))}
     if left:
-        for owner in (yield from _unconfirmed_holders(left, book, recovery)):
+        for owner in (yield from _holders(left, book)):
             if owner is not row:
-                _strip(owner, left, taken, book)
+                _strip(owner, there, left, taken, book, is_confirmed=owner.confirmed == recovery)
     return taken
 
 
-def _unconfirmed_holders(masks: Masks, book: Book, recovery: int) -> Script[list[ContainerRow]]:
-    """Containers that no report has confirmed and that have something of these chunks."""
-    granted = yield Query(_GRANTED, (book.subnet.id, recovery))
-    primaries = yield Query(_PRIMARIES, (book.subnet.id, recovery))
+def _holders(masks: Masks, book: Book) -> Script[list[ContainerRow]]:
+    """Containers that have something of these chunks."""
+    granted = yield Query(_GRANTED, (book.subnet.id,))
+    primaries = yield Query(_PRIMARIES, (book.subnet.id,))
     ids = {id_ for id_, chunk in granted if chunk in masks}
     ids |= {id_ for id_, number in primaries if number // CHUNK_SIZE in masks}
     yield from book.bring_in(sorted(ids))
-    return [owner for id_ in sorted(ids) if (owner := book.containers[id_]).confirmed != recovery]
+    return [book.containers[id_] for id_ in sorted(ids)]
 
 
-def _strip(owner: ContainerRow, masks: Masks, taken: Masks, book: Book) -> None:
-    """Take what is in the masks from a container."""
+def _strip(  # noqa: PLR0913 - from whom, what, and by which right
+    owner: ContainerRow, there: _Held, masks: Masks, taken: Masks, book: Book, *, is_confirmed: bool
+) -> None:
+    """Take what is in the masks from a container; from one that a report has confirmed, what was granted later to another."""
     changed = False
     for (version, chunk), mask in list(owner.grants.items()):
-        if bits := mask & masks.get(chunk, 0):
+        bits = mask & masks.get(chunk, 0)
+        if is_confirmed:
+            bits &= there.granted_after(version, chunk)
+        if bits:
             owner.set_grant(version, chunk, mask & ~bits)
             _add(taken, chunk, bits)
             changed = True
-    primary = owner.primary
+    primary = None if is_confirmed else owner.primary
     if primary is not None and masks.get(primary.chunk, 0) >> primary.position & 1:
         _add(taken, primary.chunk, 1 << primary.position)
         _set_primary(owner, None, book)

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from podtide.allocator.port import AnotherCluster, StoreRecovering
 from podtide.allocator.store.script import Query, Rows, Script, among
+from podtide.core.cluster_identity import is_anothers
 
 _STORE = "SELECT recovery, recovering_since, reason FROM store WHERE id = 1"
 _READ = """SELECT store.recovery, store.recovering_since, store.reason, clusters.name, clusters.uid
@@ -34,9 +35,9 @@ class Affairs(Struct):
     def refuse_another_cluster(self, cluster: str, uid: str, recorded: str = "") -> None:
         """AnotherCluster unless the name, and what was recorded, are this uid's."""
         bound = self.uids.get(cluster, "")
-        if bound and bound != uid:
+        if is_anothers(bound, uid):
             raise another_uid(cluster, uid, bound)
-        if recorded and recorded != uid:
+        if is_anothers(recorded, uid):
             raise AnotherCluster(
                 f"the container is of the cluster with uid {recorded}, and this is {uid or 'one without uid'}: "
                 f"if that cluster is gone for ever, run `podtide allocator cluster forget {cluster} --uid {recorded}`"

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from podtide.allocator.port import AnotherTerm
 from podtide.allocator.store.affairs import another_uid, begin_recovery, read_affairs
 from podtide.allocator.store.script import Query, Rows, Script
-from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, TermClaim
-from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, may_open_term
+from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
+from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term
 from podtide.core.continuity import awaited_reports, is_behind
 from podtide.core.errors import InvalidInput
 
@@ -37,7 +37,7 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
     rows = yield Query(_READ_CLUSTERS)
     by_name = {name: (uid, reported) for name, uid, _holder, _until, reported in rows}
     bound, reported = by_name.get(claim.cluster, ("", 0))
-    if bound and bound != claim.cluster_uid:
+    if is_anothers(bound, claim.cluster_uid):
         raise another_uid(claim.cluster, claim.cluster_uid, bound)
     held = [HeldTerm(holder, until) for _name, uid, holder, until, _ in rows if uid == claim.cluster_uid]
     if not may_open_term(claim.holder, held, now):
@@ -48,17 +48,17 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
             "a backup, stop the podtide of one of the two"
         )
     yield Query(_PUT_TERM, (claim.cluster, claim.cluster_uid, claim.holder, now + TERM_SECONDS))
-    behind = yield from _behind(claim, removed)
+    behind, reached = yield from _compare(claim, removed)
     if behind and not since:
         reason = behind
         recovery, since = (yield from begin_recovery(reason, now)), now
     if not since:
-        return OpenedTerm()
-    return OpenedTerm(recovery=0 if reported == recovery else recovery, recovering=reason)
+        return OpenedTerm(reached=reached)
+    return OpenedTerm(recovery=0 if reported == recovery else recovery, recovering=reason, reached=reached)
 
 
-def _behind(claim: TermClaim, removed: int) -> Script[str]:
-    """Why the store is behind what the cluster has seen, or "". Its sequences are raised to that."""
+def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVersion, ...]]]:
+    """Why the store is behind what the cluster has seen, or ""; and its sequences, which are raised to that."""
     sequences = {(network, name): sequence for network, name, sequence in (yield Query(_SEQUENCES))}
     reason = ""
     for seen in claim.seen:
@@ -66,7 +66,9 @@ def _behind(claim: TermClaim, removed: int) -> Script[str]:
         if is_behind(sequence, seen.version):
             reason = behind_reason(claim.cluster, seen.subnet, seen.version, sequence)
             yield Query(_RAISE, (seen.version, seen.network, seen.subnet))
-    return reason
+            if (seen.network, seen.subnet) in sequences:
+                sequences[seen.network, seen.subnet] = seen.version
+    return reason, tuple(SeenVersion(*place, sequence) for place, sequence in sorted(sequences.items()))
 
 
 def behind_reason(cluster: str, subnet: str, seen: int, sequence: int) -> str:

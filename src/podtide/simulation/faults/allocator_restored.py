@@ -21,14 +21,20 @@ class AllocatorRestored(Mishap):
 
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Take a backup now, and put it back later."""
-        if scene.allocator.has_backup:
-            return ""
+        own = scene.world.options.cluster
+        clusters = {own, *(machine.cluster or own for machine in scene.world.site.machines.values())}
+        known = [await scene.allocator.knows(name) for name in sorted(clusters)]
+        if scene.allocator.has_backup or not all(known):
+            return ""  # on a day on which it knew nobody, anybody might be the first to use a name
         age = chance.uniform(_SHORTEST_SECONDS, _LONGEST_SECONDS)
         with_mark = chance.random() < _LOSES_MARK and scene.is_alone
         scene.allocator.take_backup()
 
         async def restore() -> None:
+            before = await scene.allocator.list_subnets()
             await scene.allocator.restore_backup(with_mark=with_mark)
+            for subnet in before:  # people know which CIDRs they added
+                await scene.allocator.grow_subnet(subnet.network, subnet.name, subnet.cidrs)
 
         scene.plan(age, restore)
         return f"from {age:.0f} s ago{', with the mark of that day' if with_mark else ''}"

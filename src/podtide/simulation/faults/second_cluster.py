@@ -26,6 +26,8 @@ class SecondCluster(Mishap):
     async def happen(self, scene: Scene, chance: Random) -> str:
         """Start it, and stop it after a while."""
         world, number = scene.world, chance.getrandbits(32)
+        if not await scene.allocator.knows(world.options.cluster):
+            return ""  # whoever uses a name first has it
         elsewhere = EmbeddedCluster(clock=scene.clock, randomness=seeded_randomness(f"elsewhere {number}"))
         for name in sorted(world.machines)[: chance.randrange(3)]:
             await elsewhere.create(Node(metadata=ObjectMeta(name=name)), manager="kubelet")
@@ -40,7 +42,7 @@ class SecondCluster(Mishap):
             randomness=seeded_randomness(program),
             log=world.log.bind(program=program),
         )
-        world.programs.start(program, stranger.run_elected(program.replace(" ", "-")), line)
+        world.programs.start(program, stranger.run_elected(program), line)
 
         async def stop() -> None:
             await world.programs.kill(program)
