@@ -2,13 +2,15 @@
 
 from msgspec import structs
 
+from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, moment
-from podtide.allocator.port import Quarantined
+from podtide.allocator.port import AllocatorUnavailable, Quarantined
 from podtide.allocator.store import Rules
 from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event
 from podtide.resources.node import Node, NodeStatus, NodeSystemInfo
+from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime.settings import Settings
 
@@ -266,3 +268,21 @@ async def test_a_node_that_is_in_another_subnet_now_waits_for_what_it_had() -> N
         assert world.allocator.calls["put"] == calls
         await moment(QUARANTINE)
         assert await quarantined(world) == []
+
+
+async def test_a_node_whose_config_is_known_as_of_the_past_is_not_looked_at_over_and_over() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        await joined_with(world, 8)
+        replica.cluster.turn_deaf(NodeNetworkConfig)
+        plenty: list[Exception | float | None] = [None] * 20
+        world.allocator.faults = Script(delete=plenty + [AllocatorUnavailable("asked for too often")] * 99)
+        await leave(world)
+        await join(world)
+        await moment(1.0)
+        assert world.allocator.calls["delete"] <= len(plenty)
+        world.allocator.faults = Script()
+        replica.cluster.hear()
+        await moment(60)
+        assert len(await held(world)) == 9

@@ -206,14 +206,15 @@ class Leftovers:
             self._by_node[node] = there
         else:
             self._names.discard(node)
-            self._to_move.pop(node, None)
             self._last_seen.pop(node, None)
         if waits:
             self._waits[node] = "; ".join(waits)
+        asked_before = self._to_move.pop(node, set())
         if moving:
             self._to_move[node] = moving
-        if moving or self._waits.get(node, "") != before:
-            self._nodes.add(node)  # which asks for it, or says in its status what waits
+        if moving != asked_before or self._waits.get(node, "") != before:
+            # It asks for it, or says in its status what waits. Once: one that cannot do that yet is looked at when it can.
+            self._nodes.add(node)
 
 
 def _shown_by(pod: Pod) -> set[str]:
