@@ -286,3 +286,17 @@ async def test_a_node_whose_config_is_known_as_of_the_past_is_not_looked_at_over
         replica.cluster.hear()
         await moment(60)
         assert len(await held(world)) == 9
+
+
+async def test_nothing_moves_to_nodes_whose_agents_are_not_podtides() -> None:
+    """Azure CNS knows addresses by their names: under new ones it would take them for free while its pods have them."""
+    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+        world.replica(structs.replace(OPTIONS, cluster_subnets=False)).start()
+        before = await joined_with(world, 8)
+        await run_pod(world, before[3])
+        await leave(world)
+        await join(world)
+        assert not set(await held(world)) & set(before)
+        await moment(QUARANTINE + 1)
+        (left,) = await quarantined(world)
+        assert left.addresses == (before[3],)

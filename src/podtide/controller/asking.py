@@ -105,14 +105,15 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
 ) -> tuple[Answer, ...]:
     """State the node's wish at each of its places.
 
-    Where it has no container yet, what its machine left there under a former uid is moved to it first.
+    Where it has no container yet, what its machine left there under a former uid is moved to it first; not where agents
+    are others' (they know no ClusterSubnets), which would take the new names for addresses that nobody has.
     """
     held = {container.id for container in config.status.network_containers}
     answers = []
     for place in places:
         wish = make_wish(config, places, place, options, most, machine=machine)
         try:
-            moves = machine.is_known and place.container not in held
+            moves = options.cluster_subnets and machine.is_known and place.container not in held
             answers.append(await _put(allocator, wish, place, moves=moves))
         except (AllocatorError, InvalidInput) as refusal:
             answers.append(Answer(place, refusal=refusal))

@@ -118,7 +118,7 @@ class Leftovers:
         moving: set[str] = set()
         for each in left:
             kin = kinship(each.machine, machine_of(present))
-            if kin is Kinship.SAME_BOOT and each.container in self._refused:
+            if kin is Kinship.SAME_BOOT and not self._can_move(each):
                 kin = Kinship.UNPROVEN
             course = course_of(
                 kin,
@@ -143,6 +143,9 @@ class Leftovers:
             await self._tell(each, course, words)
         self._note(node, left, waits, moving)
         return min(again, default=None)
+
+    def _can_move(self, left: Quarantined) -> bool:
+        return self._around.options.cluster_subnets and left.container not in self._refused
 
     async def _left_by(self, node: str) -> list[Quarantined]:
         left: list[Quarantined] = []
