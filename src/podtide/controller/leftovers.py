@@ -206,6 +206,7 @@ class Leftovers:
             self._refused.discard(container)
             self._told.pop(container, None)
         if left:
+            self._names.add(node)  # it may have begun while a look found nothing
             self._by_node[node] = there
         else:
             self._names.discard(node)
