@@ -2,13 +2,15 @@
 
 from msgspec import structs
 
+from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, moment
-from podtide.allocator.port import Quarantined
+from podtide.allocator.port import AllocatorUnavailable, Quarantined
 from podtide.allocator.store import Rules
 from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event
 from podtide.resources.node import Node, NodeStatus, NodeSystemInfo
+from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime.settings import Settings
 
@@ -266,3 +268,35 @@ async def test_a_node_that_is_in_another_subnet_now_waits_for_what_it_had() -> N
         assert world.allocator.calls["put"] == calls
         await moment(QUARANTINE)
         assert await quarantined(world) == []
+
+
+async def test_a_node_whose_config_is_known_as_of_the_past_is_not_looked_at_over_and_over() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        await joined_with(world, 8)
+        replica.cluster.turn_deaf(NodeNetworkConfig)
+        plenty: list[Exception | float | None] = [None] * 20
+        world.allocator.faults = Script(delete=plenty + [AllocatorUnavailable("asked for too often")] * 99)
+        await leave(world)
+        await join(world)
+        await moment(1.0)
+        assert world.allocator.calls["delete"] <= len(plenty)
+        world.allocator.faults = Script()
+        replica.cluster.hear()
+        await moment(60)
+        assert len(await held(world)) == 9
+
+
+async def test_nothing_moves_to_nodes_whose_agents_are_not_podtides() -> None:
+    """Azure CNS knows addresses by their names: under new ones it would take them for free while its pods have them."""
+    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+        world.replica(structs.replace(OPTIONS, cluster_subnets=False)).start()
+        before = await joined_with(world, 8)
+        await run_pod(world, before[3])
+        await leave(world)
+        await join(world)
+        assert not set(await held(world)) & set(before)
+        await moment(QUARANTINE + 1)
+        (left,) = await quarantined(world)
+        assert left.addresses == (before[3],)

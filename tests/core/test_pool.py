@@ -502,7 +502,7 @@ def test_what_another_nodes_container_grants_again_goes_on_as_it_is_under_new_na
     moves: list[tuple[str, State | None]] = []
     pool.on_move.append(lambda address: moves.append((address.name, address.state)))
     assert pool.carried_over(moved_to(1, 2, 3), ["nc"])
-    assert set(pool.carry_over(moved_to(1, 2, 3), ["nc"], 1.0)) == {"new-1", "new-2", "new-3"}
+    assert set(pool.carry_over(moved_to(1, 2, 3), ["nc", "unknown"], 1.0)) == {"new-1", "new-2", "new-3"}
     assert {name for name, _state in moves} == {"new-1", "new-2", "new-3"}
     assert ips(pool.held_by("sandbox-1", "eth0")) == ["10.0.0.1"]
     assert pool.named("new") == ("new-2",)

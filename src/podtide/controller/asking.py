@@ -99,13 +99,15 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
 ) -> tuple[Answer, ...]:
     """State the node's wish at each of its places.
 
-    Where it has no container yet, what its machine left there under a former uid is moved to it first.
+    Where it has no container yet, what its machine left there under a former uid is moved to it first; not where agents
+    are others' (they know no ClusterSubnets), which would take the new names for addresses that nobody has.
     """
     held = {container.id for container in config.status.network_containers}
     wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
+    may_move = options.cluster_subnets and machine.is_known
     return tuple(
         [
-            await state(allocator, wish, place, moves=machine.is_known and place.container not in held)
+            await state(allocator, wish, place, moves=may_move and place.container not in held)
             for wish, place in zip(wishes, places, strict=True)
         ]
     )

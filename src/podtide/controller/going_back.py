@@ -95,4 +95,5 @@ class GoneBack:
             instead_of=last.generation,
         )
         anew = structs.replace(wish, instead_of=last)
-        return await state(self._allocator, anew, place, moves=wish.machine.is_known)
+        moves = self._options.cluster_subnets and wish.machine.is_known
+        return await state(self._allocator, anew, place, moves=moves)

@@ -118,7 +118,7 @@ class Leftovers:
         moving: set[str] = set()
         for each in left:
             kin = kinship(each.machine, machine_of(present))
-            if kin is Kinship.SAME_BOOT and each.container in self._refused:
+            if kin is Kinship.SAME_BOOT and not self._can_move(each):
                 kin = Kinship.UNPROVEN
             course = course_of(
                 kin,
@@ -143,6 +143,9 @@ class Leftovers:
             await self._tell(each, course, words)
         self._note(node, left, waits, moving)
         return min(again, default=None)
+
+    def _can_move(self, left: Quarantined) -> bool:
+        return self._around.options.cluster_subnets and left.container not in self._refused
 
     async def _left_by(self, node: str) -> list[Quarantined]:
         left: list[Quarantined] = []
@@ -203,17 +206,19 @@ class Leftovers:
             self._refused.discard(container)
             self._told.pop(container, None)
         if left:
+            self._names.add(node)  # it may have begun while a look found nothing
             self._by_node[node] = there
         else:
             self._names.discard(node)
-            self._to_move.pop(node, None)
             self._last_seen.pop(node, None)
         if waits:
             self._waits[node] = "; ".join(waits)
+        asked_before = self._to_move.pop(node, set())
         if moving:
             self._to_move[node] = moving
-        if moving or self._waits.get(node, "") != before:
-            self._nodes.add(node)  # which asks for it, or says in its status what waits
+        if moving != asked_before or self._waits.get(node, "") != before:
+            # It asks for it, or says in its status what waits. Once: one that cannot do that yet is looked at when it can.
+            self._nodes.add(node)
 
 
 def _shown_by(pod: Pod) -> set[str]:

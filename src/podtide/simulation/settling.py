@@ -23,6 +23,7 @@ from podtide.simulation.machine import Machine
 from podtide.simulation.other_agents import sees_pods
 from podtide.simulation.pods import is_terminal
 from podtide.simulation.secondary.settled import unsettled_networks
+from podtide.simulation.site import Site
 from podtide.simulation.trace import ClusterWrite, Entry
 from podtide.simulation.world import World
 
@@ -150,6 +151,8 @@ def _held_for_nobody(machine: Machine) -> Iterator[str]:
     for ip in sorted(assigned - used):
         yield f"{ip} is assigned on {machine.full_name}, and no sandbox has it"
     for address in addresses:
+        if address.state is State.ORPHANED and address.ip in used:
+            continue  # a pod outlived its Node, and what it had could not move: it keeps it for as long as it lives
         if address.state not in (State.ASSIGNED, State.AVAILABLE):
             yield f"{address.ip} of {machine.full_name} is still {address.state}"
     target, requested = agent.requester.target, agent.addresses.state().requested
@@ -219,6 +222,20 @@ async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
         )
     for subnet in await allocator.list_subnets(NETWORK):
         held = sum(1 + len(each.addresses) for each in containers if each.subnet == subnet.name)
-        if subnet.reserved != held:
-            complaints.append(f"{subnet.reserved - held} addresses of {subnet.name} are reserved for nobody")
+        outlived = await _in_quarantine_for_pods(worlds[0].site, subnet.name)
+        if subnet.reserved != held + outlived:
+            nobodys = subnet.reserved - held - outlived
+            complaints.append(f"{nobodys} addresses of {subnet.name} are reserved for nobody")
     return complaints
+
+
+async def _in_quarantine_for_pods(site: Site, subnet: str) -> int:
+    """How many addresses are in quarantine because pods have them that outlived their Nodes."""
+    used = {
+        ip
+        for machine in site.machines.values()
+        for sandbox in machine.kubelet.sandboxes()
+        for ip in sandbox.addresses
+    }
+    left = (await site.allocator.quarantined()).items
+    return len(used.intersection(ip for each in left if each.subnet == subnet for ip in each.addresses))
