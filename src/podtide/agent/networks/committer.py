@@ -256,10 +256,14 @@ class PoolCommitter:
     async def _read(self, addings: list[Adding], releasings: list[Releasing]) -> PoolCopy | None:
         wanted = (addings or releasings)[0].wanted
         pool = await self._home.find(wanted)
-        if pool is None and addings:
+        if addings and (pool is None or not pool.spec.allocations):
             try:
-                pool = await self._home.make(wanted)
+                if pool is None:
+                    pool = await self._home.make(wanted)
+                else:
+                    await self._home.require_beginning(wanted)
             except NoSlice as error:
+                pool = None  # of which nobody holds anything
                 for adding in addings:
                     adding.fail(error)
         self._note_whose(pool.metadata.uid if pool is not None else "")
