@@ -276,6 +276,21 @@ async def test_a_range_that_was_cut_is_not_shared_while_nodes_have_slices_of_it(
             await node.add("later", NO_LONGER_CUT | {"enable_overlapping_ranges": guarded})
 
 
+async def test_an_empty_shared_pool_that_a_late_request_made_is_not_begun_with_while_nodes_have_slices() -> (
+    None
+):
+    bench = Bench()
+    was_cut = SLICED | {"enable_overlapping_ranges": False}
+    await bench.slices("blue", "10.0.0.0/16", "/24", node_a="10.0.0.0/24")
+    await bench.cut(was_cut, "10.0.0.0/24")
+    async with bench.machine() as node:
+        assert await node.add("earlier", was_cut) == ["10.0.0.1/16"]
+        await bench.put_pool("blue-10.0.0.0-16", "10.0.0.0/16")
+        with pytest.raises(NoSlice, match="nodes still have some by NodeSlicePool kube-system/blue"):
+            await node.add("later", NO_LONGER_CUT)
+        assert await bench.pool("blue-10.0.0.0-16") == {}
+
+
 async def test_a_range_that_was_cut_is_shared_when_no_node_has_a_slice_any_more() -> None:
     bench = Bench()
     await bench.slices("blue", "10.0.0.0/16", "/24", free="10.0.0.0/24")

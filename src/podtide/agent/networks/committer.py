@@ -306,10 +306,15 @@ class PoolCommitter:
 
     async def _read(self, wanted: NetworkRange, addings: list[Adding]) -> PoolCopy | None:
         pool = await self._home.find(wanted)
-        if pool is None and (addings or self._putting_back.has_any):
+        begins = bool(addings) and (pool is None or not pool.spec.allocations)
+        if begins or (pool is None and self._putting_back.has_any):
             try:
-                pool = await self._home.make(wanted)
+                if pool is None:
+                    pool = await self._home.make(wanted)
+                else:
+                    await self._home.require_beginning(wanted)
             except NoSlice as error:
+                pool = None  # of which nobody holds anything
                 for adding in addings:
                     adding.fail(error)
         self._note_whose(pool.metadata.uid if pool is not None else "")

@@ -50,6 +50,10 @@ class Home(Protocol):
         """The pool that was not found, if it is for this node to make; otherwise NoSlice says why there is none."""
         ...
 
+    async def require_beginning(self, wanted: NetworkRange) -> None:
+        """Raises NoSlice unless a pool that was found, and of which nobody holds anything yet, may be begun with."""
+        ...
+
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
         """Raises unless the Node with this uid may give addresses of the range from the pool."""
         ...
@@ -72,7 +76,7 @@ class SharedHome:
 
     async def make(self, wanted: NetworkRange) -> IPPool:
         """See `Home.make`."""
-        await self._require_uncut(wanted)
+        await self.require_beginning(wanted)
         empty = IPPool(
             metadata=ObjectMeta(name=self.name, namespace=self._namespace),
             spec=IPPoolSpec(range=str(wanted.addresses.network), allocations={}),
@@ -83,8 +87,10 @@ class SharedHome:
             # Somebody else was first, or an answer was lost.
             raise Reread(str(error)) from error
 
-    async def _require_uncut(self, wanted: NetworkRange) -> None:
+    async def require_beginning(self, wanted: NetworkRange) -> None:
         """A network that was cut into slices until now: pods have addresses of them, and a new pool does not tell which.
+
+        An empty one that is there already may be as new: a request to make it, from before, may have come only now.
 
         Reservations need not tell either. Whether there are any was up to the configuration by which addresses of the
         slices were given, which nobody knows any more.
@@ -165,6 +171,10 @@ class NodeHome:
                 "two networks of one name have different ranges; give one another network_name"
             )
         _require_staying(pool)
+
+    async def require_beginning(self, wanted: NetworkRange) -> None:
+        """See `Home.require_beginning`: that the pool was confirmed says it."""
+        del wanted
 
     async def _by_slice(self, wanted: NetworkRange) -> IPPool:
         """The pool under the name that Whereabouts gives it, which has the slice in it."""
