@@ -291,7 +291,7 @@ def test_the_controller_makes_cluster_subnets_if_wanted_and_else_may_only_silenc
 def test_every_policy_is_bound_and_refuses(chart: Chart) -> None:
     objects = chart.objects()
     policies = [each["metadata"]["name"] for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
-    assert len(policies) == 7
+    assert len(policies) == 8
     for policy in policies:
         spec = one(objects, "ValidatingAdmissionPolicyBinding", policy)["spec"]
         assert (spec["policyName"], spec["validationActions"]) == (policy, ["Deny"])
