@@ -345,3 +345,9 @@ def test_every_value_is_documented_with_its_default_and_no_other() -> None:
             f"`{value if isinstance(value, str) else json.dumps(value)}`" if value not in ("", {}, []) else ""
         )
         assert rows[name] == shown, name
+
+
+def test_kubelets_are_kept_from_the_subnet_labels_unless_they_may(chart: Chart) -> None:
+    names = {each["metadata"]["name"] for each in chart.objects()}
+    without = {each["metadata"]["name"] for each in chart.objects(kubeletsMaySetSubnet=True)}
+    assert names - without == {"podtide-node-subnet-labels"}
