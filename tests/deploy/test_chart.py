@@ -292,7 +292,7 @@ def test_the_controller_makes_cluster_subnets_if_wanted_and_else_may_only_silenc
 def test_every_policy_is_bound_and_refuses(chart: Chart) -> None:
     objects = chart.objects()
     policies = [each["metadata"]["name"] for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
-    assert len(policies) == 7
+    assert len(policies) == 8
     for policy in policies:
         spec = one(objects, "ValidatingAdmissionPolicyBinding", policy)["spec"]
         assert (spec["policyName"], spec["validationActions"]) == (policy, ["Deny"])
@@ -346,3 +346,9 @@ def test_every_value_is_documented_with_its_default_and_no_other() -> None:
             f"`{value if isinstance(value, str) else json.dumps(value)}`" if value not in ("", {}, []) else ""
         )
         assert rows[name] == shown, name
+
+
+def test_kubelets_are_kept_from_the_subnet_labels_unless_they_may(chart: Chart) -> None:
+    names = {each["metadata"]["name"] for each in chart.objects()}
+    without = {each["metadata"]["name"] for each in chart.objects(kubeletsMaySetSubnet=True)}
+    assert names - without == {"podtide-node-subnet-labels"}

@@ -1,11 +1,16 @@
-"""Around the whole application: a request is under way, and its body must come in time."""
+"""Around the whole application: a request is under way, and its body must come in time, and whole."""
 
 import asyncio
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, Receive, Scope, Send
 
+from podtide.core.errors import InvalidInput
 from podtide.runtime.open_port import at_work
+
+
+class UnfinishedBody(InvalidInput):
+    """A client that announced more than it sent. To the framework it would be a failure of ours."""
 
 
 class Working:
@@ -24,14 +29,17 @@ class Working:
             await self._app(scope, self._in_time(receive), send)
 
     def _in_time(self, receive: Receive) -> Receive:
-        """What comes of a body, until it must have come; who is late has gone, as far as the application is concerned."""
+        """What comes of the body, as long as it comes."""
         deadline = asyncio.get_running_loop().time() + self._body_seconds
 
         async def receive_in_time() -> HTTPReceiveMessage:
             try:
                 async with asyncio.timeout_at(deadline):
-                    return await receive()  # type: ignore[return-value]  # of a request there is nothing else
+                    message = await receive()
             except TimeoutError:
-                return {"type": "http.disconnect"}
+                raise UnfinishedBody("the request's body did not come in time: send it at once") from None
+            if message["type"] != "http.request":
+                raise UnfinishedBody("the request's body ended early: send all that was announced")
+            return message
 
         return receive_in_time
