@@ -7,6 +7,8 @@ they keep is not to be had for the others, and what they do not ask for nobody o
 
 from collections.abc import Iterator, Sequence
 
+from podtide.allocator.port import Container
+from podtide.controller.placing import node_uid
 from podtide.controller.program import LEASE
 from podtide.core.address_states import State
 from podtide.core.errors import StopError
@@ -108,14 +110,20 @@ async def _waiting_for_room(site: Site) -> set[str]:
     subnet = await site.allocator.get_subnet(NETWORK, SUBNET)
     if subnet.reserved < subnet.capacity:
         return set()
-    begun = {container.id for container in (await site.allocator.list_containers(network=NETWORK)).items}
+    begun = {container.id for container in await _containers(site, SUBNET)}
     return {name for name, machine in site.machines.items() if machine.uid not in begun}
 
 
+async def _containers(site: Site, subnet: str) -> tuple[Container, ...]:
+    page = await site.allocator.list_containers(network=NETWORK, subnet=subnet)
+    assert not page.more, "a simulated run has no more nodes than a page"
+    return page.items
+
+
 def _spare(machine: Machine) -> int:
-    """How many addresses it holds for no pod."""
+    """How many addresses it holds for no pod. Of IPv4, for of IPv6 there is always enough."""
     addresses = machine.agent.addresses.all_addresses() if machine.agent else ()
-    return sum(address.state is State.AVAILABLE for address in addresses)
+    return sum(address.state is State.AVAILABLE and ":" not in address.ip for address in addresses)
 
 
 def _held_for_nobody(machine: Machine) -> Iterator[str]:
@@ -168,21 +176,28 @@ async def _without_address(worlds: Sequence[World]) -> list[str]:
 
 async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
     """What is there of nodes that are not, or not there of nodes that are."""
-    allocator = worlds[0].site.allocator
+    site = worlds[0].site
     nodes = {node.metadata.uid for world in worlds for node in (await world.cluster.list(Node)).items}
-    containers = (await allocator.list_containers(network=NETWORK)).items
-    complaints = [f"{each.node} is gone, and has a container" for each in containers if each.id not in nodes]
+    complaints = []
     configs = [
         config
         for world in worlds
         for config in (await world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
     ]
-    if len(configs) != len(nodes) or len(containers) + waiting != len(nodes):
-        complaints.append(
-            f"there are {len(nodes)} nodes, {len(configs)} NodeNetworkConfigs and {len(containers)} containers"
-        )
-    subnet = await allocator.get_subnet(NETWORK, SUBNET)
-    held = sum(1 + len(container.addresses) for container in containers)
-    if subnet.reserved != held:
-        complaints.append(f"{subnet.reserved - held} addresses are reserved for nobody")
+    for subnet in await site.allocator.list_subnets(NETWORK):
+        containers = await _containers(site, subnet.name)
+        complaints += [
+            f"{each.node} is gone, and has a container"
+            for each in containers
+            if node_uid(each.id) not in nodes
+        ]
+        without = waiting if subnet.name == SUBNET else 0
+        if len(configs) != len(nodes) or len(containers) + without != len(nodes):
+            complaints.append(
+                f"there are {len(nodes)} nodes, {len(configs)} NodeNetworkConfigs and {len(containers)} containers in "
+                f"{subnet.name}"
+            )
+        held = sum(1 + len(container.addresses) for container in containers)
+        if subnet.reserved != held:
+            complaints.append(f"{subnet.reserved - held} addresses of {subnet.name} are reserved for nobody")
     return complaints

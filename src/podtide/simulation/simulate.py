@@ -41,7 +41,7 @@ from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.agents_in_process import AgentsInProcess
 from podtide.simulation.batch_moves import BatchMoves
 from podtide.simulation.churn import Churn
-from podtide.simulation.embedded_world import CLUSTER, NETWORK, SUBNET, options_for
+from podtide.simulation.embedded_world import CLUSTER, NETWORK, SUBNET, SUBNET_V6, options_for
 from podtide.simulation.faults.agenda import Agenda
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_allocator import FaultyAllocator
@@ -199,12 +199,13 @@ class _Run:
     @asynccontextmanager
     async def _open_scenes(self) -> AsyncIterator[Sequence[Scene]]:
         """A scene for each cluster, all on one allocator."""
-        plan, clock, settings = self._plan, self._clock, self._settings()
+        clock, settings = self._clock, self._settings()
         rules = Rules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         )
         async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
-            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
+            for name, cidr in zip((SUBNET, SUBNET_V6), self._subnets, strict=False):
+                await allocator.add_subnet(SubnetSpec(network=NETWORK, name=name, cidrs=(cidr,)))
             self._site = Site(allocator, NETWORK)
             self._site.trace.listeners += (self._take_step, self._batch_moves.hear)
             async with AsyncExitStack() as stack:
@@ -233,7 +234,7 @@ class _Run:
         async with World(
             cluster,
             allocator,
-            options_for((plan.subnet,), cluster=name or CLUSTER, cluster_subnets=plan.cluster_subnets),
+            options_for(self._subnets, cluster=name or CLUSTER, cluster_subnets=plan.cluster_subnets),
             site=self._site,
             name=name,
             customs=Customs(settings=self._settings(), habits=Habits(impatience=_IMPATIENCE)),
@@ -257,6 +258,10 @@ class _Run:
                 agenda=self._agenda,
             )
         cluster.close()
+
+    @property
+    def _subnets(self) -> tuple[str, ...]:
+        return (self._plan.subnet, self._plan.subnet_v6) if self._plan.subnet_v6 else (self._plan.subnet,)
 
     def _settings(self) -> Settings:
         return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
