@@ -18,8 +18,6 @@ _WITH_CLUSTER_SUBNETS = 0.75
 _WITH_TWO_CLUSTERS = 0.25
 _WITH_OTHER_AGENTS = 0.2
 _MOST_CONTROLLERS = 3
-_SUBNETS_V6 = ("fd00:9::/64", "fd00:9::/112")
-_WITH_TWO_FAMILIES = 0.25
 
 
 class PlannedMishap(Struct, frozen=True):
@@ -54,7 +52,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
     """Whose agent each node has, by the names of `other_agents`; podtide's, where there are more nodes than names."""
     subnet_v6: str = ""
-    """The subnet of a second address for every pod; "" where pods have one."""
+    """The subnet of a second address for every pod; "" where pods have one. No seed draws it: plans can state it."""
 
 
 def plan_for(
@@ -77,7 +75,6 @@ def plan_for(
         networks=networks,
         clusters=_clusters(seed, nodes),
         agents=_agents(seed, nodes),
-        subnet_v6=_subnet_v6(seed),
     )
 
 
@@ -85,12 +82,6 @@ def _clusters(seed: int, nodes: int) -> int:
     """Two now and then. By a stream of its own, as all that was thought of later: the rest of a seed's plan stays."""
     chance = seeded_randomness(f"{seed}/plan of clusters")
     return 2 if nodes > 1 and chance.random() < _WITH_TWO_CLUSTERS else 1
-
-
-def _subnet_v6(seed: int) -> str:
-    """Pods have addresses of two families now and then."""
-    chance = seeded_randomness(f"{seed}/plan of families")
-    return chance.choice(_SUBNETS_V6) if chance.random() < _WITH_TWO_FAMILIES else ""
 
 
 def _agents(seed: int, nodes: int) -> tuple[str, ...]:
