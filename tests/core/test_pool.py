@@ -4,6 +4,7 @@ import pytest
 
 from podtide.core.address_states import TRANSITIONS, BrokenPool, Event, State
 from podtide.core.pool import Address, Applied, Container, Counts, Family, Owner, Pool
+from podtide.core.ranges import parse_network
 
 
 def container(*numbers: int, version: int = 1, family: Family = 4, name: str = "nc") -> Container:
@@ -544,3 +545,14 @@ def test_addresses_carried_over_go_on_being_handed_out_in_their_order() -> None:
         ["10.0.0.3"],
         ["10.0.0.1"],
     ]
+
+
+def test_what_is_idle_in_a_range_that_drains_is_all_of_it_that_no_pod_has_and_nothing_else() -> None:
+    pool = pool_with(1, 2, 3, 130, 131)
+    taken = pool.assign(pod(1), 0.0, ["10.0.0.131"])
+    assert ips(taken) == ["10.0.0.131"]
+    upper = parse_network("10.0.0.128/25")
+    assert pool.idle_in("nc", [upper]) == ("nc-130",)
+    assert pool.idle_in("nc", []) == ()
+    pool.free("sandbox-1", "eth0", 1.0)
+    assert set(pool.idle_in("nc", [upper])) == {"nc-130", "nc-131"}

@@ -110,6 +110,7 @@ async def test_a_cluster_does_not_change_subnets(tmp_path: Path) -> None:
         for attempt in (
             all_of_them.east.add_subnet(SubnetSpec(network="blue", name="more", cidrs=("10.2.0.0/24",))),
             all_of_them.east.grow_subnet("blue", "pods", ("10.2.0.0/24",)),
+            all_of_them.east.shrink_subnet("blue", "pods", ("10.1.0.0/24",)),
             all_of_them.east.remove_subnet("blue", "pods"),
         ):
             with pytest.raises(NotAllowed, match="use one for administration"):
