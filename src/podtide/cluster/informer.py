@@ -3,8 +3,8 @@
 It lists once, then watches from there. Whatever breaks, it goes on where it was:
 
     the watch ended          resume from the last event or bookmark, at once; nothing is listed again
-    Unavailable, Throttled   wait (see `backoff`), then resume; but list anew if not even the attempt to resume was
-                             answered, or nothing was heard for long
+    Throttled                wait, then resume
+    Unavailable              wait (see `backoff`), then list anew
     Gone                     list anew, and tell handlers the difference to what they were told before
     Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind;
                              but who can do without the kind learns after a few tries that there are none
@@ -12,13 +12,13 @@ It lists once, then watches from there. Whatever breaks, it goes on where it was
 
 Events are taken in order and a list is as fresh as a read, so the copy never goes back in time; unless the server
 itself did (an etcd restored from a backup). A server refuses to resume from a version that it has not reached, but once
-it has written as much again it takes any for its own. So the objects are listed anew, and that list counts, whatever its
-version, after a server was away (nobody restores one that serves), after a long silence, and when a version is told of
-that comes before those told of already.
+it has written as much again it takes any for its own. Nobody restores a server that serves: so a watch is resumed at
+once, or not at all. After a broken connection, a pause or a long silence the objects are listed anew, and when a version
+is told of that comes before those told of already; and that list counts, whatever its version. (A server that restarts
+has forgotten what happened before, and has everybody list anew anyway.)
 """
 
 import asyncio
-import math
 from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
@@ -53,8 +53,6 @@ _CALM_SECONDS = 10.0
 """A watch that lasted this long was a good one: what comes next is no part of an earlier streak of failures."""
 _RESUMABLE_SECONDS = 30.0
 """How long ago the server must have been heard of for a watch to be resumed."""
-_AWAY_SECONDS = 5.0
-"""A watch that fails this soon, and has told of nothing, was never answered."""
 _MISSING = Backoff(floor_seconds=1.0, cap_seconds=600.0)
 """For a kind that the server does not know and that can be done without: thousands of nodes may ask for it for ever."""
 _TRIES_UNTIL_MISSING = 3
@@ -105,10 +103,6 @@ class Informer(Generic[R]):
         self._cache = ObjectCache[R](self._log)
         self._failures = FailureStreak(Backoff(), clock, randomness, calm_seconds=_CALM_SECONDS)
         self._contact = Contact(clock)
-        self._clock = clock
-        self._began_at = -math.inf
-        self._has_news = False
-        """Whether the present watch has told of anything."""
         self._complaint = ""
         self._resume_from = ""
         """The version that the copy shows; empty when the next step is to list."""
@@ -157,17 +151,16 @@ class Informer(Generic[R]):
             return self._delay_unless_calm(error)
         except ClusterError as error:
             self._complain(error)
-            if isinstance(error, Unavailable) and self._was_away():
+            if isinstance(error, Unavailable):
                 self._resume_from = ""
             if self._can_do_without and isinstance(error, NotFound):
                 return self._do_without()
             return self._failures.delay_seconds(error)
         self.resumed_watches += 1
-        return self._delay_unless_calm()
-
-    def _was_away(self) -> bool:
-        """Whether the server did not answer at all, which is more than that a watch broke."""
-        return not self._has_news and self._clock.monotonic() - self._began_at < _AWAY_SECONDS
+        delay_seconds = self._delay_unless_calm()
+        if delay_seconds:
+            self._resume_from = ""
+        return delay_seconds
 
     def _do_without(self) -> float:
         """The server does not know the kind: there is nothing of it. Answers how long to wait before asking again."""
@@ -225,7 +218,6 @@ class Informer(Generic[R]):
             labels=scope.labels,
         )
         self._contact.watching()
-        self._began_at, self._has_news = self._clock.monotonic(), False
         self.watches += 1
         for tell in self.on_watch:
             tell()
@@ -233,7 +225,6 @@ class Informer(Generic[R]):
             async with aclosing(events):
                 async for event in events:
                     self._contact.heard()
-                    self._has_news = True
                     self._take(event)
                     self._complaint = ""
             self._contact.heard()  # the server ended it in good order
