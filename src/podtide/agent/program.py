@@ -92,7 +92,6 @@ class NodeAgent:
         self._configs = self._informer(
             NodeNetworkConfig,
             Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name)),
-            proves_contact=True,
         )
         self._follower = ConfigFollower(
             cluster,
@@ -233,7 +232,7 @@ class NodeAgent:
             log=self._log,
         )
 
-    def _informer(self, kind: type[R], scope: Scope, *, proves_contact: bool = False) -> Informer[R]:
+    def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
         return Informer(
             self._cluster,
             kind,
@@ -241,7 +240,6 @@ class NodeAgent:
             clock=self._clock,
             randomness=self._randomness,
             log=self._log,
-            proves_contact=proves_contact,
         )
 
 

@@ -3,9 +3,8 @@
 It lists once, then watches from there. Whatever breaks, it goes on where it was:
 
     the watch ended          resume from the last event or bookmark, at once; nothing is listed again
-    Unavailable, Throttled   wait (see `backoff`: for a server that is away, 5 s at most), then resume; but list anew
-                             if not even the attempt to resume was answered, or nothing was heard for long, or where
-                             that proves sooner that the server is there (`proves_contact`)
+    Throttled                wait, then resume
+    Unavailable              wait (see `backoff`: for a server that is away, 5 s at most), then list anew
     Gone                     list anew, and tell handlers the difference to what they were told before
     Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind;
                              but who can do without the kind learns after a few tries that there are none
@@ -13,13 +12,13 @@ It lists once, then watches from there. Whatever breaks, it goes on where it was
 
 Events are taken in order and a list is as fresh as a read, so the copy never goes back in time; unless the server
 itself did (an etcd restored from a backup). A server refuses to resume from a version that it has not reached, but once
-it has written as much again it takes any for its own. So the objects are listed anew, and that list counts, whatever its
-version, after a server was away (nobody restores one that serves), after a long silence, and when a version is told of
-that comes before those told of already.
+it has written as much again it takes any for its own. Nobody restores a server that serves: so a watch is resumed at
+once, or not at all. After a broken connection, a pause or a long silence the objects are listed anew, and when a version
+is told of that comes before those told of already; and that list counts, whatever its version. (A server that restarts
+has forgotten what happened before, and has everybody list anew anyway.)
 """
 
 import asyncio
-import math
 from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
@@ -56,8 +55,6 @@ _RESUMABLE_SECONDS = 30.0
 """How long ago the server must have been heard of for a watch to be resumed."""
 _BROKEN = Backoff(floor_seconds=0.2, cap_seconds=30.0, first_ceiling_seconds=1.0)
 """For a watch that broke. Most do because a server was restarted, and another is there or it will be in a moment."""
-_AWAY_SECONDS = 5.0
-"""A watch that fails this soon, and has told of nothing, was never answered."""
 _MISSING = Backoff(floor_seconds=1.0, cap_seconds=600.0)
 """For a kind that the server does not know and that can be done without: thousands of nodes may ask for it for ever."""
 _TRIES_UNTIL_MISSING = 3
@@ -88,12 +85,7 @@ class Informer(Generic[R]):
         randomness: Random,
         log: Logger,
         can_do_without: bool = False,
-        proves_contact: bool = False,
     ) -> None:
-        """With `proves_contact`, list anew after an outage; for a single object by its name, which costs little.
-
-        A resumed watch that has nothing to tell proves nothing for a minute or two (see `contact`), a list does at once.
-        """
         self.is_listing = False
         """Whether handlers are told of differences to a list: what happened in between is not known."""
         self.synced = asyncio.Event()
@@ -109,7 +101,6 @@ class Informer(Generic[R]):
         self._kind = kind
         self._scope = scope
         self._can_do_without = can_do_without
-        self._proves_contact = proves_contact
         self._randomness = randomness
         self._missed = 0
         self._log = log.bind(kind=kind.api.kind)
@@ -119,10 +110,6 @@ class Informer(Generic[R]):
         """Watches that ended in good order, or whose version had expired. Counted apart: the first one after an outage
         has nothing to wait for."""
         self._contact = Contact(clock)
-        self._clock = clock
-        self._began_at = -math.inf
-        self._has_news = False
-        """Whether the present watch has told of anything."""
         self._complaint = ""
         self._resume_from = ""
         """The version that the copy shows; empty when the next step is to list."""
@@ -175,19 +162,16 @@ class Informer(Generic[R]):
             return self._delay_unless_calm(error)
         except ClusterError as error:
             self._complain(error)
-            if isinstance(error, Unavailable) and self._was_away():
+            if isinstance(error, Unavailable):
                 self._resume_from = ""
             if self._can_do_without and isinstance(error, NotFound):
                 return self._do_without()
-            if self._proves_contact:
-                self._resume_from = ""
             return self._failures.delay_seconds(error)
         self.resumed_watches += 1
-        return self._delay_unless_calm()
-
-    def _was_away(self) -> bool:
-        """Whether the server did not answer at all, which is more than that a watch broke."""
-        return not self._has_news and self._clock.monotonic() - self._began_at < _AWAY_SECONDS
+        delay_seconds = self._delay_unless_calm()
+        if delay_seconds:
+            self._resume_from = ""
+        return delay_seconds
 
     def _do_without(self) -> float:
         """The server does not know the kind: there is nothing of it. Answers how long to wait before asking again."""
@@ -247,7 +231,6 @@ class Informer(Generic[R]):
             labels=scope.labels,
         )
         self._contact.watching()
-        self._began_at, self._has_news = self._clock.monotonic(), False
         self.watches += 1
         for tell in self.on_watch:
             tell()
@@ -255,7 +238,6 @@ class Informer(Generic[R]):
             async with aclosing(events):
                 async for event in events:
                     self._contact.heard()
-                    self._has_news = True
                     self._take(event)
                     self._complaint = ""
             self._contact.heard()  # the server ended it in good order

@@ -37,9 +37,7 @@ class NodePresence:
         self._contact_timeout_seconds = contact_timeout_seconds
         self._wanted = asyncio.Event()
         scope = Scope(fields=field_is("metadata.name", node))
-        self._informer = Informer(
-            cluster, Node, scope, clock=clock, randomness=randomness, log=log, proves_contact=True
-        )
+        self._informer = Informer(cluster, Node, scope, clock=clock, randomness=randomness, log=log)
         self.on_watch = self._informer.on_watch
         """Called whenever a watch of the Node begins: what is remembered of the cluster may be of another history."""
 

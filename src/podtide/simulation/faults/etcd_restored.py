@@ -12,6 +12,8 @@ from podtide.simulation.faults.scene import Scene
 
 _YOUNGEST_SECONDS = 2.0
 _OLDEST_SECONDS = 90.0
+_APART_SECONDS = 120.0
+"""Between two restores every agent has time to put back what its sandboxes have: who is late is not protected."""
 
 
 class EtcdRestored(Mishap):
@@ -29,7 +31,8 @@ class EtcdRestored(Mishap):
         backup, nodes = scene.cluster.snapshot(), await _nodes(scene)
 
         async def restore() -> None:
-            if scene.conditions.is_bad and await _nodes(scene) == nodes:
+            since = scene.clock.monotonic() - scene.restored_at
+            if scene.conditions.is_bad and since > _APART_SECONDS and await _nodes(scene) == nodes:
                 _restore(scene, backup)
 
         seconds = chance.uniform(_YOUNGEST_SECONDS, _OLDEST_SECONDS)
@@ -43,6 +46,7 @@ async def _nodes(scene: Scene) -> set[str]:
 
 def _restore(scene: Scene, backup: Snapshot) -> None:
     scene.cluster.restore(backup)
+    scene.restored_at = scene.clock.monotonic()
     scene.world.network_book.restored(
         item
         for kind in (OverlappingRangeIPReservation, NodeSlicePool, IPPool)

@@ -1,5 +1,6 @@
 """Where a mishap happens: one cluster's world, with all that is needed to break it and to mend what was broken."""
 
+import math
 from random import Random
 
 from podtide.cluster.embedded import EmbeddedCluster
@@ -35,6 +36,8 @@ class Scene:
         self.doors = doors
         self.allocator = allocator
         self.clock = clock
+        self.restored_at = -math.inf
+        """When the cluster was last restored from a backup."""
         self._agenda = agenda
         self.is_alone = not world.name
         """Whether no other cluster shares the allocator."""
