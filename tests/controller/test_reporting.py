@@ -46,7 +46,8 @@ async def test_nodes_and_people_are_told_while_another_cluster_is_awaited() -> N
         writes = len(replica.cluster.work())
         await moment(600.0)
         assert len(replica.cluster.work()) - writes <= 2  # waiting is not writing
-        await world.allocator.finish_report("west", cluster_uid="uid-west", recovery=1)
+        number = (await world.allocator.open_term(ELSEWHERE)).recovery
+        await world.allocator.finish_report("west", cluster_uid="uid-west", recovery=number)
         await moment(120.0)
         assert [await world.holds(uid) for uid in uids] == [5, -1]
         assert (await world.granted("n0")).reason == "Complete"
@@ -91,7 +92,8 @@ async def test_a_node_that_went_before_the_store_went_back_is_retired_again() ->
         # The store of a day on which the node was there.
         await world.allocator.begin_recovery("a test")
         await world.allocator._database.write(lambda _now: _raise_from_the_dead(uids[0]))
-        assert await world.allocator.adopt_container(as_held(held)) == ()
+        number = (await world.allocator.open_term(await world.claim())).recovery
+        assert await world.allocator.adopt_container(as_held(held, number)) == ()
         await moment(20.0)
         assert (await world.allocator.list_clusters()).recovering == ""
         assert await world.holds(uids[0]) == -1

@@ -22,10 +22,11 @@ from podtide.allocator.port import (
     Wish,
 )
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, open_allocator
+from podtide.allocator.terms import TermClaim
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
 from podtide.cluster.port import Cluster, NotFound, Page, R, WatchEvent
-from podtide.controller.program import LEASE, Controller, ControllerOptions
+from podtide.controller.program import ALONE, LEASE, Controller, ControllerOptions
 from podtide.core.scaler import DEFAULT_MAX_IPS, Scaler
 from podtide.core.statement import Statement, request_at
 from podtide.resources.base import ObjectMeta, Resource
@@ -326,6 +327,10 @@ class World:
     async def uid(self) -> str:
         """Who the cluster is."""
         return (await self.cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+
+    async def claim(self) -> TermClaim:
+        """The claim of a controller that is not elected."""
+        return TermClaim(cluster="east", cluster_uid=await self.uid(), holder=ALONE)
 
     async def foreign_node(
         self,

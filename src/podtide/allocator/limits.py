@@ -106,6 +106,7 @@ def check_held(held: HeldContainer) -> None:
     )
     _check_number("generation", held.generation, LARGEST_NUMBER)
     _check_number("version", held.version, LARGEST_VERSION)
+    _check_number("recovery", held.recovery, LARGEST_NUMBER)
     if len(held.addresses) > MOST_WANTED:
         raise InvalidInput(
             f"node {held.node} reports {len(held.addresses)} addresses, and {MOST_WANTED} are taken"

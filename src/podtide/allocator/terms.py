@@ -53,6 +53,8 @@ class HeldContainer(Struct, frozen=True, kw_only=True):
     version: int
     request_uid: str
     generation: int
+    recovery: int
+    """The recovery that asked for the report: one of an earlier day, which comes late, must change nothing."""
     addresses: tuple[HeldAddress, ...] = ()
 
 

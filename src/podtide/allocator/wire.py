@@ -203,6 +203,7 @@ class HeldBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: Version
     request_uid: Name
     generation: Number
+    recovery: Number
     addresses: Annotated[tuple[HeldAddressBody, ...], Meta(max_length=MOST_WANTED)] = ()
 
 

@@ -76,7 +76,7 @@ class Report:
         shown = [each for each in config.status.network_containers if _is_holding(each)] if config else []
         for container in shown:
             assert config is not None
-            complaints = await self._around.allocator.adopt_container(self._held(config, container))
+            complaints = await self._around.allocator.adopt_container(self._held(config, container, recovery))
             for complaint in complaints:
                 self._around.log.error("two nodes hold one address", node=name, alarm=complaint)
                 await self._around.events.record(config, CONTRADICTED, complaint, warning=True)
@@ -106,7 +106,7 @@ class Report:
                 continue
         raise Conflict(f"the NodeNetworkConfig of node {name} is written all the time")
 
-    def _held(self, config: NodeNetworkConfig, container: NetworkContainer) -> HeldContainer:
+    def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
         return HeldContainer(
             id=container.id,
             network=container.vnet_id or self._around.options.network,
@@ -118,6 +118,7 @@ class Report:
             version=container.version,
             request_uid=config.metadata.uid,
             generation=config.metadata.generation,
+            recovery=recovery,
             # What the node named for release it never gives to a pod again: another node may have it by now.
             addresses=tuple(
                 HeldAddress(each.name, each.ip)

@@ -9,9 +9,11 @@ from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, Ter
 from podtide.core.errors import InvalidInput
 
 EAST, WEST = "uid-east", "uid-west"
+FIRST = 1_750_000_000_000
+"""The number of a recovery that begins when the clock was not moved."""
 
 
-def as_held(container: Container, **changed: object) -> HeldContainer:
+def as_held(container: Container, recovery: int = FIRST, **changed: object) -> HeldContainer:
     """What a NodeNetworkConfig shows of a container."""
     fields = {
         "id": container.id,
@@ -24,6 +26,7 @@ def as_held(container: Container, **changed: object) -> HeldContainer:
         "version": container.version,
         "request_uid": container.request_uid,
         "generation": container.generation,
+        "recovery": recovery,
         "addresses": tuple(HeldAddress(each.name, each.ip) for each in container.addresses),
         **changed,
     }
@@ -261,11 +264,11 @@ async def test_a_deleted_containers_addresses_are_kept_in_quarantine(open_alloca
         await end_due(under.allocator)
         assert (await under.stands()).reserved == 4
         recovery = await go_back(under)
-        (complaint,) = await under.allocator.adopt_container(as_held(a))
+        (complaint,) = await under.allocator.adopt_container(as_held(a, recovery))
         assert "was deleted" in complaint
         stands = await under.stands()
         assert (stands.quarantined, stands.reserved) == (4, 8)
-        await under.allocator.adopt_container(as_held(w))
+        await under.allocator.adopt_container(as_held(w, recovery))
         await finish(under, recovery, "east", "west")
 
 
@@ -282,8 +285,11 @@ async def test_an_address_that_the_subnet_no_longer_has_keeps_the_report_open(
 
 async def test_a_report_of_an_earlier_recovery_does_not_count(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
-        await two_nodes(under)
+        a, _w = await two_nodes(under)
         recovery = await go_back(under)
+        with pytest.raises(InvalidInput, match="report anew"):
+            await under.allocator.adopt_container(as_held(a, recovery - 1, addresses=()))
+        assert await under.allocator.get_container("a", cluster="east") == a
         with pytest.raises(InvalidInput, match="report anew"):
             await finish(under, recovery - 1, "east")
         await finish(under, recovery, "east", "west")

@@ -210,3 +210,17 @@ async def test_whoever_ends_a_quarantine_is_in_the_log_with_the_reason() -> None
         ["10.1.0.2"],
         1,
     )
+
+
+@pytest.mark.real_time
+async def test_a_store_that_waits_for_reports_is_ready_for_them_and_says_so() -> None:
+    async with await open_store() as store, served(store) as url:
+        await store.add_subnet(PODS)
+        await store.put_container(a_wish("a", 1))
+        await store.begin_recovery("a test")
+        answer = await ask(url, "GET", "/readyz")
+        words = "ok, but nothing is granted: the store went back (a test), and waits for east"
+        assert (answer.status, answer.text) == (200, words)
+        metrics = metrics_in((await ask(url, "GET", "/metrics")).text)
+        assert metrics["podtide_allocator_recovering",] == 1
+        assert metrics["podtide_allocator_awaited_clusters",] == 1

@@ -61,8 +61,8 @@ async def test_an_older_copy_grants_nothing(database: DatabaseUnderTest) -> None
         assert "it is an older copy" in await reason(allocator)
     async with database.replica() as allocator:  # a restart is no way out of it
         assert "it is an older copy" in await reason(allocator)
-        await allocator.open_term(CLAIM)
-        await allocator.finish_report("east", cluster_uid="uid", recovery=1)
+        number = (await allocator.open_term(CLAIM)).recovery
+        await allocator.finish_report("east", cluster_uid="uid", recovery=number)
     async with database.replica() as allocator:
         assert await reason(allocator) == ""
     shutil.copy(path.with_name("copy"), path)
@@ -147,7 +147,8 @@ async def test_clusters_with_a_token_are_awaited_too(database: DatabaseUnderTest
         allocator.expected_clusters = lambda: frozenset({"east", "west"})
         await allocator.begin_recovery("restored")
         assert (await allocator.list_clusters()).awaited == ("east", "west")
-        await allocator.finish_report("east", cluster_uid="uid", recovery=1)
+        number = (await allocator.open_term(CLAIM)).recovery
+        await allocator.finish_report("east", cluster_uid="uid", recovery=number)
         registry = await allocator.list_clusters()
         assert (registry.awaited, registry.recovering) == (("west",), "restored")
 
@@ -166,3 +167,42 @@ async def test_a_command_that_uses_the_database_before_it_is_served_hides_nothin
         await allocator.grow_subnet("blue", "pods", ("10.9.0.0/24",))
     async with database.replica() as allocator:
         assert "it is an older copy" in await reason(allocator)
+
+
+async def test_no_two_recoveries_have_one_number_even_if_the_store_forgot_the_first(
+    database: DatabaseUnderTest,
+) -> None:
+    path = files_of(database)
+    async with database.allocator() as allocator:
+        await fill(allocator)
+    shutil.copy(path, path.with_name("copy"))
+    numbers = []
+    for _ in range(2):
+        async with database.replica() as allocator:
+            await allocator.put_container(wish("b", 1, cluster_uid="uid"))
+        shutil.copy(path.with_name("copy"), path)
+        database.clock.now += 1
+        async with database.replica() as allocator:
+            numbers.append((await allocator.open_term(CLAIM)).recovery)
+            await allocator.end_recovery()
+    assert numbers[0] != numbers[1]
+
+
+async def test_a_copy_of_a_store_that_recovered_waits_for_all_reports_anew(
+    database: DatabaseUnderTest,
+) -> None:
+    path = files_of(database)
+    async with database.allocator() as allocator:
+        await fill(allocator)
+        await allocator.open_term(TermClaim(cluster="west", cluster_uid="uid-w", holder="two"))
+        await allocator.begin_recovery("restored")
+        number = (await allocator.open_term(CLAIM)).recovery
+        await allocator.finish_report("east", cluster_uid="uid", recovery=number)
+        assert (await allocator.list_clusters()).awaited == ("west",)
+    shutil.copy(path, path.with_name("copy"))
+    async with database.replica() as allocator:
+        await allocator.end_recovery()
+        await allocator.put_container(wish("b", 1, cluster_uid="uid"))
+    shutil.copy(path.with_name("copy"), path)
+    async with database.replica() as allocator:
+        assert (await allocator.list_clusters()).awaited == ("east", "west")

@@ -270,6 +270,7 @@ class HttpAllocator:
             version=held.version,
             request_uid=held.request_uid,
             generation=held.generation,
+            recovery=held.recovery,
             addresses=tuple(HeldAddressBody(name=each.name, ip=each.ip) for each in held.addresses),
         )
         path = f"{_cluster(held.cluster, doing)}/report/{_part(held.id, doing)}"

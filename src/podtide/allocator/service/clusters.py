@@ -61,6 +61,7 @@ async def adopt_container(
         version=data.version,
         request_uid=data.request_uid,
         generation=data.generation,
+        recovery=data.recovery,
         addresses=tuple(HeldAddress(each.name, each.ip) for each in data.addresses),
     )
     return list(await allocator.adopt_container(held))

@@ -71,6 +71,10 @@ class AdoptContainer(Struct, frozen=True):
         held, recovery = self.held, book.affairs.recovery
         if not recovery:
             return ()
+        if held.recovery != recovery:
+            raise InvalidInput(
+                f"what node {held.node} holds was reported for recovery {held.recovery}, and {recovery} goes on: report anew"
+            )
         row = book.containers.get(held.id)
         book.affairs.refuse_another_cluster(held.cluster, held.cluster_uid)
         there = _places(held, book)

@@ -1,6 +1,7 @@
 """What a transaction has to know beside its subnet: whether the store recovers, and to whom clusters' names belong."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -11,11 +12,8 @@ from podtide.core.cluster_identity import is_anothers
 _STORE = "SELECT recovery, recovering_since, reason FROM store WHERE id = 1"
 _READ = """SELECT store.recovery, store.recovering_since, store.reason, clusters.name, clusters.uid
     FROM store LEFT JOIN clusters ON clusters.name IN {} WHERE store.id = 1"""
-_BEGIN = """UPDATE store SET recovery = recovery + 1, recovering_since = $1, reason = $2
-    WHERE id = 1 AND recovering_since = 0 RETURNING recovery"""
-
-
-_NUMBER = "SELECT recovery FROM store WHERE id = 1"
+_BEGIN = """UPDATE store SET recovery = CASE WHEN $3 > recovery THEN $3 ELSE recovery + 1 END,
+    recovering_since = $1, reason = $2 WHERE id = 1 RETURNING recovery"""
 
 
 class Affairs(Struct):
@@ -44,9 +42,9 @@ class Affairs(Struct):
             )
 
     def begin_recovery(self, reason: str, now: float) -> Script[None]:
-        """Grant nothing from now on, unless that is so already."""
+        """Grant nothing from now on."""
         self.recovery = yield from begin_recovery(reason, now)
-        self.reason = self.reason or reason
+        self.reason = reason
 
 
 def read_affairs(clusters: Sequence[str] = ()) -> Script[Affairs]:
@@ -62,12 +60,22 @@ def read_affairs(clusters: Sequence[str] = ()) -> Script[Affairs]:
 
 
 def begin_recovery(reason: str, now: float) -> Script[int]:
-    """Grant nothing from now on; the number of the recovery, which may go on already."""
-    rows = yield Query(_BEGIN, (now, reason))
-    if not rows:
-        rows = yield Query(_NUMBER)
-    number: int = rows[0][0]
-    return number
+    """Grant nothing from now on: the number of the recovery.
+
+    One that goes on already begins anew: the store may have gone back to a day on which it recovered, and what was
+    reported then is old.
+    """
+    ((number,),) = yield Query(_BEGIN, (now, reason, recovery_number(now)))
+    return cast("int", number)
+
+
+def recovery_number(now: float) -> int:
+    """A number for a recovery that begins now.
+
+    A count would be used again by a store that goes back once more, and reports to the recovery that it forgot would
+    count then.
+    """
+    return int(now * 1_000)
 
 
 def recovering(reason: str) -> StoreRecovering:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from podtide.allocator.store.affairs import recovery_number
 from podtide.allocator.store.migrating import SCHEMA, UnusableDatabase
 
-_BEGIN = "UPDATE store SET recovery = recovery + 1, recovering_since = ?1, reason = ?2"
+_BEGIN = "UPDATE store SET recovery = max(recovery + 1, ?3), recovering_since = ?1, reason = ?2"
 _BUSY_SECONDS = 1.0
 WITH_A_PAST = "0003"
 """The first schema that can say that it was restored."""
@@ -36,7 +37,7 @@ def restore(database: str, copy: Path, now: float) -> None:
         with closing(sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None)) as target:
             _refuse_live(target, database)
             source.backup(target)
-            target.execute(_BEGIN, (now, f"it was restored from {copy.name}"))
+            target.execute(_BEGIN, (now, f"it was restored from {copy.name}", recovery_number(now)))
 
 
 def _open_existing(path: str) -> sqlite3.Connection:

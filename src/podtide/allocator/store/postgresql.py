@@ -47,10 +47,10 @@ _MARK = """(SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_syst
     (SELECT oid FROM pg_database WHERE datname = current_database()), 'store'::regclass::oid))"""
 """Which server the database is on: its cluster of databases, timeline, database and table."""
 _COMPARE_MARK = f"""UPDATE store SET mark = {_MARK},
-    recovery = recovery + CASE WHEN mark <> '' AND recovering_since = 0 THEN 1 ELSE 0 END,
-    reason = CASE WHEN mark <> '' THEN 'the database is on another server or timeline, or was read in from a dump'
-             ELSE reason END,
-    recovering_since = CASE WHEN mark <> '' AND recovering_since = 0 THEN $1::float8 ELSE recovering_since END
+    recovery = CASE WHEN mark = '' THEN recovery ELSE greatest(recovery + 1, floor($1::float8 * 1000)::bigint) END,
+    reason = CASE WHEN mark = '' THEN reason
+             ELSE 'the database is on another server or timeline, or was read in from a dump' END,
+    recovering_since = CASE WHEN mark = '' THEN recovering_since ELSE $1::float8 END
     WHERE mark <> {_MARK}"""  # noqa: S608 - our own words
 
 

@@ -49,7 +49,7 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
         )
     yield Query(_PUT_TERM, (claim.cluster, claim.cluster_uid, claim.holder, now + TERM_SECONDS))
     behind, reached = yield from _compare(claim, removed)
-    if behind and not since:
+    if behind:
         reason = behind
         recovery, since = (yield from begin_recovery(reason, now)), now
     if not since:

@@ -4,10 +4,13 @@ from random import Random
 
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.status_restored import StatusRestored
+from podtide.simulation.trace import Trouble
 
 _SHORTEST_SECONDS = 5.0
 _LONGEST_SECONDS = 60.0
 _LOSES_MARK = 0.3
+_HEALED_WITHIN_SECONDS = 100.0
 
 
 class AllocatorRestored(Mishap):
@@ -26,6 +29,8 @@ class AllocatorRestored(Mishap):
         known = [await scene.allocator.knows(name) for name in sorted(clusters)]
         if scene.allocator.has_backup or not all(known):
             return ""  # on a day on which it knew nobody, anybody might be the first to use a name
+        if _is_status_old(scene):
+            return ""  # if both records of a grant go back at once, only the node knows of it
         age = chance.uniform(_SHORTEST_SECONDS, _LONGEST_SECONDS)
         with_mark = chance.random() < _LOSES_MARK and scene.is_alone
         scene.allocator.take_backup()
@@ -38,3 +43,12 @@ class AllocatorRestored(Mishap):
 
         scene.plan(age, restore)
         return f"from {age:.0f} s ago{', with the mark of that day' if with_mark else ''}"
+
+
+def _is_status_old(scene: Scene) -> bool:
+    """Whether somebody put an old status back, and no controller may have mended that yet."""
+    since = scene.clock.monotonic() - _HEALED_WITHIN_SECONDS
+    return any(
+        isinstance(entry, Trouble) and entry.fault == StatusRestored.name and entry.at > since
+        for entry in scene.world.trace.entries
+    )
