@@ -300,3 +300,18 @@ async def test_nothing_moves_to_nodes_whose_agents_are_not_podtides() -> None:
         await moment(QUARANTINE + 1)
         (left,) = await quarantined(world)
         assert left.addresses == (before[3],)
+
+
+async def test_both_families_of_a_node_move() -> None:
+    async with a_world() as world:
+        await world.add_subnet("fd00:1::/64", "pods6")
+        world.replica(structs.replace(OPTIONS, subnet_v6="pods6")).start()
+        await join(world)
+        await world.ask("n1", 3)
+        await moment()
+        before = await world.everybody()
+        assert len(before) == 8
+        await leave(world)
+        await join(world)
+        assert await world.everybody() == before
+        assert await quarantined(world) == []
