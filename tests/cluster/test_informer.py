@@ -297,7 +297,10 @@ async def test_a_list_whose_pages_expire_is_read_in_one() -> None:
 @pytest.mark.parametrize(
     ("error", "most"),
     [
-        (Unavailable("down"), 1800),
+        (
+            Unavailable("down"),
+            3000,
+        ),  # nobody waits longer than 5 s for a server that is away, and each time lists
         (Gone("too old"), 600),
         (Forbidden("no right"), 600),
         (NotFound("no such kind"), 600),
@@ -521,7 +524,7 @@ async def test_a_resumed_watch_that_lasts_is_alive_though_it_brings_nothing() ->
 
 
 async def test_a_list_ends_the_silence() -> None:
-    bench = Bench(Script(watch=[None, *[Unavailable("down")] * 5, Gone("too old")]))
+    bench = Bench(Script(watch=[None, *[Throttled("busy")] * 5, Gone("too old")]))
     async with bench.running():
         await asyncio.sleep(10)
         bench.server.close_watches()

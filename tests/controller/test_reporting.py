@@ -61,7 +61,7 @@ async def test_a_store_that_knows_less_than_the_cluster_has_seen_recovers_by_its
         # What a backup from before the first node holds, but for the subnet.
         database = world.allocator._database
         await world.allocator.forget_cluster("east")
-        for table in ("resting", "containers", "grants", "chunks", "alike", "clusters"):
+        for table in ("resting", "quarantines", "containers", "grants", "chunks", "alike", "clusters"):
             await database.write(lambda _now, table=table: _empty(table))  # type: ignore[misc]  # of this round
         await database.write(lambda _now: _as_new())
         await moment(30.0)
@@ -77,7 +77,7 @@ def _empty(table: str) -> Script[None]:
 
 def _as_new() -> Script[None]:
     yield Query(
-        "UPDATE subnets SET reserved = 0, containers = 0, owed = 0, next_chunk = 0, quarantined = 0, sequence = 0"
+        "UPDATE subnets SET reserved = 0, containers = 0, owed = 0, next_chunks = first_chunks, quarantined = 0, sequence = 0"
     )
 
 

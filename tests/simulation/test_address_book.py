@@ -141,4 +141,5 @@ def wish(container: Container, *, count: int | None = None, release: tuple[str, 
         generation=container.generation + 1,
         count=container.wanted if count is None else count,
         release=release,
+        cluster_uid=container.cluster_uid,
     )

@@ -171,15 +171,15 @@ def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
 
 
 def _sentence(subnet: Subnet) -> str:
-    has = f"{subnet.network}/{subnet.name} has {capacity_text(subnet.capacity, subnet.cidrs)}"
+    name = f"{subnet.network}/{subnet.name}"
     parts = [
         f"{f'gateway {gateway}' if gateway else 'no gateway'}{', draining' if cidr in subnet.draining else ''}"
         for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
     ]
     if len(parts) == 1:
-        return f"{has}, {parts[0]}"
-    each = (f"{cidr}: {part}" for cidr, part in zip(subnet.cidrs, parts, strict=True))
-    return f"{has}; {'; '.join(each)}"
+        return f"{name} has {capacity_text(subnet.capacity, subnet.cidrs)}, {parts[0]}"
+    each = (f"{cidr}, {part}" for cidr, part in zip(subnet.cidrs, parts, strict=True))
+    return f"{name} has {count_text(subnet.capacity)} addresses in {'; '.join(each)}"
 
 
 def _row(subnet: Subnet) -> tuple[str, ...]:

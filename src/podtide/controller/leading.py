@@ -211,9 +211,9 @@ class Leading:
             await self._standing.close()
         raise AssertionError("queues that nobody stops have no end")
 
-    async def _find_what_is_left(self, cluster: str) -> None:
+    async def _find_what_is_left(self, cluster: str) -> float | None:
         await self._leftovers.find(cluster)
-        await self._sweep.run(cluster)
+        return await self._sweep.run(cluster)
 
     async def _reconcile(self, name: str) -> float | None:
         try:

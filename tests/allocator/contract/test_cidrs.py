@@ -125,6 +125,7 @@ async def test_a_cidr_leaves_when_the_last_address_of_it_is_given_back(open_allo
         assert (subnet.draining, subnet.draining_reserved, subnet.capacity) == ((FIRST,), 1, 13 + 1)
         assert subnet.quarantined == 1
         under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await end_due(under.allocator)
         gone = await under.stands()
         assert (gone.cidrs, gone.gateways, gone.draining) == ((LATER,), ("10.9.0.1",), ())
         assert (gone.capacity, gone.reserved) == (13, 7)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from allocator.contract.harness import QUARANTINE_SECONDS, OpenAllocator, addresses, everything, names
+from allocator.contract.harness import (
+    QUARANTINE_SECONDS,
+    OpenAllocator,
+    addresses,
+    end_due,
+    everything,
+    names,
+)
 from podtide.allocator.port import LastWish, NoSuchContainer, StaleWish
 from podtide.core.errors import InvalidInput
 
@@ -99,6 +106,7 @@ async def test_a_node_that_is_back_has_a_container_again_by_names_never_used(
         stands = await under.stands()
         assert (stands.reserved, stands.containers, stands.quarantined) == (8, 1, 4)
         under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await end_due(under.allocator)
         assert (await under.stands()).reserved == 4
         assert await under.put("a", 3, release=tuple(names(before))) == again
 
@@ -113,6 +121,7 @@ async def test_a_node_that_waits_for_its_first_address_may_go_back(open_allocato
             await under.put("b", 1, generation=3, instead_of=LastWish())
         await under.delete("a")
         under.clock.pass_by(QUARANTINE_SECONDS + 1)
+        await end_due(under.allocator)
         assert (await under.put("b", 0, generation=4)).generation == 4
 
 
