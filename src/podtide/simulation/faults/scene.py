@@ -36,8 +36,6 @@ class Scene:
         self.allocator = allocator
         self.clock = clock
         self._agenda = agenda
-        self.is_alone = not world.name
-        """Whether no other cluster shares the allocator."""
         self._controllers: dict[int, str] = {}
         """The programs that run now, by replica."""
         self._starts = 0
