@@ -33,6 +33,7 @@ from podtide.resources.marks import (
     STATEMENT_ANNOTATION,
     WAITING_PODS_ANNOTATION,
 )
+from podtide.resources.namespace import Namespace
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -224,6 +225,7 @@ AGENT_MAY_NOT: dict[str, Attempt] = {
 }
 
 CONTROLLER_MAY: dict[str, Attempt] = {
+    "read who the cluster is": lambda it: it.cluster.get(Namespace, "kube-system"),
     "delete the Lease of a pool": lambda it: delete_lease(
         it, lease(f"red-{THERE}", THERE, **{NODE_ANNOTATION: THERE})
     ),
@@ -233,6 +235,7 @@ CONTROLLER_MAY: dict[str, Attempt] = {
 }
 
 CONTROLLER_MAY_NOT: dict[str, Attempt] = {
+    "read another namespace": lambda it: it.cluster.get(Namespace, "default"),
     "label a Node": relabel_node,
     "delete a Node": lambda it: it.cluster.delete(Node, HERE),
     "delete a pod": lambda it: it.cluster.delete(Pod, "podtide-controller", NAMESPACE),

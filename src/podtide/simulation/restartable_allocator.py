@@ -1,22 +1,17 @@
 """An allocator that can be restarted on its database, which is a file as in production."""
 
-import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from podtide.allocator.port import Container
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules
 from podtide.allocator.store.backup import backup
-from podtide.allocator.store.mark import SUFFIX
 from podtide.allocator.store.migrating import SQLITE, check_schema, migrate
 from podtide.allocator.store.sqlite import SqliteDatabase
 from podtide.runtime.clock import Clock
 
-_NOTICED_WITHIN_SECONDS = 120.0
-"""Where the mark went back too, it is for the clusters to tell it: by then one of them has called."""
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it
 """A disk that costs nothing, where there is one: what a power cut does to SQLite is not ours to try."""
 
@@ -30,12 +25,9 @@ class RestartableAllocator(DatabaseAllocator):
     def __init__(self, path: Path, *, clock: Clock, rules: Rules) -> None:
         super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
         self._path = path
-        self._mark = Path(f"{path}{SUFFIX}")
         self._backup = path.with_name("backup.db")
-        self._backup_mark = Path(f"{self._backup}{SUFFIX}")
         self.on_recovered = list[Recovered]()
         """Told of all containers at the instant at which a store that went back grants again."""
-        self._went_back_at = -inf
 
     async def prepare(self) -> None:
         """Give the file its tables."""
@@ -55,31 +47,26 @@ class RestartableAllocator(DatabaseAllocator):
         return self._backup.exists()
 
     def take_backup(self) -> None:
-        """Copy the database as it is, and the mark beside it."""
+        """Copy the database as it is."""
         backup(str(self._path), self._backup)
-        shutil.copy(self._mark, self._backup_mark)
 
-    async def restore_backup(self, *, with_mark: bool) -> None:
-        """End, and begin again with the backup; the mark stays what it was, or is of the backup's day too."""
-        self._went_back_at = self._clock.monotonic()
+    async def restore_backup(self) -> None:
+        """End, and begin again with the backup; the mark beside the database stays what it was."""
         await self._database.close()
-        self._put_back(with_mark=with_mark)
+        self._put_back()
         self._database = _opened(self._path, self._clock, self._rules)
         await self.examine()
 
-    def _put_back(self, *, with_mark: bool) -> None:
+    def _put_back(self) -> None:
         for leftover in (f"{self._path}-wal", f"{self._path}-shm"):
             Path(leftover).unlink(missing_ok=True)
         self._backup.rename(self._path)
-        if with_mark:
-            self._backup_mark.rename(self._mark)
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """See `Allocator.finish_report`."""
         before = (await self.list_clusters()).recovering
         await super().finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
         if before and not (await self.list_clusters()).recovering:
-            self._went_back_at = -inf
             page = await self.list_containers(limit=1_000)
             for listener in self.on_recovered:
                 listener(page.items)
@@ -89,9 +76,8 @@ class RestartableAllocator(DatabaseAllocator):
         return any(each.name == cluster and each.uid for each in (await self.list_clusters()).clusters)
 
     async def is_of_the_past(self) -> bool:
-        """Whether it went back, and does not know again, or not even notice yet, what nodes hold."""
-        noticing = self._clock.monotonic() < self._went_back_at + _NOTICED_WITHIN_SECONDS
-        return noticing or bool((await self.list_clusters()).recovering)
+        """Whether it went back, and does not know again what nodes hold."""
+        return bool((await self.list_clusters()).recovering)
 
 
 @asynccontextmanager

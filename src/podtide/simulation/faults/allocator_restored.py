@@ -9,15 +9,11 @@ from podtide.simulation.trace import Trouble
 
 _SHORTEST_SECONDS = 5.0
 _LONGEST_SECONDS = 60.0
-_LOSES_MARK = 0.3
 _HEALED_WITHIN_SECONDS = 100.0
 
 
 class AllocatorRestored(Mishap):
-    """The disk of the allocator dies, and a backup from a while ago is all there is; sometimes with the mark beside it.
-
-    Without the mark's own word it is for the clusters to notice, by what they have seen.
-    """
+    """Somebody puts a backup from a while ago in the place of the allocator's database. The mark beside it stays."""
 
     name = "allocator-restored"
     every_seconds = 150.0
@@ -32,17 +28,16 @@ class AllocatorRestored(Mishap):
         if _is_status_old(scene):
             return ""  # if both records of a grant go back at once, only the node knows of it
         age = chance.uniform(_SHORTEST_SECONDS, _LONGEST_SECONDS)
-        with_mark = chance.random() < _LOSES_MARK and scene.is_alone
         scene.allocator.take_backup()
 
         async def restore() -> None:
             before = await scene.allocator.list_subnets()
-            await scene.allocator.restore_backup(with_mark=with_mark)
+            await scene.allocator.restore_backup()
             for subnet in before:  # people know which CIDRs they added
                 await scene.allocator.grow_subnet(subnet.network, subnet.name, subnet.cidrs)
 
         scene.plan(age, restore)
-        return f"from {age:.0f} s ago{', with the mark of that day' if with_mark else ''}"
+        return f"from {age:.0f} s ago"
 
 
 def _is_status_old(scene: Scene) -> bool:

@@ -39,8 +39,6 @@ class Scene:
         self.restored_at = -math.inf
         """When the cluster was last restored from a backup."""
         self._agenda = agenda
-        self.is_alone = not world.name
-        """Whether no other cluster shares the allocator."""
         self._controllers: dict[int, str] = {}
         """The programs that run now, by replica."""
         self._starts = 0
