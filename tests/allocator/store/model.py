@@ -121,7 +121,11 @@ class Model:
                 if name not in kept:
                     self.cooling[ip] = (now + self.rules.cooldown_seconds, wish.id)
         changed = before is None or before.addresses != after
-        assert answer.version == (before.version if before else 0) + changed
+        if changed:
+            assert answer.version > max((one.version for one in self.held.values()), default=0)
+        else:
+            assert before is not None
+            assert answer.version == before.version
         assert answer.owed == max(0, wish.count - len(after))
         self.names |= granted.keys()
         self._give(wish.id, {*granted.values(), *(() if before else (answer.primary,))})
