@@ -51,10 +51,9 @@ class Load:
             kept = [name for name in had if name not in release]
             assert names(now)[: len(kept)] == kept
             assert len(now.addresses) == max(wanted, len(kept))
-            changed = before is None or names(now) != had
-            assert (
-                now.version > (before.version if before else 0) if changed else now.version == before.version
-            )
+            last = before.version if before else 0
+            is_same = before is not None and names(now) == had
+            assert now.version == last if is_same else now.version > last
             self.held[id_] = now
         if randomness.random() < 1 / 3:
             await self._allocator.delete_container(id_, cluster="east")
