@@ -23,7 +23,14 @@ from podtide.allocator.port import SubnetSpec
 
 Case: TypeAlias = schemathesis.Case[Any]
 
-FAMILIAR = {"network": "blue", "subnet": "pods", "cluster": "east", "container_id": "a"}
+FAMILIAR = {
+    "network": "blue",
+    "subnet": "pods",
+    "cluster": "east",
+    "container_id": "a",
+    "uid": "u",
+    "holder": "h",
+}
 
 USABLE: dict[str, Any] = {
     "network": "blue",

@@ -163,7 +163,11 @@ class Model:
                 if name not in kept:
                     self.cooling[ip] = (now + self.rules.cooldown_seconds, wish.id)
         changed = before is None or before.addresses != after or moves
-        assert answer.version == (before.version if before else 0) + changed
+        if changed:
+            assert answer.version > max((one.version for one in self.held.values()), default=0)
+        else:
+            assert before is not None
+            assert answer.version == before.version
         assert answer.owed == max(0, wish.count - len(after))
         self.names |= granted.keys()
         new_primary = () if before and not moves else (answer.primary,)

@@ -85,7 +85,11 @@ async def move_cluster(allocator: Asked, cluster: PathName, data: JSONBody[NameB
     await _administered(allocator).move_cluster(cluster, uid=data.uid)
 
 
-@delete(ONE, status_code=HTTPStatus.OK, responses=documented(HTTPStatus.FORBIDDEN))
+@delete(
+    ONE,
+    status_code=HTTPStatus.OK,
+    responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
+)
 async def forget_cluster(
     allocator: Asked, cluster: PathName, uid: QueryName = None, *, without_uid: Flag = False
 ) -> Forgotten:
