@@ -113,6 +113,22 @@ def test_a_log_that_cannot_be_opened_after_the_renaming_ends_the_journal_too(tmp
     assert [each.payload for each in read_records(disk.read(JOURNAL) or b"").records] == [b"new state"]
 
 
+def test_a_journal_that_there_is_no_room_to_write_anew_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = in_every_state(DirectoryDisk(tmp_path))
+    before = kept.pool.snapshot()
+    kept.close()
+
+    def full(_disk: DirectoryDisk, name: str, _content: bytes) -> None:
+        raise DiskFull(f"cannot write {name}: no space left; free some")
+
+    monkeypatch.setattr(DirectoryDisk, "replace", full)
+    again = opened(DirectoryDisk(tmp_path))
+    assert again.pool.snapshot() == before
+    again.close()
+
+
 @pytest.mark.parametrize("weakness", [Weakness.REPLACE, Weakness.RENAME])
 @pytest.mark.parametrize("loses_power", [False, True])
 def test_a_journal_whose_rewriting_failed_takes_nothing_more_and_tells_what_was_so(

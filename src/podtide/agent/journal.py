@@ -29,7 +29,7 @@ anew what it reads (`resume`).
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from zlib import crc32
 
 from msgspec import Struct
@@ -129,9 +129,11 @@ class Journal:
         """Go on with what was read of a journal, after writing it anew.
 
         That it could be read does not mean that it is on the disk: a sync may have failed before, and then the kernel
-        keeps what it could not write, and reports success when asked again.
+        keeps what it could not write, and reports success when asked again. Where there is no room for that, it goes on
+        with the file as it is: an agent that does not start frees nothing, and its node serves no pod.
         """
-        disk.replace(name, content[: found.good_bytes])
+        with suppress(DiskFull):
+            disk.replace(name, content[: found.good_bytes])
         return cls(disk, name, found)
 
     def shorten_after(self, slack_bytes: int) -> None:
