@@ -9,6 +9,7 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Conflict, Gone, NotFound
 from podtide.resources.base import ObjectMeta, OwnerReference
 from podtide.resources.lease import Lease, LeaseSpec
+from podtide.resources.namespace import Namespace
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod, PodSpec
 from podtide.runtime import virtual_time
@@ -37,7 +38,7 @@ def test_objects_are_as_they_were_and_versions_are_given_out_again(cluster: Embe
         await make(cluster, "young")
         cluster.restore(backup)
         page = await cluster.list(Lease)
-        assert (page.items, page.resource_version) == ([doomed, kept], pod.metadata.resource_version)
+        assert (page.items, page.resource_version) == ([doomed, kept], str(backup.version))
         assert (await cluster.list(Pod, fields="spec.nodeName=n")).items == [pod]
         with pytest.raises(NotFound):
             await cluster.get(Lease, "young", "default")
@@ -45,6 +46,16 @@ def test_objects_are_as_they_were_and_versions_are_given_out_again(cluster: Embe
             await cluster.replace(later, manager="test")
         again = await make(cluster, "other")
         assert again.metadata.resource_version == later.metadata.resource_version
+
+    virtual_time.run(story())
+
+
+def test_it_is_still_the_same_cluster(cluster: EmbeddedCluster) -> None:
+    async def story() -> None:
+        backup = cluster.snapshot()  # before anybody asked which cluster it is
+        uid = (await cluster.get(Namespace, "kube-system")).metadata.uid
+        cluster.restore(backup)
+        assert (await cluster.get(Namespace, "kube-system")).metadata.uid == uid
 
     virtual_time.run(story())
 

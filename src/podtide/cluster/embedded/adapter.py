@@ -126,7 +126,8 @@ class EmbeddedCluster:
         return [record.decode(kind) for record in self.server.list(kind, Selection()).records]
 
     def snapshot(self) -> Snapshot:
-        """All objects as they are now, to `restore` them."""
+        """All objects as they are now, to `restore` them: who the cluster is has to be among them."""
+        make_namespaces(self.server, [SYSTEM_NAMESPACE])
         return self.server.store.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:

@@ -1,12 +1,14 @@
 """Definitions of secondary networks that go, and come again."""
 
+from contextlib import suppress
 from random import Random
 
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import AlreadyExists, NotFound
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.pods import MANAGER, NAMESPACE
+from podtide.simulation.secondary.definitions import Definition
 
 _LONGEST_ABSENCE_SECONDS = 30.0
 
@@ -32,8 +34,15 @@ class DefinitionRecreated(Mishap):
         except NotFound:
             return ""  # it is away already
 
-        async def apply_again() -> None:
-            await world.cluster.create(definition.attachment(), manager=MANAGER)
-
-        scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), apply_again)
+        apply_again(scene, definition, chance)
         return definition.name
+
+
+def apply_again(scene: Scene, definition: Definition, chance: Random) -> None:
+    """Somebody applies the definition some time from now, whether or not it is there by then."""
+
+    async def apply() -> None:
+        with suppress(AlreadyExists):
+            await scene.world.cluster.create(definition.attachment(), manager=MANAGER)
+
+    scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), apply)

@@ -7,6 +7,7 @@ from podtide.resources.ip_pool import IPPool
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
+from podtide.simulation.faults.definitions import apply_again
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 
@@ -20,7 +21,8 @@ class EtcdRestored(Mishap):
     """Every object, and the counter of versions, is as it was at the time of a backup; nothing else in the world is.
 
     Pods made since are gone, and their kubelets end them; those deleted since are back. Nodes are the same: one that came
-    or went since the backup is the other faults' business.
+    or went since the backup is the other faults' business. Definitions of networks that the backup lacks are applied
+    again, by whoever applied them since.
     """
 
     name = "etcd-restored"
@@ -34,6 +36,8 @@ class EtcdRestored(Mishap):
             since = scene.clock.monotonic() - scene.restored_at
             if scene.conditions.is_bad and since > _APART_SECONDS and await _nodes(scene) == nodes:
                 _restore(scene, backup)
+                for network in scene.world.networks:
+                    apply_again(scene, network, chance)
 
         seconds = chance.uniform(_YOUNGEST_SECONDS, _OLDEST_SECONDS)
         scene.plan(seconds, restore)
