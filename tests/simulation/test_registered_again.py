@@ -22,11 +22,11 @@ QUARANTINE = 360.0
 
 
 @asynccontextmanager
-async def a_full_subnet() -> AsyncIterator[World]:
+async def a_full_subnet(*others: str) -> AsyncIterator[World]:
     """A node with nine pods, and another that wants all that is left."""
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
-    async with open_embedded_world("10.0.0.0/27", clock=clock, seed=1, log=log) as world:
+    async with open_embedded_world("10.0.0.0/27", *others, clock=clock, seed=1, log=log) as world:
         world.start_controller()
         await world.add_node(NODE)
         await world.workload.add_pods(NODE, PODS)
@@ -49,9 +49,12 @@ def addresses(world: World, node: str) -> set[str]:
     return {ip for sandbox in world.machines[node].kubelet.sandboxes() for ip in sandbox.addresses}
 
 
+@pytest.mark.parametrize("others", [(), ("fd00::/112",)], ids=["one family", "two families"])
 @pytest.mark.parametrize("agent", ["lives", "restarts", "loses its journal"])
-async def test_a_kubelet_that_registers_again_keeps_its_pods_addresses(agent: str) -> None:
-    async with a_full_subnet() as world:
+async def test_a_kubelet_that_registers_again_keeps_its_pods_addresses(
+    agent: str, others: tuple[str, ...]
+) -> None:
+    async with a_full_subnet(*others) as world:
         had = addresses(world, NODE)
         if agent != "lives":
             await world.kill_agent(NODE)

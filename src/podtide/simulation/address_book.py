@@ -118,17 +118,22 @@ class AddressBook:
 
     def sandbox_changed(self, machine: Machine, old: Sandbox | None, new: Sandbox | None) -> None:
         """A sandbox of a machine came, changed or went."""
-        if old is not None and old.addresses:
-            self._audit.pod_gone(old.id)
+        if old is not None:
+            self._sandbox_gone(old)
         if new is not None and new.addresses:
             self._refresh(machine.full_name)
-            pod = PodView(full_name(machine.cluster, new.pod), self._holder(machine, new), new.addresses)
-            self._find(self._audit.pod_has(new.id, pod))
+            for ip in new.addresses:
+                pod = PodView(full_name(machine.cluster, new.pod), self._holder(machine, ip), (ip,))
+                self._find(self._audit.pod_has(_use_of(new, ip), pod))
 
     def powered_off(self, machine: Machine) -> None:
         """A machine's sandboxes went all at once."""
         for sandbox in machine.kubelet.sandboxes():
-            self._audit.pod_gone(sandbox.id)
+            self._sandbox_gone(sandbox)
+
+    def _sandbox_gone(self, sandbox: Sandbox) -> None:
+        for ip in sandbox.addresses:
+            self._audit.pod_gone(_use_of(sandbox, ip))
 
     def _take_answer(self, entry: AllocatorCall) -> None:
         if isinstance(entry.answer, Container):
@@ -192,9 +197,12 @@ class AddressBook:
             return None
         return _View(machine, machine.agent)
 
-    def _holder(self, machine: Machine, sandbox: Sandbox) -> str:
-        """The node by which a sandbox has its addresses: the machine may be another Node by now."""
-        return identity_of(machine.name, self.giver(machine.full_name, sandbox.addresses[0]))
+    def _holder(self, machine: Machine, ip: str) -> str:
+        """The node by which a sandbox has an address: the machine may be another Node by now.
+
+        So for each address: those of two families are of two containers, which a node takes in one after the other.
+        """
+        return identity_of(machine.name, self.giver(machine.full_name, ip))
 
     def _find(self, violations: tuple[Violation, ...]) -> None:
         """What was found counts if it is still so when the book is up to date with who is there."""
@@ -208,3 +216,8 @@ class AddressBook:
             for each in violations
             if each.invariant == _OF_CHANGES or (each.invariant, each.subject) in present
         ]
+
+
+def _use_of(sandbox: Sandbox, ip: str) -> str:
+    """What the audit knows as one sandbox: a sandbox and one of its addresses, which may be another node's than the next."""
+    return f"{sandbox.id} {ip}"

@@ -46,17 +46,16 @@ class Sighting(Struct, frozen=True, kw_only=True):
         return identity_of(self.node, self.uid)
 
     def pods(self) -> Iterator[PodView]:
-        """What has addresses, each as the node by which it has them."""
+        """What has addresses, each as the node by which it has it: one family may have moved, and the other not yet."""
         containers = {
             address.ip: address.container
             for address in (self.addresses.all_addresses() if self.addresses else ())
         }
         for sandbox in self.sandboxes:
-            if sandbox.addresses:
-                address = sandbox.addresses[0]
+            for address in sandbox.addresses:
                 holder = containers.get(address) or self.giver(address)
                 yield PodView(
-                    full_name(self.cluster, sandbox.pod), identity_of(self.node, holder), sandbox.addresses
+                    full_name(self.cluster, sandbox.pod), identity_of(self.node, holder), (address,)
                 )
 
 

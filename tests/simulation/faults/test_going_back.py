@@ -1,8 +1,9 @@
 """Seeded runs in which etcd is restored from backups, and in which one watch of one program is in trouble alone."""
 
 import pytest
+from msgspec import structs
 
-from podtide.simulation.plan import plan_for
+from podtide.simulation.plan import PlannedMishap, plan_for
 from podtide.simulation.report import Report
 from podtide.simulation.simulate import simulate
 
@@ -24,3 +25,12 @@ def test_the_invariants_hold_when_one_watch_alone_is_in_trouble(seed: int, netwo
     report = report_of(seed, "one-watch", networks)
     assert report.failure == ""
     assert report.faults["one-watch"] > 0
+
+
+def test_there_is_no_watch_to_spoil_while_no_program_runs() -> None:
+    plan = plan_for(1, nodes=1, faults=frozenset(), trouble_seconds=60.0)
+    gone = (PlannedMishap(10.0, "machine-replaced", 0), PlannedMishap(10.0, "controller-crash", 0))
+    spoilt = tuple(PlannedMishap(11.0 + number, "one-watch", number) for number in range(40))
+    report = simulate(structs.replace(plan, controllers=1, clusters=1, mishaps=(*gone, *spoilt)))
+    assert report.failure == ""
+    assert 0 < report.faults["one-watch"] < len(spoilt)

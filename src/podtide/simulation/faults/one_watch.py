@@ -43,6 +43,8 @@ class OneWatchAlone(Mishap):
         """Spoil a program's watch of one kind."""
         controllers = sorted(scene.controllers().values())
         agents = [machine.agent_program for machine in scene.world.machines.values()]
+        if not controllers and not agents:
+            return ""  # all of them are down or replaced at the moment
         program = chance.choice([*controllers, *agents])
         kind = chance.choice(_OF_CONTROLLERS if program in controllers else _OF_AGENTS)
         trouble = chance.choice(tuple(WatchTrouble))
