@@ -407,3 +407,22 @@ async def test_a_node_that_is_removed_after_a_recovery_finds_its_addresses_when_
         )
         assert everything(held) <= {*moved.moved}
         assert moved.container.primary == held.primary
+
+
+async def test_no_cidr_leaves_a_subnet_before_it_is_known_again_who_has_something_of_it(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await under.allocator.grow_subnet("blue", "pods", ("10.2.0.0/26",))
+        recovery = await go_back(under)
+        shrunk = await under.allocator.shrink_subnet("blue", "pods", ("10.2.0.0/26",))
+        assert shrunk.draining == ("10.2.0.0/26",)
+        more = as_held(a, version=90, addresses=(*as_held(a).addresses, HeldAddress("a-90-69", "10.2.0.5")))
+        assert await under.allocator.adopt_container(more) == ()
+        assert await under.allocator.adopt_container(as_held(w)) == ()
+        await finish(under, recovery, "east", "west")
+        assert as_held(await under.allocator.get_container("a", cluster="east")) == more
+        assert (await under.stands()).draining_reserved == 1
+        await under.put("a", 3, 5, cluster_uid=EAST, release=("a-90-69",))
+        assert (await under.stands()).cidrs == ("10.1.0.0/26",)

@@ -193,7 +193,8 @@ class Book:
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
-        yield from drop_drained(self.subnet)
+        if not self.affairs.recovery:  # else nodes may have what is not known yet to be reserved
+            yield from drop_drained(self.subnet)
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
         )
