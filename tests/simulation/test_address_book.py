@@ -97,6 +97,20 @@ async def test_an_address_that_is_taken_from_a_node_unnamed_is_found_at_once() -
             await world.auditor.look()
 
 
+async def test_the_end_of_a_quarantine_takes_nothing_from_a_container_that_lives() -> None:
+    async with a_cluster() as world:
+        container = await container_of(
+            world, "node-2"
+        )  # of which a store that went back may have put something aside
+        line = RecordingAllocator(world.allocator, "somebody", clock=world.clock, trace=world.trace)
+        await line.end_quarantine(
+            container.id, (container.primary,), cluster=container.cluster, reason="no pod shows it"
+        )
+        assert not world.book.findings
+        containers = [await container_of(world, name) for name in NODES]
+        assert world.book.held("pods") == sum(1 + len(each.addresses) for each in containers)
+
+
 async def test_what_the_allocator_does_for_a_caller_that_died_meanwhile_is_in_the_book() -> None:
     async with a_cluster() as world:
         container = await container_of(world, "node-0")

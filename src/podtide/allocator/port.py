@@ -540,6 +540,8 @@ class AdministeredAllocator(Allocator, Protocol):
     async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
         """A cluster is gone for ever: delete its containers, and let its name be free. Answers how many were deleted.
 
+        That is the word that no pod has anything of it: what it had is free at once, what was in quarantine too. It is
+        heard while the store recovers, which then waits for this cluster no longer.
         With `uid`, only those under the name that record it ("" for none), and the name stays whose it is.
         """
         ...

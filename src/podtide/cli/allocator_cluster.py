@@ -61,7 +61,8 @@ def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
 def forget(*, name: str, uid: str | None, without_uid: bool, reach: Reach, output: str) -> None:
     """Delete all containers of a cluster that is gone for ever, and let its name be free.
 
-    Their addresses are in quarantine first. Nodes that still live would lose theirs: be sure that there are none.
+    Their addresses are free at once, those in quarantine too. Nodes that still live would lose theirs: be sure that there are
+    none.
     """
     if uid and without_uid:
         raise InvalidInput("--uid and --without-uid name different containers: give one of them")

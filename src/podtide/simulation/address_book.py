@@ -142,7 +142,7 @@ class AddressBook:
             self._refresh(node)
             self._find(self._audit.granted(grant_of(entry.answer)))
             self.grants_changed = True
-        elif (owner := self._nodes.pop(entry.subject, None)) is not None:
+        elif entry.call == "delete_container" and (owner := self._nodes.pop(entry.subject, None)) is not None:
             self._refresh(owner)
             self._find(self._audit.ungranted(entry.subject))
             self.grants_changed = True

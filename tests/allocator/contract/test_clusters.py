@@ -140,7 +140,7 @@ async def test_a_cluster_that_is_gone_for_ever_is_forgotten_with_all_it_had(
             await under.put("c", 1, cluster_uid="uid-east")  # a newcomer that waits is forgotten, too
         assert await administered(under.allocator).forget_cluster("east") == 3
         stands = await under.stands()
-        assert (stands.containers, stands.owed, stands.reserved, stands.quarantined) == (0, 0, 13, 13)
+        assert (stands.containers, stands.owed, stands.reserved, stands.quarantined) == (0, 0, 0, 0)
         assert (await administered(under.allocator).list_clusters()).clusters == ()
         await under.allocator.open_term(a_claim(uid="uid-next"))
 
@@ -155,3 +155,21 @@ async def test_containers_without_uid_can_be_forgotten_alone(open_allocator: Ope
         record = await of_clusters(under.allocator, "east")
         assert (record.uid, record.containers, record.without_uid) == ("uid-east", 1, 0)
         assert a_wish("new", 1).cluster == "east"
+
+
+async def test_forgetting_a_cluster_ends_what_it_had_in_quarantine(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await under.subnet("10.1.0.0/26")
+        await under.put("gone", 3, cluster_uid="uid-old")
+        await under.put("there", 2, cluster_uid="uid-east")
+        await under.put("other", 1, cluster="west", cluster_uid="uid-west")
+        await under.allocator.delete_container("gone", cluster="east", cluster_uid="uid-old")
+        await under.allocator.delete_container("other", cluster="west", cluster_uid="uid-west")
+        assert (await under.stands()).quarantined == 6
+        assert await administered(under.allocator).forget_cluster("east", uid="uid-east") == 1
+        assert (await under.stands()).quarantined == 6  # what another uid left is not its
+        assert await administered(under.allocator).forget_cluster("east") == 0
+        stands = await under.stands()
+        assert (stands.quarantined, stands.reserved) == (2, 2)
+        (left,) = (await under.allocator.quarantined()).items
+        assert left.cluster == "west"

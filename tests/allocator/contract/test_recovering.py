@@ -2,11 +2,19 @@
 
 import pytest
 
-from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, end_due, everything
+from allocator.contract.harness import (
+    AllocatorUnderTest,
+    OpenAllocator,
+    a_wish,
+    addresses,
+    end_due,
+    everything,
+)
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
 from podtide.allocator.port import Container, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
+from podtide.core.machine_identity import MachineIdentity
 
 EAST, WEST = "uid-east", "uid-west"
 FIRST = 1_750_000_000_000
@@ -322,3 +330,99 @@ async def test_a_cluster_without_nodes_is_awaited_like_any_other(open_allocator:
         await under.allocator.adopt_container(as_held(w))
         await finish(under, recovery, "east", "west")
         assert (await administered(under.allocator).list_clusters()).awaited == ("north",)
+
+
+async def test_a_store_that_recovers_waits_no_longer_for_a_cluster_that_is_forgotten(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        # Since the backup w gave an address back, and a got it.
+        passed_on = as_held(w).addresses[0]
+        number = passed_on.name.rpartition("-")[2]
+        grown = as_held(
+            a, version=60, addresses=(*as_held(a).addresses, HeldAddress(f"a-60-{number}", passed_on.ip))
+        )
+        assert await under.allocator.adopt_container(grown) == ()
+        await finish(under, recovery, "east")
+        assert await administered(under.allocator).forget_cluster("west") == 1
+        assert (await administered(under.allocator).list_clusters()).recovering == ""
+        stands = await under.stands()
+        assert (stands.reserved, stands.quarantined, stands.containers) == (5, 0, 1)
+        assert as_held(await under.allocator.get_container("a", cluster="east")) == grown
+
+
+async def test_a_forgotten_cluster_leaves_a_store_that_nobody_has_reported_to_waiting(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        await go_back(under)
+        await administered(under.allocator).forget_cluster("west")
+        assert (await administered(under.allocator).list_clusters()).awaited == ("east",)
+        await administered(under.allocator).forget_cluster("east")
+        assert (await administered(under.allocator).list_clusters()).recovering
+
+
+async def test_nothing_is_left_with_a_container_whose_machine_has_its_primary_in_another_by_now(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        # Since the backup a's machine was registered again, got its addresses under another uid, and gave two of them back.
+        (kept, *_others) = as_held(a).addresses
+        number = kept.name.rpartition("-")[2]
+        again = as_held(a, id="a2", version=60, addresses=(HeldAddress(f"a2-60-{number}", kept.ip),))
+        assert await under.allocator.adopt_container(again) == ()
+        assert await under.allocator.adopt_container(as_held(w)) == ()
+        await finish(under, recovery, "east", "west")
+        containers = (await under.allocator.list_containers()).items
+        assert [container.id for container in containers] == ["a2", "w"]
+        stands = await under.stands()
+        assert (stands.containers, stands.owed, stands.reserved, stands.quarantined) == (2, 0, 8, 2)
+        (left,) = (await under.allocator.quarantined(node=a.node)).items
+        assert left.container == "a"
+        under.clock.pass_by(1000)
+        await end_due(under.allocator)
+        assert (await under.stands()).reserved == 6
+
+
+async def test_a_node_that_is_removed_after_a_recovery_finds_its_addresses_when_it_comes_again(
+    open_allocator: OpenAllocator,
+) -> None:
+    machine = MachineIdentity("machine-1", "uuid-1", "boot-1")
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        less = as_held(a, addresses=as_held(a).addresses[:1])  # the rest is in quarantine, and of no machine
+        assert await under.allocator.adopt_container(less) == ()
+        await under.allocator.adopt_container(as_held(w))
+        await finish(under, recovery, "east", "west")
+        held = await under.put("a", 1, 2, cluster_uid=EAST, machine=machine)
+        await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
+        moved = await under.allocator.move_container(
+            a_wish("a2", 1, node=a.node, cluster_uid=EAST, machine=machine)
+        )
+        assert everything(held) <= {*moved.moved}
+        assert moved.container.primary == held.primary
+
+
+async def test_no_cidr_leaves_a_subnet_before_it_is_known_again_who_has_something_of_it(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await under.allocator.grow_subnet("blue", "pods", ("10.2.0.0/26",))
+        recovery = await go_back(under)
+        shrunk = await under.allocator.shrink_subnet("blue", "pods", ("10.2.0.0/26",))
+        assert shrunk.draining == ("10.2.0.0/26",)
+        more = as_held(a, version=90, addresses=(*as_held(a).addresses, HeldAddress("a-90-69", "10.2.0.5")))
+        assert await under.allocator.adopt_container(more) == ()
+        assert await under.allocator.adopt_container(as_held(w)) == ()
+        await finish(under, recovery, "east", "west")
+        assert as_held(await under.allocator.get_container("a", cluster="east")) == more
+        assert (await under.stands()).draining_reserved == 1
+        await under.put("a", 3, 5, cluster_uid=EAST, release=("a-90-69",))
+        assert (await under.stands()).cidrs == ("10.1.0.0/26",)

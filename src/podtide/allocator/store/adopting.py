@@ -5,6 +5,10 @@ So a reported address is taken from wherever it is: free, resting, or with a con
 nodes report one address, that is a contradiction, and told: the later grant has it, for the address had to be given back
 before that one could be made. What is reported never becomes free by this: where no container can have it, it is in
 quarantine.
+
+A node that was registered again has its primary in another container than the store knows. Of the former one nothing is left
+then but what nobody reported, and that is in quarantine: a container without a primary is shown to nobody, so nobody would
+ever delete it.
 """
 
 from msgspec import Struct
@@ -180,9 +184,22 @@ def _take(there: _Held, masks: Masks, book: Book, recovery: int, row: ContainerR
     left = {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~taken.get(chunk, 0))}
     if left:
         for owner in (yield from _holders(left, book)):
-            if owner is not row:
-                _strip(owner, there, left, taken, book, is_confirmed=owner.confirmed == recovery)
+            is_confirmed = owner.confirmed == recovery
+            if owner is not row and _strip(owner, there, left, taken, book, is_confirmed=is_confirmed):
+                yield from _dissolve(owner, book)
     return taken
+
+
+def _dissolve(row: ContainerRow, book: Book) -> Script[None]:
+    """Leave nothing of a container that no report has confirmed: what it still has goes to quarantine.
+
+    No tombstone is left: if it is reported after all, it is made anew.
+    """
+    masks = _masks_of(row)
+    yield from book.quarantine(
+        masks, ContainerRow(row.id, row.cluster, None, row.node, cluster_uid=row.cluster_uid)
+    )
+    yield from book.remove(row)
 
 
 def _holders(masks: Masks, book: Book) -> Script[list[ContainerRow]]:
@@ -192,13 +209,19 @@ def _holders(masks: Masks, book: Book) -> Script[list[ContainerRow]]:
     ids = {id_ for id_, chunk in granted if chunk in masks}
     ids |= {id_ for id_, number in primaries if number // CHUNK_SIZE in masks}
     yield from book.bring_in(sorted(ids))
+    ids |= {
+        id_ for id_, row in book.containers.items() if row.subnet == book.subnet.id
+    }  # not all is written yet
     return [book.containers[id_] for id_ in sorted(ids)]
 
 
 def _strip(  # noqa: PLR0913 - from whom, what, and by which right
     owner: ContainerRow, there: _Held, masks: Masks, taken: Masks, book: Book, *, is_confirmed: bool
-) -> None:
-    """Take what is in the masks from a container; from one that a report has confirmed, what was granted later to another."""
+) -> bool:
+    """Take what is in the masks from a container; from one that a report has confirmed, what was granted later to another.
+
+    Answers whether its primary was among it.
+    """
     changed = False
     for (version, chunk), mask in list(owner.grants.items()):
         bits = mask & masks.get(chunk, 0)
@@ -212,10 +235,11 @@ def _strip(  # noqa: PLR0913 - from whom, what, and by which right
     if primary is not None and masks.get(primary.chunk, 0) >> primary.position & 1:
         _add(taken, primary.chunk, 1 << primary.position)
         _set_primary(owner, None, book)
-        changed = True
+        return True
     if changed:
         owner.version = book.next_version()
         _want_what_is_held(owner, book)
+    return False
 
 
 def _set_primary(row: ContainerRow, number: int | None, book: Book) -> None:

@@ -44,6 +44,7 @@ from podtide.allocator.store.quarantines import (
     began_in_the_future,
     begin_now,
     list_quarantined,
+    quarantines_of,
     subnet_of_quarantine,
 )
 from podtide.allocator.store.rules import Rules
@@ -156,17 +157,19 @@ class DatabaseAllocator:
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """The node is gone: what it held is in quarantine, and the id never comes back."""
         check_names(container=container_id, cluster=cluster)
-        call = DeleteContainer(container_id, cluster, cluster_uid)
+        await self._delete(DeleteContainer(container_id, cluster, cluster_uid))
+
+    async def _delete(self, call: DeleteContainer) -> None:
         while True:
             # Which subnet to lock is known only after a look: until then it may have come, or be gone.
-            found = await self._database.read(lambda _now: reading.subnet_of_container(container_id))
+            found = await self._database.read(lambda _now: reading.subnet_of_container(call.container))
             if found is None:
-                if await self._database.write(lambda _now: bury(container_id, cluster)):
+                if await self._database.write(lambda _now: bury(call.container, call.cluster)):
                     return None
                 continue
             owner, network, subnet = found
-            if owner != cluster:
-                raise another_cluster(container_id)
+            if owner != call.cluster:
+                raise another_cluster(call.container)
             if not subnet:
                 return None
             try:
@@ -198,13 +201,16 @@ class DatabaseAllocator:
         """Let exactly these addresses be free that a removed container left."""
         check_names(container=container_id, cluster=cluster)
         check_ending(addresses, reason)
-        found = await self._database.read(lambda _now: subnet_of_quarantine(container_id))
+        return await self._end_quarantine(EndQuarantine(container_id, addresses), cluster)
+
+    async def _end_quarantine(self, call: EndQuarantine, cluster: str) -> int:
+        found = await self._database.read(lambda _now: subnet_of_quarantine(call.holder))
         if found is None:
             return 0
         owner, network, subnet = found
         if owner != cluster:
-            raise another_cluster(container_id)
-        return await self._database.call(network, subnet, EndQuarantine(container_id, addresses))
+            raise another_cluster(call.holder)
+        return await self._database.call(network, subnet, call)
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """What a node has."""
@@ -301,13 +307,15 @@ class DatabaseAllocator:
         await self._database.write(lambda _now: registry.move_cluster(name, uid))
 
     async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
-        """Delete a cluster's containers, or those that record one uid, and let its name be free."""
+        """Delete a cluster's containers, or those that record one uid, free all they had, and let its name be free."""
         check_names(cluster=name, **({"uid": uid} if uid else {}))
         gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
         for container in gone:
-            await self.delete_container(container, cluster=name)
+            await self._delete(DeleteContainer(container, name, is_forgotten=True))
+        for holder in await self._database.read(lambda _now: quarantines_of(name, uid)):
+            await self._end_quarantine(EndQuarantine(holder, is_forgotten=True), name)
         if uid is None:
-            await self._database.write(lambda _now: registry.unbind(name))
+            await self._database.write(lambda _now: registry.unbind(name, self.expected_clusters()))
         return len(gone)
 
     async def end_recovery(self) -> None:

@@ -93,6 +93,8 @@ def _picture(there: list[tuple[SubnetRow, _Contents]]) -> Picture:
 def _ledger(row: SubnetRow, contents: _Contents) -> Ledger:
     """The counts, of which R is the subnet's own and the others are counted here; what is drained is in none."""
     quarantined = _size(contents.quarantined)
+    # Of two nodes that reported one address, the one that was to lose its primary keeps what else it has.
+    kept = sum(container.held for container in contents.containers if container.primary is None)
     never_used = sum(
         row.layout.usable_in(block, row.next_chunk(block))
         for block in row.layout.blocks
@@ -101,9 +103,9 @@ def _ledger(row: SubnetRow, contents: _Contents) -> Ledger:
     return Ledger(
         subnet=row.name,
         capacity=row.capacity,
-        reserved=row.reserved - quarantined,
+        reserved=row.reserved - quarantined - kept,
         free=_size(_staying(row, contents.free.items())) + never_used,
-        resting=_size(_staying(row, contents.cooling)) + quarantined,
+        resting=_size(_staying(row, contents.cooling)) + quarantined + kept,
     )
 
 

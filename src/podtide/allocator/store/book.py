@@ -9,7 +9,12 @@ from dataclasses import replace
 
 from podtide.allocator.store.affairs import Affairs, read_affairs
 from podtide.allocator.store.alike import count_alike, save_counts
-from podtide.allocator.store.container_row import ContainerRow, load_containers, save_containers
+from podtide.allocator.store.container_row import (
+    ContainerRow,
+    load_containers,
+    remove_container,
+    save_containers,
+)
 from podtide.allocator.store.drained import drop_drained
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
@@ -58,6 +63,12 @@ class Book:
         found = yield from load_containers(missing)
         self._counted += count_alike(found.values(), self.subnet.id)
         self.containers.update(found)
+
+    def remove(self, row: ContainerRow) -> Script[None]:
+        """Leave nothing of a container which has no primary, and whose other addresses are elsewhere: no tombstone, either."""
+        self.subnet.owed -= row.owed
+        del self.containers[row.id]
+        yield from remove_container(row.id)
 
     def next_version(self) -> int:
         """A version for a container whose grants change: higher than any that was given in the subnet."""
@@ -144,8 +155,8 @@ class Book:
             self._resting.add(Rest(1, until, chunk, former.id), mask)
         yield from begin_quarantine(self.subnet.id, former, _size(masks), began=self.now, until=until)
 
-    def end_quarantine(self, holder: str, wanted: dict[int, int]) -> Script[int]:
-        """Let these be free that a removed container left in quarantine; how many that were."""
+    def end_quarantine(self, holder: str, wanted: dict[int, int] | None = None) -> Script[int]:
+        """Let these be free, or all, that a removed container left in quarantine; how many that were."""
         masks = yield from self._resting.take_quarantined(holder, wanted)
         if not masks:
             return 0
@@ -182,7 +193,8 @@ class Book:
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
-        yield from drop_drained(self.subnet)
+        if not self.affairs.recovery:  # else nodes may have what is not known yet to be reserved
+            yield from drop_drained(self.subnet)
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
         )

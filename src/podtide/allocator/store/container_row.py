@@ -27,6 +27,8 @@ _INSERT = insert_into("containers", _COLUMNS)
 _UPDATE = update_by_id("containers", _COLUMNS[1:])
 _PUT_GRANT = """INSERT INTO grants (container, version, chunk, mask) VALUES ($1, $2, $3, $4)
     ON CONFLICT (container, version, chunk) DO UPDATE SET mask = excluded.mask"""
+_REMOVE = "DELETE FROM containers WHERE id = $1"
+_REMOVE_GRANTS = "DELETE FROM grants WHERE container = $1"
 _DROP_GRANT = "DELETE FROM grants WHERE container = $1 AND version = $2 AND chunk = $3"
 
 MOST_SUPERSEDED = 32
@@ -169,6 +171,12 @@ def load_containers(ids: Sequence[str]) -> Script[dict[str, ContainerRow]]:
         values,
     )
     return gather_containers(found)
+
+
+def remove_container(id_: str) -> Script[None]:
+    """Leave nothing of a container."""
+    yield Query(_REMOVE_GRANTS, (id_,))
+    yield Query(_REMOVE, (id_,))
 
 
 def gather_containers(found: Rows) -> dict[str, ContainerRow]:

@@ -64,16 +64,21 @@ class EndQuarantine(Struct, frozen=True):
     """Let addresses be free that a removed container left."""
 
     holder: str
-    addresses: tuple[str, ...]
+    addresses: tuple[str, ...] = ()
     container: str = ""
     """No container's row is needed: the removed one's is a tombstone."""
     cluster: str = ""
+    is_forgotten: bool = False
+    """Whether the whole cluster is gone for ever. Then all of it is free, even while the store recovers: nothing is granted
+    meanwhile, and whoever has some of it says so in a report."""
 
     def carry_out(self, book: Book) -> Script[int]:
         """Those that are in quarantine for it. What is not of the subnet is not.
 
         While the store recovers it may not know yet who else has them.
         """
+        if self.is_forgotten:
+            return (yield from book.end_quarantine(self.holder))
         book.affairs.refuse_while_recovering()
         wanted: dict[int, int] = {}
         for address in self.addresses:

@@ -20,8 +20,13 @@ _BEGIN = insert_into(
     "quarantines",
     ("container", "subnet", "cluster", "cluster_uid", "node", "machine_id", "system_uuid", "boot_id", "primary_number", "held",
      "began", "until"),
-) + """ ON CONFLICT (container) DO UPDATE SET primary_number = excluded.primary_number, held = quarantines.held + excluded.held,
-    until = excluded.until"""  # fmt: skip
+) + """ ON CONFLICT (container) DO UPDATE SET held = quarantines.held + excluded.held, until = excluded.until,
+    primary_number = coalesce(excluded.primary_number, quarantines.primary_number),
+    machine_id = CASE WHEN excluded.boot_id = '' THEN quarantines.machine_id ELSE excluded.machine_id END,
+    system_uuid = CASE WHEN excluded.boot_id = '' THEN quarantines.system_uuid ELSE excluded.system_uuid END,
+    boot_id = CASE WHEN excluded.boot_id = '' THEN quarantines.boot_id ELSE excluded.boot_id END"""  # fmt: skip
+"""What a store that went back put in quarantine of a container has no machine; if the container is removed later, its has.
+Then all of it is that machine's."""
 _FORGET = "DELETE FROM quarantines WHERE container = $1"
 _FORMER = """SELECT container, primary_number, held FROM quarantines /*index quarantines_by_node*/
     WHERE cluster = $1 AND node = $2 AND subnet = $3 AND machine_id = $4 AND system_uuid = $5 AND boot_id = $6
@@ -36,6 +41,7 @@ _MASKS = """SELECT holder, chunk, mask FROM resting /*index quarantined_by_holde
 _SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
 _LATEST = "SELECT max(began) FROM quarantines"
 _BEGIN_NOW = "UPDATE quarantines SET until = $1 + (until - began), began = $1 WHERE began > $1"
+_OF_CLUSTER = "SELECT container, cluster_uid FROM quarantines WHERE cluster = $1 ORDER BY container"
 _NEVER = 1e18
 
 
@@ -84,6 +90,12 @@ def subnet_of_quarantine(container: str) -> Script[tuple[str, str, str] | None]:
         return None
     cluster, network, subnet = rows[0]
     return cluster, network, subnet
+
+
+def quarantines_of(cluster: str, uid: str | None) -> Script[list[str]]:
+    """The removed containers of a cluster of which something is in quarantine; with `uid`, those that record it."""
+    rows = yield Query(_OF_CLUSTER, (cluster,))
+    return [container for container, recorded in rows if uid is None or recorded == uid]
 
 
 def began_in_the_future(now: float) -> Script[bool]:

@@ -152,8 +152,11 @@ def containers_of(name: str, uid: str | None) -> Script[list[str]]:
     return [id_ for id_, recorded in rows if uid is None or recorded == uid]
 
 
-def unbind(name: str) -> Script[None]:
-    """Let a name be nobody's."""
-    yield Query(_LOCK_STORE)
+def unbind(name: str, expected: Iterable[str]) -> Script[None]:
+    """Let a name be nobody's. If all others have reported, and only its report was awaited, the store grants again."""
+    ((recovery, since, *_),) = yield Query(_LOCK_STORE)
     yield Query(_UNBIND, (name,))
     yield Query(_DROP_BOUNDS, (name,))
+    rows = yield Query(_READ_CLUSTERS)
+    if since and rows and not (yield from _awaited(rows, recovery, expected)):
+        yield Query(_END)

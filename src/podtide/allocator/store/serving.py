@@ -109,11 +109,14 @@ class DeleteContainer(Struct, frozen=True):
     container: str
     cluster: str
     cluster_uid: str = ""
+    is_forgotten: bool = False
+    """Whether the whole cluster is gone for ever: then the store need not know again what the node held."""
 
     def carry_out(self, book: Book) -> Script[None]:
         """Put all it had in quarantine, and leave a tombstone."""
         yield from ()
-        book.affairs.refuse_while_recovering()
+        if not self.is_forgotten:
+            book.affairs.refuse_while_recovering()
         row = book.containers.get(self.container)
         if row is None:
             book.containers[self.container] = ContainerRow(self.container, self.cluster, None, "")
