@@ -8,6 +8,7 @@ from controller.world import a_world, moment
 from podtide.allocator.port import AllocatorUnavailable
 from podtide.allocator.store import Rules
 from podtide.cluster.port import Unavailable
+from podtide.controller.binding import new_config
 from podtide.resources.base import ObjectMeta
 from podtide.resources.marks import CONTAINER_FINALIZER, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
@@ -240,6 +241,23 @@ async def test_the_config_of_a_node_that_is_gone_goes_also_where_nobody_collects
         now = await world.find_config("n1")
         assert await world.holds(old.metadata.uid) == -1
         assert (now is not None and now.metadata.uid != before.metadata.uid) == comes_again
+
+
+@pytest.mark.parametrize("collected", [True, False])
+async def test_a_config_that_is_made_after_its_node_went_goes_in_a_term_that_never_saw_that_node(
+    *, collected: bool
+) -> None:
+    """The request to make it was on its way for as long as that."""
+    async with a_world() as world:
+        if not collected:
+            world.stop_collecting_garbage()
+        gone = await world.add_node("n1")
+        await world.remove_node("n1")
+        world.replica().start()
+        await moment(60)
+        await world.cluster.create(new_config(gone), manager="kubectl")
+        await moment(5)
+        assert await world.find_config("n1") is None
 
 
 async def test_a_node_that_goes_while_it_has_no_config_leaves_nothing_behind() -> None:

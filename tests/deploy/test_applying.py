@@ -52,5 +52,5 @@ def test_no_policy_names_a_field_that_its_kind_does_not_have(chart: Chart, check
         return all("typeChecking" in verdict for verdict in verdicts.values())
 
     wait_until(are_all_there)
-    assert len(verdicts) == 7
+    assert len(verdicts) == 8
     assert not [name for name, verdict in verdicts.items() if verdict["typeChecking"]], verdicts

@@ -162,8 +162,9 @@ class Informer(Generic[R]):
             return self._delay_unless_calm(error)
         except ClusterError as error:
             self._complain(error)
-            if isinstance(error, Unavailable):
+            if isinstance(error, Unavailable) and self._resume_from:
                 self._resume_from = ""
+                self.relists += 1
             if self._can_do_without and isinstance(error, NotFound):
                 return self._do_without()
             return self._failures.delay_seconds(error)

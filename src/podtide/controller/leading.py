@@ -99,7 +99,7 @@ class Leading:
         self._standing = Standing(
             cluster, allocator, options, holder, reports=self._reports, counts=counts, log=log
         )
-        self._retirement = Retirement(clock)
+        self._retirement = Retirement(clock, lambda: self._sweep_queue.add(options.cluster))
         writes = GuardedWrites(cluster, check, counts.writes)
         around = Surroundings(
             cluster=cluster,

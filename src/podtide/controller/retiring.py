@@ -1,8 +1,11 @@
 """Which nodes may be retired in this term: those whose Node was seen in it, and those that the brake lets through.
 
 See `core.retirement`. What is missing at the start of a term is found by the sweep; until that was made, nobody is
-retired but whose deletion was watched.
+retired but whose deletion was watched. Later a NodeNetworkConfig can come that names a Node nobody saw: one that was
+asked for long ago, whose creation was carried out only now. Then the sweep is made again, and the brake judges it.
 """
+
+from collections.abc import Callable
 
 from podtide.core.retirement import HeldRetirement, judge_retirement
 from podtide.runtime.clock import Clock
@@ -11,10 +14,11 @@ _UNTIL_SURVEYED_SECONDS = 1.0
 
 
 class Retirement:
-    """One term's."""
+    """One term's. `survey_again` has a survey made soon."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, survey_again: Callable[[], None]) -> None:
         self._clock = clock
+        self._survey_again = survey_again
         self._seen: set[str] = set()
         self._confirmed: set[str] = set()
         self._held: HeldRetirement | None = None
@@ -50,6 +54,9 @@ class Retirement:
         """How long the retirement of these has to wait; None when all of them may be retired."""
         if uids <= self._seen | self._confirmed:
             return None
-        if not self._is_surveyed or self._held is None:
+        if not self._is_surveyed:
+            return _UNTIL_SURVEYED_SECONDS
+        if self._held is None:
+            self._survey_again()  # one of them was not there to be judged
             return _UNTIL_SURVEYED_SECONDS
         return max(_UNTIL_SURVEYED_SECONDS, self.look_again_in_seconds or 0.0)

@@ -1,7 +1,8 @@
-"""Nodes that have network containers or a NodeNetworkConfig and are gone, found once at the start of a term.
+"""Nodes that have network containers or a NodeNetworkConfig and are gone, found at the start of a term.
 
 While a controller runs it hears of every Node that goes. Between two controllers a Node can go whose NodeNetworkConfig
-is gone as well (somebody took the finalizer off): then nothing in the cluster tells of its containers any more.
+is gone as well (somebody took the finalizer off): then nothing in the cluster tells of its containers any more. It is
+looked for again when a NodeNetworkConfig comes that names a Node which this term has not seen.
 
 Containers of another cluster, or of one that is not known, are passed over: that their Nodes are not here proves nothing
 (`core.cluster_identity`). And if many nodes seem gone, they wait for a second look (`core.retirement`).

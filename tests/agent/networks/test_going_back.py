@@ -1,20 +1,22 @@
 """A cluster restored from a backup: an agent never hands out what its own record says a sandbox has, and puts it back."""
 
 import asyncio
+from random import Random
 from typing import Any
 
 import pytest
 
-from agent.networks.network_bench import CLASSIC, NODE, SLICED, Bench, owner
+from agent.networks.network_bench import CLASSIC, NODE, SLICED, Bench, Machine, NetworkLine, owner
 from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.networks.given import DAMAGED_JOURNAL, JOURNAL
+from podtide.agent.networks.secondary import SecondaryNetworks
 from podtide.agent.port import NoAddress
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.pod import Pod, PodSpec
-from podtide.runtime.disk import DiskFull
-from podtide.runtime.memory_disk import MemoryDisk
+from podtide.runtime.disk import DiskFailed, DiskFull
+from podtide.runtime.memory_disk import MemoryDisk, Weakness
 
 CLASSIC_POOL, SLICE_POOL = "10.0.0.0-24", "blue-10-0-0-0-16-node-a"
 MODES = pytest.mark.parametrize("ipam", [CLASSIC, SLICED], ids=["shared", "sliced"])
@@ -208,6 +210,55 @@ async def test_what_was_struck_off_while_its_pod_lives_is_put_back() -> None:
         await bench.edit(CLASSIC_POOL, lambda entries: entries.clear())
         await node.add("c2", CLASSIC)
         assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
+
+
+class _Reached(Random):
+    """So many bytes of a file reached the disk by themselves."""
+
+    def __init__(self, reached: int) -> None:
+        super().__init__(0)
+        self._reached = reached
+
+    def randint(self, a: int, b: int) -> int:
+        return min(b, max(a, self._reached))
+
+
+async def test_what_was_given_up_before_a_power_loss_is_not_put_back_for_its_pods_earlier_sandbox() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    place = ObjectMeta(name="web", namespace="default")
+    pod = await bench.cluster.create(Pod(metadata=place, spec=PodSpec(node_name=NODE)), manager="test")
+    async with bench.machine(disk=disk) as node:
+        await node.add(owner("c1", "web", uid=pod.metadata.uid), CLASSIC)
+        written = disk.read(JOURNAL)
+        await node.delete("c1", CLASSIC)
+        node.networks.close()
+    assert written is not None
+    disk.crash(_Reached(len(written)))
+    async with bench.machine(disk=disk) as node:
+        await asyncio.sleep(60)  # nobody calls: the pod waits
+        assert await holders(bench, CLASSIC_POOL) == {}
+
+
+async def test_an_agent_whose_record_cannot_be_synced_ends() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    await bench.join()
+    networks = SecondaryNetworks(
+        bench.cluster,
+        NODE,
+        disk=disk,
+        settings=bench.settings,
+        clock=bench.clock,
+        randomness=Random(1),
+        log=bench.journal.log,
+    )
+    running = asyncio.create_task(networks.run())
+    node = Machine(networks, NetworkLine(bench.cluster), bench.clock)
+    await node.add("c1", CLASSIC)
+    disk.fail_at(Weakness.SYNC)
+    with pytest.raises(DiskFailed):
+        await node.delete("c1", CLASSIC)
+    with pytest.raises(DiskFailed, match="input/output error"):
+        await running
 
 
 async def test_a_record_that_is_damaged_is_said_and_begun_anew() -> None:

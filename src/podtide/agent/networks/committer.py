@@ -238,9 +238,9 @@ class PoolCommitter:
         mendings = [each for each in requests if isinstance(each, Mending)]
         copy = await self._current(addings, releasings, mendings)
         if copy is None:
+            self._putting_back.release([each.key for each in releasings])
             for releasing in releasings:
                 self._reserving.leave(releasing.key, {}, releasing.wanted, guarded=releasing.guarded)
-                self._putting_back.release(releasing.key)
                 releasing.succeed(())
             self._answer(mendings)
             return []
@@ -252,8 +252,8 @@ class PoolCommitter:
         if copy.is_changed:
             await self._write(copy)
         self.trouble = _WENT_BACK if held_up else ""
+        self._putting_back.release([each.key for each in releasings])
         for releasing, addresses in zip(releasings, freed, strict=True):
-            self._putting_back.release(releasing.key)
             releasing.succeed(addresses)
         for adding, given in placed:
             self._reserving.held(adding.key, given.address)

@@ -4,11 +4,14 @@ The pools are written first and answers leave last; in between stands a line her
 on record, until its DEL was carried out. It is not what addresses are chosen by: pools are. It is what they are held
 against when the cluster went back to a backup (`core.given_addresses`).
 
-A line is the kernel's as soon as it is appended, which survives kill -9. A machine that stops may lose it, and then no
-sandbox is left that could have the address.
+A line is the kernel's as soon as it is appended, which survives kill -9. A machine that stops may lose one that says
+what was given, and then no sandbox is left that could have the address. One that says that it was given up waits for the
+disk: without it the address would be put back for a sandbox that is long gone, as long as its pod lives in another.
 """
 
+import asyncio
 from collections import Counter
+from collections.abc import Collection
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +21,7 @@ from podtide.core.allocations import Allocation
 from podtide.core.intervals import Interval
 from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_network
 from podtide.networks.network import NetworkRange
-from podtide.runtime.disk import Disk
+from podtide.runtime.disk import Disk, DiskFailed
 from podtide.runtime.logging import Logger
 
 JOURNAL = "networks.journal"
@@ -88,6 +91,9 @@ class GivenAddresses:
     """The record. Without a disk it is kept in memory alone."""
 
     def __init__(self, disk: Disk | None, log: Logger) -> None:
+        self.failed = asyncio.Event()
+        """Whether nobody knows any more what is on the disk: then the agent has to end."""
+        self.failure: DiskFailed | None = None
         self._by_pool: dict[PoolKey, dict[_Place, Given]] = {}
         self._versions: dict[PoolKey, int] = {}
         self._epochs: Counter[PoolKey] = Counter()
@@ -112,7 +118,8 @@ class GivenAddresses:
         """An interface has this now. DiskFull when it cannot be written down: then it must not be told."""
         place = given.key, given.address
         if self._by_pool.get(given.pool, {}).get(place) != given:
-            self._append(_Change(pool=given.pool, version=self._versions.get(given.pool, 0), given=given))
+            change = _Change(pool=given.pool, version=self._versions.get(given.pool, 0), given=given)
+            self._append(change, durable=False)
             self._by_pool.setdefault(given.pool, {})[place] = given
         self.confirm(given)
 
@@ -120,10 +127,13 @@ class GivenAddresses:
         """The pool has it for the sandbox, as it is now."""
         self._confirmed[given.key, given.address] = self._epochs[given.pool]
 
-    def drop(self, pool: PoolKey, key: Key) -> None:
-        """An interface has nothing of a pool any more."""
-        if self.by(pool, key):
-            self._append(_Change(pool=pool, version=self._versions.get(pool, 0), gone=key))
+    def drop(self, pool: PoolKey, keys: Collection[Key]) -> None:
+        """Interfaces have nothing of a pool any more. All of them wait for the disk once, with the last."""
+        dropped = [key for key in dict.fromkeys(keys) if self.by(pool, key)]
+        for key in dropped:
+            change = _Change(pool=pool, version=self._versions.get(pool, 0), gone=key)
+            self._append(change, durable=key is dropped[-1])
+        for key in dropped:
             self._forget(pool, key)
 
     def is_from_before(self, given: Given) -> bool:
@@ -152,13 +162,18 @@ class GivenAddresses:
         if not held:
             self._by_pool.pop(pool, None)
 
-    def _append(self, change: _Change) -> None:
+    def _append(self, change: _Change, *, durable: bool) -> None:
         if self._journal is None:
             return
-        if self._journal.is_overgrown():
-            given = tuple(given for held in self._by_pool.values() for given in held.values())
-            self._journal.rewrite(msgspec.json.encode(_State(given, tuple(self._versions.items()))))
-        self._journal.append(msgspec.json.encode(change), durable=False)
+        try:
+            if self._journal.is_overgrown():
+                given = tuple(given for held in self._by_pool.values() for given in held.values())
+                self._journal.rewrite(msgspec.json.encode(_State(given, tuple(self._versions.items()))))
+            self._journal.append(msgspec.json.encode(change), durable=durable)
+        except DiskFailed as error:
+            self.failure = error
+            self.failed.set()
+            raise
 
     def _open(self, disk: Disk, log: Logger) -> Journal:
         content = disk.read(JOURNAL)

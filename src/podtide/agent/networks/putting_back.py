@@ -9,6 +9,8 @@ given again, because another node may have given the address since; and who does
 nobody claimed in as long as repair would wait are struck off.
 """
 
+from collections.abc import Collection
+
 from msgspec import structs
 
 from podtide.agent.networks.given import Given, GivenAddresses, Key, PoolKey
@@ -117,9 +119,9 @@ class PuttingBack:
             )
         )
 
-    def release(self, key: Key) -> None:
-        """The interface has nothing of the pool any more."""
-        self._given.drop(self._pool, key)
+    def release(self, keys: Collection[Key]) -> None:
+        """The interfaces have nothing of the pool any more."""
+        self._given.drop(self._pool, keys)
 
     def recorded(self, sandbox: str, ifname: str) -> list[IPAddress]:
         """What the interface has by the record."""
@@ -179,7 +181,7 @@ class PuttingBack:
                 self._is_settled = False
                 copy.allocations.withhold(address)
             case Standing.FORGOTTEN:
-                self._given.drop(self._pool, given.key)
+                self._given.drop(self._pool, [given.key])
 
     async def _put(self, copy: PoolCopy, given: Given, there: Allocation | None) -> None:
         address = given.ip

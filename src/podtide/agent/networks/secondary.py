@@ -101,12 +101,17 @@ class SecondaryNetworks:
             self._pool(wanted)
 
     async def run(self) -> NoReturn:
-        """Follow this node's Node until cancelled; then nothing more is written."""
-        mending = asyncio.create_task(self._mend())
+        """Follow this node's Node until cancelled, or until the disk fails; then nothing more is written."""
         try:
-            await self._presence.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._mend())
+                group.create_task(self._presence.run())
+                await self._given.failed.wait()
+                assert self._given.failure is not None
+                raise self._given.failure
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         finally:
-            mending.cancel()
             for pool in self._pools.values():
                 pool.abandon()
 
