@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from podtide.allocator.limits import check_names
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
 from podtide.resources.names import LONGEST_NAME, is_object_name
@@ -45,6 +44,8 @@ def _called(param: click.Parameter | None) -> str:
 
 
 def _require_allocator_name(name: str, source: str) -> None:
+    from podtide.allocator.limits import check_names  # noqa: PLC0415 - an agent has names too, and no allocator
+
     check_names(**{source: name})
 
 
