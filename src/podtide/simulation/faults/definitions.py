@@ -1,8 +1,9 @@
 """Definitions of secondary networks that go, and come again."""
 
+from contextlib import suppress
 from random import Random
 
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import AlreadyExists, NotFound
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
@@ -33,7 +34,8 @@ class DefinitionRecreated(Mishap):
             return ""  # it is away already
 
         async def apply_again() -> None:
-            await world.cluster.create(definition.attachment(), manager=MANAGER)
+            with suppress(AlreadyExists):  # it came back with a backup of etcd
+                await world.cluster.create(definition.attachment(), manager=MANAGER)
 
         scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), apply_again)
         return definition.name
