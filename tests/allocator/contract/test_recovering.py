@@ -426,3 +426,50 @@ async def test_no_cidr_leaves_a_subnet_before_it_is_known_again_who_has_somethin
         assert (await under.stands()).draining_reserved == 1
         await under.put("a", 3, 5, cluster_uid=EAST, release=("a-90-69",))
         assert (await under.stands()).cidrs == ("10.1.0.0/26",)
+
+
+async def test_cidrs_that_are_added_again_have_the_numbers_that_names_were_made_of(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        # Since the backup the subnet grew by three CIDRs, and lost the first of them.
+        await under.allocator.grow_subnet("blue", "pods", ("10.3.0.0/28", "10.4.0.0/28"))
+        with_third = as_held(
+            a, version=90, addresses=(*as_held(a).addresses, HeldAddress("a-90-85", "10.3.0.5"))
+        )
+        with_both = as_held(
+            w,
+            version=91,
+            addresses=(
+                *as_held(w).addresses,
+                HeldAddress("w-91-86", "10.3.0.6"),
+                HeldAddress("w-91-102", "10.4.0.6"),
+            ),
+        )
+        assert await under.allocator.adopt_container(with_third) == ()
+        assert await under.allocator.adopt_container(with_both) == ()
+        await finish(under, recovery, "east", "west")
+        assert as_held(await under.allocator.get_container("a", cluster="east")) == with_third
+        assert as_held(await under.allocator.get_container("w", cluster="west")) == with_both
+        stands = await under.stands()
+        assert (stands.capacity, stands.reserved, stands.quarantined) == (61 + 13 + 13, 11, 0)
+
+
+async def test_names_of_numbers_that_are_in_use_are_no_grants(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        recovery = await go_back(under)
+        await under.allocator.grow_subnet("blue", "pods", ("10.3.0.0/28",))
+        # It had the numbers of one that the store of that day has.
+        (complaint,) = await under.allocator.adopt_container(
+            as_held(a, version=90, addresses=(*as_held(a).addresses, HeldAddress("a-90-37", "10.3.0.5")))
+        )
+        assert "10.3.0.5 of node node-a" in complaint
+        (complaint,) = await under.allocator.adopt_container(
+            as_held(w, version=91, addresses=(*as_held(w).addresses, HeldAddress("w-91-86", "10.3.0.6")))
+        )
+        assert "10.3.0.6 of node node-w" in complaint  # by now it is in use
+        await finish(under, recovery, "east", "west")
+        assert (await under.stands()).quarantined == 2

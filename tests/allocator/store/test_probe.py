@@ -29,7 +29,7 @@ async def test_a_postgresql_that_only_answers_is_found_out(postgresql_url: str) 
     setting = f'ALTER DATABASE "{name}" SET default_transaction_read_only'
     try:
         database = DatabaseUnderTest(postgresql_url)
-        async with database.replica(migrate=False):
+        async with database.replica():
             pass  # knows it from now on
         await administration.execute(f"{setting} = on")
         async with database.replica(migrate=False) as allocator:

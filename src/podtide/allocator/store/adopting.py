@@ -81,6 +81,7 @@ class AdoptContainer(Struct, frozen=True):
             )
         row = book.containers.get(held.id)
         book.affairs.refuse_another_cluster(held.cluster, held.cluster_uid)
+        _number_as_named(held, book)
         there = _places(held, book)
         complaints = [
             f"{ip} of node {held.node} has a name that is no grant to it: it is kept from everybody for a while"
@@ -96,6 +97,20 @@ class AdoptContainer(Struct, frozen=True):
             book.containers[held.id] = row
         complaints += yield from _hold(row, there, book, recovery, held)
         return tuple(complaints)
+
+
+def _number_as_named(held: HeldContainer, book: Book) -> None:
+    """Let CIDRs that were added again, and are unused as yet, have the numbers that names were made of.
+
+    Between them there may have been others, which drained and left since the backup.
+    """
+    for address in held.addresses:
+        place, name = book.subnet.layout.place(address.ip), parse_address_name(address.name)
+        if place is None or name is None or name.container != held.id or name.place == place:
+            continue
+        block = book.subnet.layout.block(place.chunk)
+        if name.place.position == place.position:
+            book.subnet.move_unused(block.cidr, block.first_chunk + name.place.chunk - place.chunk)
 
 
 def _places(held: HeldContainer, book: Book) -> _Held:

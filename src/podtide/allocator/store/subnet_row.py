@@ -12,7 +12,7 @@ from podtide.allocator.port import InForce, NoSuchSubnet, Subnet
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.intervals import Interval
-from podtide.core.subnet_layout import Block, SubnetLayout
+from podtide.core.subnet_layout import MOST_ADDRESSES, Block, SubnetLayout
 
 NONE = "-"
 """In a list with an entry for each CIDR: nothing."""
@@ -138,6 +138,26 @@ class SubnetRow:
             begun[block.cidr] = found + 1
         self.next_chunks = " ".join(map(str, begun.values()))
         return new
+
+    def move_unused(self, cidr: str, first_chunk: int) -> bool:
+        """Let the numbers of a CIDR begin with this chunk, and unused ones after it follow; False where one is in use."""
+        blocks, begun = self.layout.blocks, [int(chunk) for chunk in self.next_chunks.split()]
+        firsts = [block.first_chunk for block in blocks]
+        moved = firsts.index(next(block.first_chunk for block in blocks if block.cidr == cidr))
+        following = blocks[moved - 1].last_chunk + 1 if moved else 0
+        if first_chunk < following:
+            return False
+        for index, block in enumerate(blocks[moved:], moved):
+            first = first_chunk if index == moved else max(block.first_chunk, following)
+            if first != block.first_chunk:
+                if begun[index] != block.first_chunk or block.size != block.network.num_addresses:
+                    return False
+                firsts[index] = begun[index] = first
+            following = first + len(block.chunks)
+        if following * CHUNK_SIZE > MOST_ADDRESSES:
+            return False
+        self.first_chunks, self.next_chunks = " ".join(map(str, firsts)), " ".join(map(str, begun))
+        return True
 
     def reserve(self, masks: Mapping[int, int]) -> None:
         """Count these addresses, by chunk, as reserved: they were free, or nobody's where a CIDR drains."""

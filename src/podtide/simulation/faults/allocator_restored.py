@@ -2,6 +2,7 @@
 
 from random import Random
 
+from podtide.simulation.faults.edits import ConfigDeleted
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.status_restored import StatusRestored
@@ -10,6 +11,7 @@ from podtide.simulation.trace import Trouble
 _SHORTEST_SECONDS = 5.0
 _LONGEST_SECONDS = 60.0
 _HEALED_WITHIN_SECONDS = 100.0
+_OF_STATUSES = (StatusRestored.name, ConfigDeleted.name)
 
 
 class AllocatorRestored(Mishap):
@@ -25,7 +27,7 @@ class AllocatorRestored(Mishap):
         known = [await scene.allocator.knows(name) for name in sorted(clusters)]
         if scene.allocator.has_backup or not all(known):
             return ""  # on a day on which it knew nobody, anybody might be the first to use a name
-        if _is_status_old(scene):
+        if _is_status_old(scene) or scene.clock.monotonic() - scene.restored_at < _HEALED_WITHIN_SECONDS:
             return ""  # if both records of a grant go back at once, only the node knows of it
         age = chance.uniform(_SHORTEST_SECONDS, _LONGEST_SECONDS)
         scene.allocator.take_backup()
@@ -41,9 +43,9 @@ class AllocatorRestored(Mishap):
 
 
 def _is_status_old(scene: Scene) -> bool:
-    """Whether somebody put an old status back, and no controller may have mended that yet."""
+    """Whether somebody put an old status back or deleted one, and no controller may have mended that yet."""
     since = scene.clock.monotonic() - _HEALED_WITHIN_SECONDS
     return any(
-        isinstance(entry, Trouble) and entry.fault == StatusRestored.name and entry.at > since
+        isinstance(entry, Trouble) and entry.fault in _OF_STATUSES and entry.at > since
         for entry in scene.world.trace.entries
     )
