@@ -54,6 +54,9 @@ _COMPARE_MARK = f"""UPDATE store SET mark = {_MARK},
     WHERE mark <> {_MARK}"""  # noqa: S608 - our own words
 
 
+_DIFFERS = f"SELECT 1 FROM store WHERE mark <> {_MARK}"  # noqa: S608 - our own words
+
+
 async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "PostgresqlDatabase":
     """The database at `url`, which errors call `name`."""
 
@@ -156,11 +159,13 @@ async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> No
     """See whether the server behind a new connection is the one that the database was on.
 
     A failover or a recovery to a point in time begins another timeline of the same server; a dump that is read in makes
-    another table. Both may have lost the last transactions, and then the database recovers (see `core.continuity`). All
-    of it is one statement, so that of several connections one begins the recovery, and the others wait for it.
+    another table. Both may have lost the last transactions, and then the database recovers (see `core.continuity`). That
+    is one statement, so that of several connections one begins the recovery, and the others wait for it. Where nothing
+    differs nothing is written: a server that only answers is told by `probe`.
     """
     try:
-        await connection.execute(_COMPARE_MARK, now)
+        if await connection.fetchval(_DIFFERS):
+            await connection.execute(_COMPARE_MARK, now)
     except asyncpg.UndefinedTableError:
         return  # there is no schema yet
     except asyncpg.UndefinedColumnError:
