@@ -191,3 +191,12 @@ def test_nobody_there_is_a_failure_and_not_bad_input(podtide: Run) -> None:
     outcome = podtide("subnet", "list", "--server", "http://127.0.0.1:1")
     assert outcome.status == 1
     assert "http://127.0.0.1:1 cannot be reached" in outcome.err
+
+
+def test_a_cidr_that_the_subnet_does_not_have_is_not_shrunk_in_silence(podtide: Run, where: Where) -> None:
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/29", "10.2.0.0/29", *where)
+    refused = podtide("subnet", "shrink", "blue", "pods", "10.3.0.0/29", *where)
+    assert (refused.status, refused.out) == (2, "")
+    assert (
+        refused.err == "podtide: subnet blue/pods has no CIDR 10.3.0.0/29: it has 10.1.0.0/29, 10.2.0.0/29\n"
+    )

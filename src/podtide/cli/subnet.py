@@ -11,6 +11,8 @@ from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.core.count_text import capacity_text, count_text
+from podtide.core.errors import InvalidInput
+from podtide.core.ranges import parse_network
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
 
@@ -120,8 +122,12 @@ def shrink(  # noqa: PLR0913 - one argument per option
         raise click.UsageError("--now and --cancel exclude each other: give one of them")
 
     async def drain(allocator: Allocator) -> tuple[Subnet, list[CidrHolders]]:
+        there = await allocator.get_subnet(network, name)
+        if strangers := [cidr for cidr in cidrs if str(parse_network(cidr)) not in there.cidrs]:
+            raise InvalidInput(
+                f"subnet {network}/{name} has no CIDR {', '.join(strangers)}: it has {', '.join(there.cidrs)}"
+            )
         if cancel:
-            there = await allocator.get_subnet(network, name)
             draining = tuple(cidr for cidr in cidrs if cidr in there.draining)
             return await allocator.grow_subnet(network, name, draining) if draining else there, []
         shrunk = await allocator.shrink_subnet(network, name, cidrs, at_once=now)
