@@ -12,10 +12,10 @@ from typing import Any, Self
 from msgspec import Struct
 
 from agent.calling import config
+from patience import PATIENCE_SECONDS
 from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
 from podtide.core.address_states import State
 
-PATIENCE_SECONDS = 30.0
 LOOK_EVERY_SECONDS = 0.005
 _CONFIGURATION = config()
 

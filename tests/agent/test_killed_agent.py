@@ -15,10 +15,11 @@ from time import perf_counter
 
 import pytest
 
-from agent.agent_process import PATIENCE_SECONDS, AgentProcess, Shown
+from agent.agent_process import AgentProcess, Shown
 from agent.sandbox_book import Fate
 from agent.sandbox_load import SandboxLoad
 from agent.shared_subnet import NODE, Moment, SharedSubnet, shared_subnet
+from patience import PATIENCE_SECONDS
 from podtide.core.audit import Picture, audit, audit_change
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.kubelet import Sandbox

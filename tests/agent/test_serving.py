@@ -18,6 +18,7 @@ import pytest
 
 from agent.calling import SANDBOX, Journal, code, config, environment
 from agent.pool_addresses import PoolAddresses
+from patience import PATIENCE_SECONDS
 from podtide.agent.notes import DeletionNotes
 from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
 from podtide.agent.serving import make_api, serving
@@ -26,8 +27,6 @@ from podtide.runtime.clock import SystemClock
 from podtide.runtime.listening import CannotListen, ListenAddress
 
 pytestmark = pytest.mark.real_time
-
-PATIENCE_SECONDS = 10.0
 
 
 class Node:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from cli.processes import PATIENCE_SECONDS
 from left_out import leave_out
+from patience import PATIENCE_SECONDS
 from podtide.runtime.port_limits import raise_descriptor_limit
 
 CONNECTIONS = 5000

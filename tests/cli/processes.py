@@ -6,16 +6,15 @@ import signal
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE_SECONDS
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.runtime.listening import ListenAddress
-
-PATIENCE_SECONDS = 30.0
 
 
 @asynccontextmanager
@@ -40,12 +39,13 @@ class Program:
     async def logged(self, event: str) -> dict[str, Any]:
         """The next line of this event."""
         assert self.process.stderr is not None
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while line := await self.process.stderr.readline():
-                self.lines.append(json.loads(line))
-                if self.lines[-1]["event"] == event:
-                    return self.lines[-1]
-        raise AssertionError(f"it ended without {event!r}: {self.lines}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while line := await self.process.stderr.readline():
+                    self.lines.append(json.loads(line))
+                    if self.lines[-1]["event"] == event:
+                        return self.lines[-1]
+        raise AssertionError(f"no line with {event!r}, but {self.lines}")
 
     async def stop(self) -> None:
         """Ask it to stop, and see that it does so in peace."""

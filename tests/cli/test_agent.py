@@ -15,7 +15,8 @@ from msgspec import structs
 
 from agent.calling import code, config, environment
 from cli.conftest import Run
-from cli.processes import PATIENCE_SECONDS, Program, running, served_cluster
+from cli.processes import Program, running, served_cluster
+from patience import PATIENCE_SECONDS
 from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.kubeconfig import write_kubeconfig

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run
+from patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_SECONDS = 30.0
 NAMESPACES = "/api/v1/namespaces"
 
 

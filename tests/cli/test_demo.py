@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run
+from patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 120.0
 ROOT = Path(__file__).parent.parent.parent
 SCRIPT = ROOT / "plugin" / "podtide.py"
 

@@ -20,14 +20,13 @@ from rich.console import Console
 
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
+from patience import PATIENCE_SECONDS
 from podtide.cli.top import look_once
 from podtide.cli.top_cidrs import cidr_tables
 from podtide.cli.top_drawing import drawing_of
 from podtide.cli.top_following import FollowedCluster
 from podtide.resources.cluster_subnet import SubnetCidr
 from podtide.resources.pod import PodPhase
-
-PATIENCE_SECONDS = 60.0
 
 
 async def draw(drawn: DrawnCluster) -> None:

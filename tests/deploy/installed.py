@@ -15,12 +15,12 @@ from msgspec import Struct
 from control_plane.cluster import ControlPlane
 from control_plane.errors import RequestFailed
 from control_plane.kubeconfig import kubeconfig
+from patience import PATIENCE_SECONDS
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import system_randomness
 
 NAMESPACE = "kube-system"
-PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
 
 _IN_FORCE = "names no node"

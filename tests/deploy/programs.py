@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.calling import environment
-from cli.processes import PATIENCE_SECONDS, Program, running, until
+from cli.processes import Program, running, until
 from deploy.installed import NAMESPACE
+from patience import PATIENCE_SECONDS
 from podtide.agent.installing import CONFLIST
 from podtide.cluster.kubernetes import KubernetesCluster
 from podtide.cluster.port import NotFound

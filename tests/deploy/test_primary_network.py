@@ -17,12 +17,12 @@ from msgspec import Struct
 from cli.processes import running, served_cluster
 from cli.test_agent import Place, join
 from left_out import leave_out
+from patience import PATIENCE_SECONDS
 from podtide.agent.installing import CONFLIST
 
 INTERFACE_PLUGINS = Path("/usr/lib/cni")
 """Where Debian's containernetworking-plugins are."""
 PLUGIN = Path(__file__).parent.parent.parent / "plugin" / "podtide.py"
-PATIENCE_SECONDS = 20
 
 LISTEN = """
 import socket, sys

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from control_plane.cluster import ControlPlane
-from deploy.installed import PATIENCE_SECONDS, Installed
+from deploy.installed import Installed
+from patience import PATIENCE_SECONDS
 
 NODE = "labelled-node"
 LABELS = ("podtide.io/subnet", "podtide.io/subnet-v6")

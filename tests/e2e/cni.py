@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from e2e.namespaces import Namespace
+from patience import PATIENCE_SECONDS
 
 INTERFACE_PLUGINS = Path("/usr/lib/cni")
 """Where Debian's containernetworking-plugins are."""
 POD_NAMESPACE = "default"
-PATIENCE_SECONDS = 180.0
 
 Document: TypeAlias = dict[str, Any]
 

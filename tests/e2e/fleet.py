@@ -29,6 +29,7 @@ from e2e.fleet_node import AddressesInUse, Heart, KubeletsCluster
 from e2e.processes import agent_is_ready, is_well, podtide, run_podtide
 from e2e.programs import NETWORK, SUBNET, Site, allocator
 from manifests import DEPLOY
+from patience import PATIENCE_SECONDS
 from podtide.cluster.kubernetes import find_access
 from podtide.core.errors import RetryError
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -43,8 +44,6 @@ from podtide.simulation.plugin_caller import ExecutablePlugin
 from podtide.simulation.plugin_executable import find_plugin
 from podtide.simulation.trace import Trace
 
-PATIENCE_SECONDS = 300.0
-"""Nothing is proved by a limit: it only ends a test that would never end."""
 LOOK_EVERY_SECONDS = 0.5
 
 HABITS = Habits(retry_seconds=2.0, at_once=8)

@@ -19,8 +19,8 @@ from e2e.traffic import called_from
 from e2e.virtual_nodes import VirtualCluster, VirtualNode
 from e2e.waiting import wait_until
 from go_program import GoProgram
+from patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 180.0
 INTERFACE = "eth0"
 """What cnitool calls every interface."""
 

@@ -3,9 +3,9 @@
 import socket
 
 from e2e.namespaces import Namespace
+from patience import PATIENCE_SECONDS
 
 PORT = 7
-PATIENCE_SECONDS = 60.0
 
 
 def called_from(caller: Namespace, callee: Namespace, address: str) -> str:

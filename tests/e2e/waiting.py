@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 120.0
+from patience import PATIENCE_SECONDS
+
 POLL_SECONDS = 0.1
 
 

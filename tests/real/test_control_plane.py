@@ -10,9 +10,8 @@ import pytest
 from control_plane.cluster import ControlPlane
 from control_plane.errors import RequestFailed
 from control_plane.json_http import JsonHttp
+from patience import PATIENCE_SECONDS
 from podtide.resources.crds import crds
-
-PATIENCE_SECONDS = 60.0
 
 
 def config_maps(namespace: str) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from control_plane.errors import DidNotStart
 from control_plane.process import Nursery, Process
+from patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 30.0
 OWNER = """
 from control_plane.process import Nursery
 import sys

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from patience import PATIENCE_SECONDS
 from podtide.cluster.port import Change, Cluster, NotFound, WatchEvent
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
@@ -19,7 +20,6 @@ from podtide.resources.pod import Container, Pod, PodSpec
 
 R = TypeVar("R", bound=Resource)
 
-PATIENCE_SECONDS = 20.0
 MANAGER = "contract"
 
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from cluster.contract.harness import MANAGER, PATIENCE_SECONDS, ClusterUnderTest, OpenCluster, seen, take
+from cluster.contract.harness import MANAGER, ClusterUnderTest, OpenCluster, seen, take
+from patience import PATIENCE_SECONDS
 from podtide.cluster.port import AlreadyExists, Change, Conflict, Invalid, NotFound
 from podtide.resources.base import ObjectMeta, OwnerReference, Resource
 from podtide.resources.ip_pool import IPPool

@@ -6,7 +6,8 @@ from contextlib import aclosing
 import pytest
 from msgspec.structs import replace
 
-from cluster.contract.harness import MANAGER, PATIENCE_SECONDS, ClusterUnderTest, OpenCluster, seen, take
+from cluster.contract.harness import MANAGER, ClusterUnderTest, OpenCluster, seen, take
+from patience import PATIENCE_SECONDS
 from podtide.cluster.port import Change, Gone, Invalid
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.node import Node

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_SECONDS
 from podtide.cluster.kubernetes import InvalidAccess
 from podtide.cluster.kubernetes.access import KeyPair, Plugin, Secret
 from podtide.cluster.kubernetes.exec_plugin import Credential, run_plugin
@@ -15,7 +16,6 @@ from podtide.cluster.kubernetes.exec_plugin import Credential, run_plugin
 pytestmark = pytest.mark.real_time
 
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
-PATIENCE_SECONDS = 30.0
 
 
 def script(directory: Path, body: str) -> str:

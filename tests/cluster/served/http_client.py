@@ -11,11 +11,11 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
+from patience import PATIENCE_SECONDS
 from podtide.cluster.embedded import ApiServer, EmbeddedCluster, Limits
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.runtime.listening import ListenAddress
 
-PATIENCE_SECONDS = 20.0
 CONFIGS = "/apis/acn.azure.com/v1alpha/namespaces/kube-system/nodenetworkconfigs"
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"

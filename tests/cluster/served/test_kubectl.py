@@ -15,10 +15,9 @@ import yaml
 
 from cluster.served.http_client import config, pod
 from control_plane.binaries import Binaries
+from patience import PATIENCE_SECONDS
 from podtide.resources.crds import crds
 from podtide.resources.kinds import PODTIDE_KINDS
-
-PATIENCE_SECONDS = 60.0
 
 NETWORK_CONTAINER = {
     "id": "nc-1",

@@ -7,7 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from cluster.served.http_client import CONFIGS, PATIENCE_SECONDS, PODS, TABLE, config, open_client, pod
+from cluster.served.http_client import CONFIGS, PODS, TABLE, config, open_client, pod
+from patience import PATIENCE_SECONDS
 from podtide.cluster.embedded import EmbeddedCluster, Limits
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.runtime.listening import ListenAddress
