@@ -20,7 +20,9 @@ from e2e.fleet_audit import AGENT, CONTROLLER, AuditLog, Request, counted
 from e2e.fleet_proxy import CountingProxy
 from podtide.cluster.port import Cluster
 from podtide.resources.base import ObjectMeta
+from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.pods import MANAGER, new_pod
 from podtide.simulation.workload import Workload
@@ -127,6 +129,7 @@ async def has_settled(fleet: Fleet, log: AuditLog, *, pods: int, granted: int) -
         is_there = (
             await running_pods(fleet) == pods
             and (await fleet.config_of(NODE)).status.assigned_ip_count == granted
+            and await shows_what_is_held(fleet)
         )
         asked = sum(counted(log.since(0, user)).total() for user in (AGENT, CONTROLLER))
         is_calm = is_there and not log.under_way() and asked == asked_before
@@ -134,6 +137,17 @@ async def has_settled(fleet: Fleet, log: AuditLog, *, pods: int, granted: int) -
         return calm == CALM_LOOKS
 
     await until(is_so)
+
+
+async def shows_what_is_held(fleet: Fleet) -> bool:
+    """Whether the ClusterSubnet, which is written some seconds later, counts what the nodes have."""
+    configs = (await fleet.cluster.list(NodeNetworkConfig)).items
+    held = sum(
+        bool(container.primary_ip) + len(container.ip_assignments)
+        for config in configs
+        for container in config.status.network_containers
+    )
+    return [each.status.reserved for each in (await fleet.cluster.list(ClusterSubnet)).items] == [held]
 
 
 async def running_pods(fleet: Fleet) -> int:
