@@ -1,10 +1,14 @@
 """An allocator whose store went back is told what the nodes hold, and grants again when every cluster has told it."""
 
+from msgspec import structs
+
 from allocator.contract.test_recovering import as_held
+from controller.test_leftovers import held, leave, run_pod
 from controller.test_who_a_cluster_is import nodes_with_addresses
-from controller.world import a_world, condition, moment
+from controller.world import World, a_world, condition, moment
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.terms import TermClaim
+from podtide.resources.pod import PodPhase
 
 ELSEWHERE = TermClaim(cluster="west", cluster_uid="uid-west", holder="west")
 
@@ -58,17 +62,21 @@ async def test_a_store_that_knows_less_than_the_cluster_has_seen_recovers_by_its
         world.replica().start()
         uids = await nodes_with_addresses(world, 2)
         before = await world.allocator.get_container(uids[0], cluster="east")
-        # What a backup from before the first node holds, but for the subnet.
-        database = world.allocator._database
-        await world.allocator.forget_cluster("east")
-        for table in ("resting", "quarantines", "containers", "grants", "chunks", "alike", "clusters"):
-            await database.write(lambda _now, table=table: _empty(table))  # type: ignore[misc]  # of this round
-        await database.write(lambda _now: _as_new())
+        await _go_back_to_before_the_first_node(world)
         await moment(30.0)
         assert (await world.allocator.list_clusters()).recovering == ""
         assert (await world.allocator.get_container(uids[0], cluster="east")).addresses == before.addresses
         assert (await world.subnet()).reserved == 8
         await world.everybody()
+
+
+async def _go_back_to_before_the_first_node(world: World) -> None:
+    """What a backup of that day holds is the subnet, and nothing else."""
+    database = world.allocator._database
+    await world.allocator.forget_cluster("east")
+    for table in ("resting", "quarantines", "containers", "grants", "chunks", "alike", "clusters"):
+        await database.write(lambda _now, table=table: _empty(table))  # type: ignore[misc]  # of this round
+    await database.write(lambda _now: _as_new())
 
 
 def _empty(table: str) -> Script[None]:
@@ -118,3 +126,26 @@ async def test_what_a_node_named_for_release_is_not_reported_as_its_own() -> Non
         held = await world.allocator.get_container(uids[0], cluster="east")
         assert [each.name for each in held.addresses] == names[1:]
         assert (await world.subnet()).quarantined == 1
+
+
+async def test_pods_that_outlived_a_node_whose_quarantine_was_lost_keep_their_addresses() -> None:
+    async with a_world("10.1.0.0/28") as world:
+        world.replica().start()
+        await nodes_with_addresses(world, 2)
+        _primary, ip, *_others = await held(world, "n0")
+        pod = await run_pod(world, ip, node="n0")
+        (_primary, of_another, *_others) = await held(world, "n1")
+        await run_pod(world, of_another, node="n1", name="p2")
+        await leave(world, "n0")
+        await _go_back_to_before_the_first_node(world)
+        await moment(30.0)
+        assert (await world.allocator.list_clusters()).recovering == ""
+        await world.ask("n1", 12)  # all that the subnet has beside the node's own
+        await moment(1000.0)
+        assert ip not in await held(world, "n1")
+        assert (await world.subnet()).quarantined == 1  # what n1's own pod shows is n1's
+        ended = structs.replace(pod.status, phase=PodPhase.FAILED)
+        await world.cluster.replace_status(structs.replace(pod, status=ended), manager="kubelet")
+        await moment(1000.0)
+        assert ip in await held(world, "n1")
+        assert (await world.subnet()).quarantined == 0

@@ -6,7 +6,7 @@ The service's schema states the same numbers (`wire`), so that a client can know
 import re
 
 from podtide.allocator.port import Bounds, InForce, SubnetSpec, Wish
-from podtide.allocator.terms import HeldContainer, TermClaim
+from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
 from podtide.core.batch_bounds import BatchBounds
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
@@ -107,10 +107,25 @@ def check_held(held: HeldContainer) -> None:
     _check_number("generation", held.generation, LARGEST_NUMBER)
     _check_number("version", held.version, LARGEST_VERSION)
     _check_number("recovery", held.recovery, LARGEST_NUMBER)
-    if len(held.addresses) > MOST_WANTED:
-        raise InvalidInput(
-            f"node {held.node} reports {len(held.addresses)} addresses, and {MOST_WANTED} are taken"
-        )
+    _check_reported(held.node, len(held.addresses))
+
+
+def check_shown(shown: ShownAddresses) -> None:
+    """Refuse a report that no cluster can mean."""
+    check_names(
+        network=shown.network,
+        subnet=shown.subnet,
+        cluster=shown.cluster,
+        uid=shown.cluster_uid,
+        node=shown.node,
+    )
+    _check_number("recovery", shown.recovery, LARGEST_NUMBER)
+    _check_reported(shown.node, len(shown.addresses))
+
+
+def _check_reported(node: str, addresses: int) -> None:
+    if addresses > MOST_WANTED:
+        raise InvalidInput(f"node {node} reports {addresses} addresses, and {MOST_WANTED} are taken")
 
 
 def check_bounds(bounds: Bounds) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.core.statement import StatedDemand
@@ -518,6 +518,14 @@ class Allocator(Protocol):
 
         What the store had for the node beyond that goes to quarantine. An address that an earlier report gave to
         another node stays there: the answer says so, a line for each such contradiction.
+        """
+        ...
+
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """Put in quarantine, under the name of the pods' node, what they show; only while the store recovers.
+
+        What a report has confirmed as a container's stays there, and so does what a removed Node of that name left, or has
+        yet to leave, by the store's own rows: that comes to the same. Answers how many addresses went to quarantine.
         """
         ...
 

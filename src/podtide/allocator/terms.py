@@ -58,6 +58,19 @@ class HeldContainer(Struct, frozen=True, kw_only=True):
     addresses: tuple[HeldAddress, ...] = ()
 
 
+class ShownAddresses(Struct, frozen=True, kw_only=True):
+    """What living pods bound to a node's name show to have of a subnet and no NodeNetworkConfig tells of: they outlived their Node."""
+
+    network: str
+    subnet: str
+    cluster: str
+    cluster_uid: str
+    node: str
+    recovery: int
+    """As for `HeldContainer`."""
+    addresses: tuple[str, ...]
+
+
 class ClusterRecord(Struct, frozen=True, kw_only=True):
     """What the allocator knows of a cluster."""
 

@@ -207,6 +207,22 @@ class HeldBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     addresses: Annotated[tuple[HeldAddressBody, ...], Meta(max_length=MOST_WANTED)] = ()
 
 
+class ShownBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What living pods show to have of a subnet; the path has their cluster and their node's name."""
+
+    network: Name
+    subnet: Name
+    cluster_uid: Name
+    recovery: Number
+    addresses: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_WANTED)]
+
+
+class Kept(Struct, frozen=True):
+    """How many addresses went to quarantine for living pods."""
+
+    addresses: int
+
+
 class ReportBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All that a cluster's nodes hold was reported; the path has the cluster."""
 

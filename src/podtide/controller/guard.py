@@ -21,7 +21,7 @@ from podtide.allocator.port import (
     SubnetDemand,
     Wish,
 )
-from podtide.allocator.terms import HeldContainer
+from podtide.allocator.terms import HeldContainer, ShownAddresses
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
 from podtide.controller.standing import Standing
 
@@ -134,6 +134,12 @@ class GuardedAllocator:
         self._counts["adopt_container"] += 1
         return await self._allocator.adopt_container(held)
 
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """See `Allocator`."""
+        self._check()
+        self._counts["keep_for_pods"] += 1
+        return await self._allocator.keep_for_pods(shown)
+
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """See `Allocator`."""
         self._check()
@@ -183,6 +189,11 @@ class GuardedAllocator:
         """See `Allocator`."""
         self._counts["get_subnet"] += 1
         return await self._allocator.get_subnet(network, name)
+
+    async def list_subnets(self, network: str) -> tuple[Subnet, ...]:
+        """See `Allocator`."""
+        self._counts["list_subnets"] += 1
+        return await self._allocator.list_subnets(network)
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         """See `Allocator`."""

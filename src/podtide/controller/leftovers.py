@@ -9,24 +9,19 @@ quarantine is due, and once at the start of a term.
 """
 
 from podtide.allocator.port import Moved, Quarantined
-from podtide.cluster.field_selector import field_is
 from podtide.cluster.port import NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
 from podtide.controller.placing import node_uid
+from podtide.controller.shown_addresses import shown_on
 from podtide.controller.surroundings import Surroundings
-from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
 from podtide.core.quarantine import Course, course_of, ending_of
-from podtide.core.ranges import parse_address
-from podtide.networks.pods import has_ended
 from podtide.resources.base import ObjectMeta
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.resources.pod import Pod
 from podtide.resources.timestamps import to_time
 
-_PAGE = 500
 _MOST_SHOWN = 8
 _NO_POD_SHOWS_IT = "a fresh list of the pods bound to node {node} shows none that has it"
 
@@ -166,7 +161,7 @@ class Leftovers:
 
     async def _end(self, left: Quarantined) -> tuple[str, ...]:
         """Let all be free that no living pod shows; what one does."""
-        ending = ending_of(left.addresses, await self._shown_on(left.node))
+        ending = ending_of(left.addresses, await shown_on(self._around.cluster, left.node))
         if ending.free:
             reason = _NO_POD_SHOWS_IT.format(node=left.node)
             ended = await self._around.allocator.end_quarantine(
@@ -176,19 +171,6 @@ class Leftovers:
                 "quarantine ended", node=left.node, container=left.container, ended=ended, reason=reason
             )
         return ending.shown
-
-    async def _shown_on(self, node: str) -> set[str]:
-        """What living pods bound to the node's name show to have, by a fresh list."""
-        shown: set[str] = set()
-        more, is_last = "", False
-        while not is_last:
-            page = await self._around.cluster.list(
-                Pod, fields=field_is("spec.nodeName", node), limit=_PAGE, more=more
-            )
-            for pod in page.items:
-                shown |= _shown_by(pod)
-            more, is_last = page.more, not page.more
-        return shown
 
     async def _tell(self, left: Quarantined, course: Course, words: str) -> None:
         """Say it once, on the Node that is gone."""
@@ -219,18 +201,6 @@ class Leftovers:
         if moving != asked_before or self._waits.get(node, "") != before:
             # It asks for it, or says in its status what waits. Once: one that cannot do that yet is looked at when it can.
             self._nodes.add(node)
-
-
-def _shown_by(pod: Pod) -> set[str]:
-    if pod.spec.host_network or has_ended(pod):
-        return set()
-    shown = set()
-    for text in (pod.status.pod_ip, *(each.ip for each in pod.status.pod_ips)):
-        try:
-            shown.add(str(parse_address(text)))
-        except InvalidInput:
-            continue  # no address, and so none of ours
-    return shown
 
 
 def _waiting(left: Quarantined) -> str:

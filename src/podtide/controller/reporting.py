@@ -3,18 +3,23 @@
 Of each NodeNetworkConfig the status is written first, and then reported as written: a write that is still under way, with
 a grant of before, finds another version and comes to nothing. So nothing can be shown to a node afterwards that was not
 reported. The writing also tells people why the node gets nothing new meanwhile.
+
+Pods that outlived their Node have addresses that no NodeNetworkConfig tells of; those were in quarantine, and that may be lost
+with the store. So what living pods show beyond all that was reported is reported too, and is kept from everybody.
 """
 
 from msgspec import structs
 
-from podtide.allocator.terms import HeldAddress, HeldContainer
+from podtide.allocator.terms import HeldAddress, HeldContainer, ShownAddresses
 from podtide.cluster.informer import Informer
 from podtide.cluster.listing import list_kept
 from podtide.cluster.port import Conflict, NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.node_status import GRANTED, Reason
+from podtide.controller.shown_addresses import shown_by_node
 from podtide.controller.standing import Standing
 from podtide.controller.surroundings import Surroundings
+from podtide.core.ranges import parse_address, parse_network
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
@@ -51,13 +56,16 @@ class Report:
             "the allocator's store went back: reporting what nodes hold", recovery=recovery
         )
         names = await self._names()
-        held = 0
+        held: list[NetworkContainer] = []
         for name in names:
             held += await self._report(name, recovery)
+        kept = await self._report_pods(held, recovery)
         await self._around.allocator.finish_report(
             options.cluster, cluster_uid=self._standing.uid, recovery=recovery
         )
-        self._around.log.info("reported what nodes hold", recovery=recovery, containers=held)
+        self._around.log.info(
+            "reported what nodes hold", recovery=recovery, containers=len(held), kept_for_pods=kept
+        )
         for name in names:
             self._node_queue.add(name)
         self._sweep_queue.add(options.cluster)  # nodes that went since the store's day are there again
@@ -71,7 +79,7 @@ class Report:
         nodes = {each.metadata.name for each in self._nodes.items()}
         return sorted({*listed, *configs, *nodes})
 
-    async def _report(self, name: str, recovery: int) -> int:
+    async def _report(self, name: str, recovery: int) -> list[NetworkContainer]:
         config = await self._confirmed(name, recovery)
         shown = [each for each in config.status.network_containers if _is_holding(each)] if config else []
         for container in shown:
@@ -80,7 +88,32 @@ class Report:
             for complaint in complaints:
                 self._around.log.error("two nodes hold one address", node=name, alarm=complaint)
                 await self._around.events.record(config, CONTRADICTED, complaint, warning=True)
-        return len(shown)
+        return shown
+
+    async def _report_pods(self, held: list[NetworkContainer], recovery: int) -> int:
+        """Have kept what living pods show and no node was reported to hold. Answers how many addresses that are."""
+        options, kept = self._around.options, 0
+        known = {each.ip for container in held for each in container.ip_assignments}
+        by_node = await shown_by_node(self._around.cluster)
+        unknown = {node: shown - known for node, shown in sorted(by_node.items()) if shown - known}
+        for subnet in await self._around.allocator.list_subnets(options.network) if unknown else ():
+            cidrs = [parse_network(cidr) for cidr in subnet.cidrs]
+            for node, shown in unknown.items():
+                addresses = [ip for ip in sorted(shown) if any(parse_address(ip) in cidr for cidr in cidrs)]
+                if not addresses:
+                    continue
+                kept += await self._around.allocator.keep_for_pods(
+                    ShownAddresses(
+                        network=subnet.network,
+                        subnet=subnet.name,
+                        cluster=options.cluster,
+                        cluster_uid=self._standing.uid,
+                        node=node,
+                        recovery=recovery,
+                        addresses=tuple(addresses),
+                    )
+                )
+        return kept
 
     async def _confirmed(self, name: str, recovery: int) -> NodeNetworkConfig | None:
         """The NodeNetworkConfig in a version that was written since the recovery began; None where there is none."""

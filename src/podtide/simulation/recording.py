@@ -25,7 +25,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.terms import HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.cluster.port import Cluster, Page, R, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.runtime.clock import Clock
@@ -321,6 +321,13 @@ class RecordingAllocator:
         answer = await self._inner.adopt_container(held)
         self._record("adopt_container", held.node)
         return answer
+
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """See `Allocator.keep_for_pods`."""
+        self._check()
+        kept = await self._inner.keep_for_pods(shown)
+        self._record("keep_for_pods", shown.node)
+        return kept
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """See `Allocator.finish_report`."""

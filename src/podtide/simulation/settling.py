@@ -100,8 +100,10 @@ async def unsettled(worlds: Sequence[World]) -> list[str]:
         if world.networks:
             complaints += await unsettled_networks(world.cluster, world.network_book)
     for machines in _by_subnet(worlds).values():
-        spare = sum(_spare(machine) > 0 for machine in machines if sees_pods(machine.policy))
         short = waiting & {machine.full_name for machine in machines}
+        # What the pool of one that waits shows it had as a former Node: it is others' by now, and it gives none of it away.
+        begun = [machine for machine in machines if machine.full_name not in short]
+        spare = sum(_spare(machine) > 0 for machine in begun if sees_pods(machine.policy))
         if short and spare:
             complaints.append(
                 f"{min(short)} cannot begin for want of an address, and {spare} nodes have one to spare"

@@ -24,7 +24,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.allocator.wire import (
     BoundsBody,
     Ended,
@@ -34,11 +34,13 @@ from podtide.allocator.wire import (
     HeldAddressBody,
     HeldBody,
     InForceBody,
+    Kept,
     LastWishBody,
     MachineBody,
     NameBody,
     ReportBody,
     SeenBody,
+    ShownBody,
     ShrinkingBody,
     StatedBody,
     SubnetBody,
@@ -275,6 +277,19 @@ class HttpAllocator:
         )
         path = f"{_cluster(held.cluster, doing)}/report/{_part(held.id, doing)}"
         return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), tuple[str, ...])
+
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """See `Allocator`."""
+        doing = f"report what pods of node {shown.node} of {shown.cluster} show"
+        body = ShownBody(
+            network=shown.network,
+            subnet=shown.subnet,
+            cluster_uid=shown.cluster_uid,
+            recovery=shown.recovery,
+            addresses=shown.addresses,
+        )
+        path = f"{_cluster(shown.cluster, doing)}/report/pods/{_part(shown.node, doing)}"
+        return (await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Kept)).addresses
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """See `Allocator`."""

@@ -28,7 +28,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.terms import HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 
 
 class ClusterView:
@@ -167,6 +167,11 @@ class ClusterView:
         """See `Allocator`; for its own nodes."""
         self._check(held.cluster)
         return await self._allocator.adopt_container(held)
+
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """See `Allocator`; for its own pods."""
+        self._check(shown.cluster, "reports")
+        return await self._allocator.keep_for_pods(shown)
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """See `Allocator`; its own."""

@@ -18,9 +18,10 @@ from podtide.allocator.terms import (
     HeldContainer,
     OpenedTerm,
     SeenVersion,
+    ShownAddresses,
     TermClaim,
 )
-from podtide.allocator.wire import Forgotten, HeldBody, NameBody, ReportBody, TermBody
+from podtide.allocator.wire import Forgotten, HeldBody, Kept, NameBody, ReportBody, ShownBody, TermBody
 
 ONE = "/clusters/{cluster:str}"
 
@@ -65,6 +66,20 @@ async def adopt_container(
         addresses=tuple(HeldAddress(each.name, each.ip) for each in data.addresses),
     )
     return list(await allocator.adopt_container(held))
+
+
+@put(
+    f"{ONE}/report/pods/{{node:str}}",
+    responses=documented(
+        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    ),
+)
+async def keep_for_pods(
+    allocator: Asked, cluster: PathName, node: PathName, data: JSONBody[ShownBody]
+) -> Kept:
+    """Report what pods show that outlived their Node; the answer is how much of it went to quarantine."""
+    shown = ShownAddresses(cluster=cluster, node=node, **asdict(data))
+    return Kept(await allocator.keep_for_pods(shown))
 
 
 @put(f"{ONE}/report", responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT))
@@ -114,6 +129,7 @@ CLUSTER_ROUTES = (
     open_term,
     close_term,
     adopt_container,
+    keep_for_pods,
     finish_report,
     list_clusters,
     move_cluster,

@@ -15,18 +15,20 @@ from msgspec import Struct
 
 from podtide.allocator.store.book import Book
 from podtide.allocator.store.container_row import ContainerRow
-from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.reported import (
+    Masks,
+    add,
+    everything_of,
+    set_primary,
+    take_reported,
+    want_what_is_held,
+)
+from podtide.allocator.store.script import Script
 from podtide.allocator.terms import HeldContainer
 from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.errors import InvalidInput
 from podtide.core.grants import parse_address_name
 from podtide.core.subnet_layout import Place
-
-Masks = dict[int, int]
-
-_GRANTED = """SELECT grants.container, grants.chunk FROM grants JOIN containers ON containers.id = grants.container
-    WHERE containers.subnet = $1"""
-_PRIMARIES = "SELECT id, primary_number FROM containers WHERE subnet = $1 AND primary_number IS NOT NULL"
 
 
 class _Held(Struct):
@@ -49,9 +51,9 @@ class _Held(Struct):
     def masks(self) -> Masks:
         """All of it, by chunk."""
         masks = dict(self.unnamed)
-        _add(masks, self.primary.chunk, 1 << self.primary.position)
+        add(masks, self.primary.chunk, 1 << self.primary.position)
         for (_version, chunk), mask in self.grants.items():
-            _add(masks, chunk, mask)
+            add(masks, chunk, mask)
         return masks
 
 
@@ -89,7 +91,7 @@ class AdoptContainer(Struct, frozen=True):
             for ip in book.subnet.layout.addresses(chunk, mask)
         ]
         if row is not None and (refusal := _refusal(held, row, book)):
-            taken = yield from _take(there, there.masks(), book, recovery, row)
+            taken = yield from take_reported(there.masks(), book, row, there.granted_after)
             yield from book.quarantine(taken, _quarantined_as(held))
             return (*complaints, refusal)
         if row is None:
@@ -128,7 +130,7 @@ def _places(held: HeldContainer, book: Book) -> _Held:
         elif place in counted:
             continue  # said twice
         elif name is None or (name.container, name.place) != (held.id, place):
-            _add(unnamed, place.chunk, 1 << place.position)
+            add(unnamed, place.chunk, 1 << place.position)
         else:
             key = (name.version, place.chunk)
             grants[key] = grants.get(key, 0) | 1 << place.position
@@ -155,10 +157,10 @@ def _refusal(held: HeldContainer, row: ContainerRow, book: Book) -> str:
 def _hold(
     row: ContainerRow, there: _Held, book: Book, recovery: int, held: HeldContainer
 ) -> Script[list[str]]:
-    before = _masks_of(row)
+    before = everything_of(row)
     wanted = there.masks()
     missing = {chunk: mask & ~before.get(chunk, 0) for chunk, mask in wanted.items()}
-    taken = yield from _take(there, missing, book, recovery, row)
+    taken = yield from take_reported(missing, book, row, there.granted_after)
     lost = {chunk: left for chunk, mask in missing.items() if (left := mask & ~taken.get(chunk, 0))}
     complaints = [
         f"{ip} is reported by node {held.node} of {held.cluster}, and another node that reported it got it later: it stays there"
@@ -167,7 +169,7 @@ def _hold(
     ]
     surplus = {chunk: mask & ~wanted.get(chunk, 0) for chunk, mask in before.items()}
     for chunk, mask in there.unnamed.items():
-        _add(surplus, chunk, mask & ~lost.get(chunk, 0))
+        add(surplus, chunk, mask & ~lost.get(chunk, 0))
     yield from book.quarantine(
         {chunk: mask for chunk, mask in surplus.items() if mask}, _quarantined_as(held)
     )
@@ -176,108 +178,16 @@ def _hold(
     for (version, chunk), mask in there.grants.items():
         row.set_grant(version, chunk, mask & ~lost.get(chunk, 0))
     has_primary = not lost.get(there.primary.chunk, 0) >> there.primary.position & 1
-    _set_primary(
-        row, there.primary.chunk * CHUNK_SIZE + there.primary.position if has_primary else None, book
-    )
+    set_primary(row, there.primary.chunk * CHUNK_SIZE + there.primary.position if has_primary else None, book)
     row.version = max(row.version, held.version)
     versions = [version for version, _chunk in there.grants]
     book.subnet.sequence = max(book.subnet.sequence, row.version, *versions)
     row.request_uid, row.generation = held.request_uid, held.generation
     row.cluster_uid, row.confirmed = held.cluster_uid, recovery
-    _want_what_is_held(row, book)
+    want_what_is_held(row, book)
     return complaints
 
 
 def _quarantined_as(held: HeldContainer) -> ContainerRow:
     """Whose what is kept from everybody was: of no machine, so that no move takes it for what a sandbox has."""
     return ContainerRow(held.id, held.cluster, None, held.node, cluster_uid=held.cluster_uid)
-
-
-def _take(there: _Held, masks: Masks, book: Book, recovery: int, row: ContainerRow) -> Script[Masks]:
-    """Take these addresses from wherever they are, but for what a confirmed container got later: what could be had."""
-    taken = yield from book.take_these(masks)
-    left = {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~taken.get(chunk, 0))}
-    if left:
-        for owner in (yield from _holders(left, book)):
-            is_confirmed = owner.confirmed == recovery
-            if owner is not row and _strip(owner, there, left, taken, book, is_confirmed=is_confirmed):
-                yield from _dissolve(owner, book)
-    return taken
-
-
-def _dissolve(row: ContainerRow, book: Book) -> Script[None]:
-    """Leave nothing of a container that no report has confirmed: what it still has goes to quarantine.
-
-    No tombstone is left: if it is reported after all, it is made anew.
-    """
-    masks = _masks_of(row)
-    yield from book.quarantine(
-        masks, ContainerRow(row.id, row.cluster, None, row.node, cluster_uid=row.cluster_uid)
-    )
-    yield from book.remove(row)
-
-
-def _holders(masks: Masks, book: Book) -> Script[list[ContainerRow]]:
-    """Containers that have something of these chunks."""
-    granted = yield Query(_GRANTED, (book.subnet.id,))
-    primaries = yield Query(_PRIMARIES, (book.subnet.id,))
-    ids = {id_ for id_, chunk in granted if chunk in masks}
-    ids |= {id_ for id_, number in primaries if number // CHUNK_SIZE in masks}
-    yield from book.bring_in(sorted(ids))
-    ids |= {
-        id_ for id_, row in book.containers.items() if row.subnet == book.subnet.id
-    }  # not all is written yet
-    return [book.containers[id_] for id_ in sorted(ids)]
-
-
-def _strip(  # noqa: PLR0913 - from whom, what, and by which right
-    owner: ContainerRow, there: _Held, masks: Masks, taken: Masks, book: Book, *, is_confirmed: bool
-) -> bool:
-    """Take what is in the masks from a container; from one that a report has confirmed, what was granted later to another.
-
-    Answers whether its primary was among it.
-    """
-    changed = False
-    for (version, chunk), mask in list(owner.grants.items()):
-        bits = mask & masks.get(chunk, 0)
-        if is_confirmed:
-            bits &= there.granted_after(version, chunk)
-        if bits:
-            owner.set_grant(version, chunk, mask & ~bits)
-            _add(taken, chunk, bits)
-            changed = True
-    primary = None if is_confirmed else owner.primary
-    if primary is not None and masks.get(primary.chunk, 0) >> primary.position & 1:
-        _add(taken, primary.chunk, 1 << primary.position)
-        _set_primary(owner, None, book)
-        return True
-    if changed:
-        owner.version = book.next_version()
-        _want_what_is_held(owner, book)
-    return False
-
-
-def _set_primary(row: ContainerRow, number: int | None, book: Book) -> None:
-    book.subnet.containers += (number is not None) - (row.primary_number is not None)
-    row.primary_number = number
-
-
-def _want_what_is_held(row: ContainerRow, book: Book) -> None:
-    """Owe it nothing but a primary, where it has none: its next wish says what else it wants."""
-    owed = int(row.primary_number is None)
-    book.subnet.owed += owed - row.owed
-    row.wanted, row.owed, row.waiting_pods = row.held, owed, 0
-    row.owed_since, row.renewed = (book.now, book.now) if owed else (0.0, 0.0)
-
-
-def _masks_of(row: ContainerRow) -> Masks:
-    masks: Masks = {}
-    if (primary := row.primary) is not None:
-        _add(masks, primary.chunk, 1 << primary.position)
-    for (_version, chunk), mask in row.grants.items():
-        _add(masks, chunk, mask)
-    return masks
-
-
-def _add(masks: Masks, chunk: int, mask: int) -> None:
-    masks[chunk] = masks.get(chunk, 0) | mask

@@ -11,6 +11,7 @@ from podtide.allocator.limits import (
     check_in_force,
     check_names,
     check_page,
+    check_shown,
     check_spec,
     check_wish,
 )
@@ -37,6 +38,7 @@ from podtide.allocator.store.audit import audit_database
 from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
 from podtide.allocator.store.examining import examine
+from podtide.allocator.store.for_pods import KeepForPods
 from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.moving import EndQuarantine, MoveContainer
 from podtide.allocator.store.probe import write_probe
@@ -56,7 +58,7 @@ from podtide.allocator.store.serving import (
     another_cluster,
     bury,
 )
-from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.audit import Violation
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
@@ -289,6 +291,11 @@ class DatabaseAllocator:
         """Have the container hold what its node has, while the store recovers."""
         check_held(held)
         return await self._database.call(held.network, held.subnet, AdoptContainer(held))
+
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """Keep from everybody what living pods have and no report tells of, while the store recovers."""
+        check_shown(shown)
+        return await self._database.call(shown.network, shown.subnet, KeepForPods(shown))
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """The cluster has reported all that its nodes hold."""

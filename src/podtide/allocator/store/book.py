@@ -4,7 +4,7 @@ Calls that wait at the same moment share a transaction, and so a book: they are 
 what was read once, and what they changed is written once. A call that is refused has changed nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from podtide.allocator.store.affairs import Affairs, read_affairs
@@ -120,10 +120,13 @@ class Book:
         self.subnet.reserved += count
         return taken
 
-    def take_these(self, masks: dict[int, int]) -> Script[dict[int, int]]:
-        """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk."""
+    def take_these(self, masks: dict[int, int], *, but_for: Collection[str] = ()) -> Script[dict[int, int]]:
+        """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk.
+
+        What removed containers of the ids `but_for` left in quarantine stays there.
+        """
         free = yield from self._supply.take_if_free(masks)
-        (cooling, quarantined), ended = yield from self._resting.take_these(masks)
+        (cooling, quarantined), ended = yield from self._resting.take_these(masks, but_for)
         for holder in ended:
             yield from forget_quarantine(holder)
         self.subnet.reserve(free)

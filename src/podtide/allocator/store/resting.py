@@ -5,7 +5,7 @@ when nothing else is. What is in quarantine is reserved and goes to nobody, howe
 says so (`quarantines`; DESIGN.md "A node deleted while its machine lives").
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from podtide.allocator.store.script import Query, Rows, Script, execute_many
@@ -85,10 +85,11 @@ class Resting:
         return {chunk: mask for chunk, mask in taken.items() if mask}
 
     def take_these(
-        self, masks: dict[int, int]
+        self, masks: dict[int, int], but_for: Collection[str] = ()
     ) -> Script[tuple[tuple[dict[int, int], dict[int, int]], list[str]]]:
         """Take these very addresses, as far as they rest: those that cooled down, and those in quarantine, by chunk.
 
+        What is in quarantine of the removed containers `but_for` stays.
         With it, the removed containers of which nothing is left in quarantine by that.
         """
         rows = yield Query(_ALL, (self._subnet,))
@@ -96,6 +97,8 @@ class Resting:
         taken: tuple[dict[int, int], dict[int, int]] = ({}, {})
         left: set[str] = set()
         for rest in (*self._known, *self._added):
+            if rest.quarantined and rest.holder in but_for:
+                continue
             there = self._known.get(rest, 0) | self._added.get(rest, 0)
             if mask := there & masks.get(rest.chunk, 0):
                 self._keep(rest, there & ~mask)

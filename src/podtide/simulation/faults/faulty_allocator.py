@@ -16,7 +16,7 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.terms import HeldContainer, OpenedTerm, TermClaim
+from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.line_fault import ALLOCATOR, Request
 
@@ -233,6 +233,14 @@ class FaultyAllocator:
             self._request("adopt_container", held.node),
             lambda: self._line.adopt_container(held),
             lambda: self._wire.adopt_container(held),
+        )
+
+    async def keep_for_pods(self, shown: ShownAddresses) -> int:
+        """See `Allocator.keep_for_pods`."""
+        return await self._conditions.carry(
+            self._request("keep_for_pods", shown.node),
+            lambda: self._line.keep_for_pods(shown),
+            lambda: self._wire.keep_for_pods(shown),
         )
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:

@@ -1,0 +1,132 @@
+"""Addresses that somebody was reported to have, taken from wherever a store that went back has them.
+
+They may be free, at rest, in quarantine, or with a container that no report has confirmed: its rows are of an older day.
+"""
+
+from collections.abc import Callable, Collection
+
+from podtide.allocator.store.book import Book
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.script import Query, Script
+from podtide.core.chunks import CHUNK_SIZE
+
+Masks = dict[int, int]
+"""Addresses by chunk."""
+
+GrantedAfter = Callable[[int, int], int]
+"""What of a chunk was granted later than with a version, by the report."""
+
+_GRANTED = """SELECT grants.container, grants.chunk FROM grants JOIN containers ON containers.id = grants.container
+    WHERE containers.subnet = $1"""
+_PRIMARIES = "SELECT id, primary_number FROM containers WHERE subnet = $1 AND primary_number IS NOT NULL"
+
+
+def take_reported(
+    masks: Masks,
+    book: Book,
+    row: ContainerRow,
+    granted_after: GrantedAfter,
+    *,
+    but_for: Collection[str] = (),
+) -> Script[Masks]:
+    """Take these addresses for a row, but for what a confirmed container got later: what could be had.
+
+    What containers of the ids `but_for` have, or left in quarantine, stays where it is.
+    """
+    taken = yield from book.take_these(masks, but_for=but_for)
+    left = {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~taken.get(chunk, 0))}
+    if left:
+        for owner in (yield from _holders(left, book)):
+            if owner.id == row.id or owner.id in but_for:
+                continue
+            is_confirmed = owner.confirmed == book.affairs.recovery
+            if _strip(owner, granted_after, left, taken, book, is_confirmed=is_confirmed):
+                yield from _dissolve(owner, book)
+    return taken
+
+
+def set_primary(row: ContainerRow, number: int | None, book: Book) -> None:
+    """Let that be its primary."""
+    book.subnet.containers += (number is not None) - (row.primary_number is not None)
+    row.primary_number = number
+
+
+def want_what_is_held(row: ContainerRow, book: Book) -> None:
+    """Owe it nothing but a primary, where it has none: its next wish says what else it wants."""
+    owed = int(row.primary_number is None)
+    book.subnet.owed += owed - row.owed
+    row.wanted, row.owed, row.waiting_pods = row.held, owed, 0
+    row.owed_since, row.renewed = (book.now, book.now) if owed else (0.0, 0.0)
+
+
+def everything_of(row: ContainerRow) -> Masks:
+    """All that it has, its primary too."""
+    masks: Masks = {}
+    if (primary := row.primary) is not None:
+        add(masks, primary.chunk, 1 << primary.position)
+    for (_version, chunk), mask in row.grants.items():
+        add(masks, chunk, mask)
+    return masks
+
+
+def add(masks: Masks, chunk: int, mask: int) -> None:
+    """Let the masks have these too."""
+    masks[chunk] = masks.get(chunk, 0) | mask
+
+
+def _dissolve(row: ContainerRow, book: Book) -> Script[None]:
+    """Leave nothing of a container that no report has confirmed: what it still has goes to quarantine.
+
+    No tombstone is left: if it is reported after all, it is made anew.
+    """
+    masks = everything_of(row)
+    yield from book.quarantine(
+        masks, ContainerRow(row.id, row.cluster, None, row.node, cluster_uid=row.cluster_uid)
+    )
+    yield from book.remove(row)
+
+
+def _holders(masks: Masks, book: Book) -> Script[list[ContainerRow]]:
+    """Containers that have something of these chunks."""
+    granted = yield Query(_GRANTED, (book.subnet.id,))
+    primaries = yield Query(_PRIMARIES, (book.subnet.id,))
+    ids = {id_ for id_, chunk in granted if chunk in masks}
+    ids |= {id_ for id_, number in primaries if number // CHUNK_SIZE in masks}
+    yield from book.bring_in(sorted(ids))
+    ids |= {
+        id_ for id_, row in book.containers.items() if row.subnet == book.subnet.id
+    }  # not all is written yet
+    return [book.containers[id_] for id_ in sorted(ids)]
+
+
+def _strip(  # noqa: PLR0913 - from whom, what, and by which right
+    owner: ContainerRow,
+    granted_after: GrantedAfter,
+    masks: Masks,
+    taken: Masks,
+    book: Book,
+    *,
+    is_confirmed: bool,
+) -> bool:
+    """Take what is in the masks from a container; from one that a report has confirmed, what was granted later to another.
+
+    Answers whether its primary was among it.
+    """
+    changed = False
+    for (version, chunk), mask in list(owner.grants.items()):
+        bits = mask & masks.get(chunk, 0)
+        if is_confirmed:
+            bits &= granted_after(version, chunk)
+        if bits:
+            owner.set_grant(version, chunk, mask & ~bits)
+            add(taken, chunk, bits)
+            changed = True
+    primary = None if is_confirmed else owner.primary
+    if primary is not None and masks.get(primary.chunk, 0) >> primary.position & 1:
+        add(taken, primary.chunk, 1 << primary.position)
+        set_primary(owner, None, book)
+        return True
+    if changed:
+        owner.version = book.next_version()
+        want_what_is_held(owner, book)
+    return False
