@@ -149,3 +149,22 @@ async def test_pods_that_outlived_a_node_whose_quarantine_was_lost_keep_their_ad
         await moment(1000.0)
         assert ip in await held(world, "n1")
         assert (await world.subnet()).quarantined == 0
+
+
+async def test_what_a_node_named_for_release_is_kept_for_the_pod_of_a_removed_node_that_got_it_since() -> (
+    None
+):
+    async with a_world("10.1.0.0/28") as world:
+        await world.allocator.open_term(ELSEWHERE)
+        world.replica().start()
+        await nodes_with_addresses(world, 1)
+        await world.allocator.begin_recovery("a test")
+        names, (_primary, ip, *_others) = await world.names("n0"), await held(world, "n0")
+        await run_pod(world, ip, node="gone")
+        await world.ask("n0", 2, release=names[:1])
+        await moment(20.0)
+        await world.allocator.end_recovery()
+        await moment(1000.0)
+        await world.ask("n0", 12)  # all that the subnet has beside the node's own
+        await moment(100.0)
+        assert ip not in await held(world, "n0")

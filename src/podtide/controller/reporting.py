@@ -56,7 +56,7 @@ class Report:
             "the allocator's store went back: reporting what nodes hold", recovery=recovery
         )
         names = await self._names()
-        held: list[NetworkContainer] = []
+        held: list[HeldContainer] = []
         for name in names:
             held += await self._report(name, recovery)
         kept = await self._report_pods(held, recovery)
@@ -79,21 +79,25 @@ class Report:
         nodes = {each.metadata.name for each in self._nodes.items()}
         return sorted({*listed, *configs, *nodes})
 
-    async def _report(self, name: str, recovery: int) -> list[NetworkContainer]:
+    async def _report(self, name: str, recovery: int) -> list[HeldContainer]:
         config = await self._confirmed(name, recovery)
-        shown = [each for each in config.status.network_containers if _is_holding(each)] if config else []
-        for container in shown:
-            assert config is not None
-            complaints = await self._around.allocator.adopt_container(self._held(config, container, recovery))
-            for complaint in complaints:
+        if config is None:
+            return []
+        reported = [
+            self._held(config, each, recovery)
+            for each in config.status.network_containers
+            if _is_holding(each)
+        ]
+        for held in reported:
+            for complaint in await self._around.allocator.adopt_container(held):
                 self._around.log.error("two nodes hold one address", node=name, alarm=complaint)
                 await self._around.events.record(config, CONTRADICTED, complaint, warning=True)
-        return shown
+        return reported
 
-    async def _report_pods(self, held: list[NetworkContainer], recovery: int) -> int:
+    async def _report_pods(self, held: list[HeldContainer], recovery: int) -> int:
         """Have kept what living pods show and no node was reported to hold. Answers how many addresses that are."""
         options, kept = self._around.options, 0
-        known = {each.ip for container in held for each in container.ip_assignments}
+        known = {each.ip for container in held for each in container.addresses}
         by_node = await shown_by_node(self._around.cluster)
         unknown = {node: shown - known for node, shown in sorted(by_node.items()) if shown - known}
         for subnet in await self._around.allocator.list_subnets(options.network) if unknown else ():

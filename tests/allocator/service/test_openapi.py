@@ -5,9 +5,12 @@ second one they are replaced by those of what is there.
 """
 
 import asyncio
+import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any, TypeAlias
+from urllib.request import urlopen
 
 import pytest
 import schemathesis
@@ -30,6 +33,7 @@ FAMILIAR = {
     "container_id": "a",
     "uid": "u",
     "holder": "h",
+    "node": "node-a",
 }
 
 USABLE: dict[str, Any] = {
@@ -70,6 +74,14 @@ def url() -> Iterator[str]:
     finally:
         stopped.set()
         thread.join()
+
+
+def test_every_reference_of_the_description_leads_somewhere(url: str) -> None:
+    with urlopen(f"{url}/openapi.json") as answer:  # noqa: S310 - our own server on loopback
+        document = answer.read().decode()
+    described = json.loads(document)["components"]["schemas"]
+    referred = set(re.findall(r'"#/components/schemas/([^"]+)"', document))
+    assert referred - described.keys() == set()
 
 
 @pytest.mark.slow
