@@ -159,6 +159,31 @@ def test_a_dead_agents_container_counts_with_what_it_holds() -> None:
     assert early[16].most == 16 + 4 * 32, "until then it may still give back"
 
 
+def test_a_batch_that_fits_is_not_lowered_while_what_nodes_gave_up_is_on_its_way_back() -> None:
+    seen = structs.replace(reading(26, node(6, by(4), top=4)), reserved=26, owed=1)
+    four = BatchBounds(batch=4)
+    assert rests(seen, by(4), four)
+    decision = decide(seen, by(4), four)
+    assert (
+        decision.reason
+        == "R = 26 is on its way: at batch 4 it comes to rest at 8 or less, under t·Q = 0.8·26 = 20.8"
+    )
+    assert decide(seen, by(2), four).scaler == by(4)
+
+
+def test_a_surplus_that_is_not_given_back_in_time_counts_at_every_rung() -> None:
+    keeps = structs.replace(node(2, by(16)), taken=1 + 90)  # its agent lost its records, say, and asks for 15
+    seen = reading(253, keeps, *[node(10, by(16))] * 5)
+    assert seen.reserved == 251
+    assert rests(structs.replace(seen, owed=3), by(16), BatchBounds()) is False
+    lowered = decide(seen, by(16))
+    assert lowered.scaler == by(8)
+    (at_eight,) = (rung.expected for rung in lowered.rungs if rung.scaler == by(8))
+    assert at_eight.least == 75 + 8 + 5 * 16
+    in_time = decide(seen, by(16), age=30.0)
+    assert in_time.scaler == by(16), "it may be given back yet"
+
+
 def test_where_none_fits_the_most_frugal_one_is_taken() -> None:
     seen = reading(253, *[node(23, by(16))] * 10, owed=67)
     decision = decide(seen, by(16))
@@ -262,6 +287,15 @@ def test_after_starvation_a_pin_is_in_force_again_only_where_it_fits_in_the_subn
     assert decide(roomy, STARVED, BatchBounds(fixed=16), starved=True).scaler == by(16)
     lowest = decide(roomy, STARVED, BatchBounds(min_batch=8), starved=True)
     assert lowest.scaler == by(8)
+
+
+def test_starved_ends_for_a_pin_that_fits_in_the_subnet_to_the_last_address() -> None:
+    seen = reading(13, node(5, STARVED, top=2), node(6, STARVED, top=2))
+    full = decide(seen, STARVED, BatchBounds(fixed=2, buffer=Fraction(0)), starved=True)
+    assert (full.step, full.scaler) == (Step.FED, by(2, Fraction(0)))
+    assert full.reason == "at batch 2 R stays at 13 or less, and Q = 13"
+    assert decide(seen, STARVED, BatchBounds(fixed=2), starved=True).starved, "it would take 16 of 13"
+    assert decide(seen, STARVED, starved=True).starved, "nobody could keep one"
 
 
 def test_after_starvation_batch_1_is_left_where_nothing_larger_fits() -> None:

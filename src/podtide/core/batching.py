@@ -4,12 +4,13 @@ Decided as a request is: from demand, not from the last batch. For each rung B (
 statements say between which bounds R would come to rest (`subnet_demand`):
 
     raise   to the largest rung with R⁺(B) < t·Q
-    lower   when R > T·Q, or will be once what is owed is granted: to the largest smaller rung with R⁻(B) < t·Q,
-            else to the rung with the least R⁻
+    lower   when R > T·Q, or will be once what is owed is granted, and the batch in force does not fit: to the largest
+            smaller rung with R⁻(B) < t·Q, else to the rung with the least R⁻
 
 Between the two nothing moves: the band from t to T is the only memory. A larger batch is in force only where R at rest
-stays under t·Q, and a smaller one is taken only over T·Q, so neither can bring about the other: at constant demand the
-batch changes at most twice (once by what is known, once more when every node has stated its demand) and then never.
+stays under t·Q, and a smaller one is taken only where it does not, so neither can bring about the other, however far R is
+from its rest: at constant demand the batch changes at most twice (once by what is known, once more when every node has
+stated its demand) and then never.
 
 No further change is made before every container has answered the last one, or `answer_seconds` have passed: until then R
 and the statements are those of the batch before. What a person sets is in force at once.
@@ -18,8 +19,8 @@ and the statements are those of the batch before. What a person sets is in force
 
 It is entered when batch 1 did not help, or when no rung can: a burst does not jump past rungs that fit. It ends when as
 many addresses are free as there are containers, for then each of them can take back the one it keeps at batch 1, and
-nobody is owed again. Starved overrides a pin and a lowest batch, or pods that fit would go without; these are in force
-again once R⁺ at them is at most Q.
+nobody is owed again. Starved overrides a pin and a lowest batch, or pods that fit would go without; it ends as well once R⁺ at
+them is at most Q, and they are in force again.
 """
 
 from enum import StrEnum
@@ -201,25 +202,39 @@ class _Choice:
                 starved=True,
             )
         if standing.starved:
-            fed = f"{reading.free} addresses are free, enough for each of {reading.containers} containers to keep 1"
-            return _Move(self._after_starvation().scaler, Step.FED, fed)
+            return _Move(self._after_starvation().scaler, Step.FED, self._why_it_is_fed())
         return self._among_rungs()
 
     def _is_starved(self) -> bool:
         standing, reading = self._standing, self._reading
         if standing.starved:
             dwelt = not 0 <= standing.age_seconds < self._patience.starved_dwell_seconds
-            return not (dwelt and reading.owed == 0 and reading.free >= reading.containers)
+            return not (dwelt and reading.owed == 0 and (self._has_room_for_all() or self._lowest_has_room()))
         if not reading.owed or reading.free:
             return False
         tried = standing.scaler is not None and standing.scaler.batch == EXHAUSTED_BATCH and self._is_answered
         return tried or all(rung.expected.least > reading.capacity for rung in self._allowed)
 
+    def _has_room_for_all(self) -> bool:
+        """Whether every container can take back the address that it keeps at batch 1."""
+        return self._reading.free >= self._reading.containers
+
+    def _lowest_has_room(self) -> bool:
+        """Whether a pin, or the lowest batch that a person allows, fits in the subnet: then nobody is owed by it."""
+        lowest = self._allowed[0]
+        return lowest.scaler.batch > EXHAUSTED_BATCH and lowest.expected.most <= self._reading.capacity
+
+    def _why_it_is_fed(self) -> str:
+        reading, lowest = self._reading, self._allowed[0]
+        if self._has_room_for_all():
+            return f"{reading.free} addresses are free, enough for each of {reading.containers} containers to keep 1"
+        return f"at batch {lowest.scaler.batch} R stays at {lowest.expected.most} or less, and Q = {reading.capacity}"
+
     def _after_starvation(self) -> Rung:
         """The largest rung that fits; of those a person allows, the lowest need only fit in the subnet."""
         lowest = self._allowed[0]
         fitting = [rung for rung in self.rungs if rung.fits]
-        if lowest.scaler.batch > EXHAUSTED_BATCH and lowest.expected.most <= self._reading.capacity:
+        if self._lowest_has_room():
             fitting = [lowest, *(rung for rung in fitting if rung.scaler.batch > lowest.scaler.batch)]
         return fitting[-1] if fitting else self.rungs[0]
 
@@ -264,6 +279,11 @@ class _Choice:
         coming = reading.reserved + reading.owed
         if coming <= self._upper_limit:
             return current, self._why_it_stays(candidates, current)
+        if current.fits:
+            return current, (
+                f"R = {reading.reserved} is on its way: at batch {batch} it comes to rest at {current.expected.most} or "
+                f"less, under {self._tq}"
+            )
         over = f"R = {reading.reserved}"
         if reading.owed:
             over += f" and {reading.owed} owed"

@@ -8,6 +8,8 @@ statements with their counts, not over containers, so that they cost the same fo
 A container has answered the batch in force once it states it (or a smaller one, where its node's other subnet, or the
 exhaustion it was told of, asks for that). One that has not answered in time may be a dead agent's, which gives nothing
 back: it counts with no less than it holds or asks for, or the batch would go up and down on what the dead never release.
+One that has answered and still holds more than it asks for cannot give that back yet (its agent lost its records, for one):
+in time it counts with that surplus at every rung, or others would keep a batch that there is no room for.
 """
 
 from collections.abc import Mapping
@@ -85,10 +87,20 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
         if stated.demand is not None and self._is_exact(stated):
             low = high = stated.demand
         taken = taken_at(low, stated, rung), taken_at(high, stated, rung)
-        if self.is_overdue and not self.has_answered(stated):
+        if not self.is_overdue:
+            return taken
+        if not self.has_answered(stated):
             return max(taken[0], holding.taken), max(taken[1], holding.taken)
-        return taken
+        surplus = _surplus(holding)
+        return taken[0] + surplus, taken[1] + surplus
 
     def _is_exact(self, stated: StatedDemand) -> bool:
         """Whether the node states its demand anew when that changes: it does so below the top rung."""
         return stated.batch == min(self.in_force.batch, stated.max_ips) and self.in_force.batch < self.top
+
+
+def _surplus(holding: Holding) -> int:
+    """What a container takes beyond what follows from its statement."""
+    stated = holding.stated
+    own = SubnetScaler(stated.batch, Fraction(stated.buffer))
+    return max(0, holding.taken - taken_at(stated.high, stated, own))
