@@ -191,6 +191,20 @@ async def test_a_pod_made_again_under_its_name_gets_a_sandbox_of_its_own() -> No
         assert first != second
 
 
+async def test_a_pod_that_comes_back_with_a_backup_while_its_sandbox_is_torn_down_gets_another_one() -> None:
+    plugin = ScriptedPlugin(failing_dels=1)
+    async with a_node(plugin) as node:
+        await node.add("web")
+        await asyncio.sleep(1)
+        backup = node.cluster.snapshot()
+        node.cluster.server.delete(Pod, "web", NAMESPACE, grace_seconds=0)
+        await asyncio.sleep(1)
+        node.cluster.restore(backup)
+        await asyncio.sleep(60)
+        assert plugin.verbs() == ["ADD", "DEL", "DEL", "ADD"]
+        assert (await node.pod("web")).status.pod_ip
+
+
 @pytest.mark.parametrize(("at_once", "seconds"), [(1, 4), (2, 2), (8, 1)])
 async def test_no_more_sandboxes_than_allowed_are_set_up_side_by_side(at_once: int, seconds: int) -> None:
     plugin = ScriptedPlugin(add_seconds=1)

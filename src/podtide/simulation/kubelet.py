@@ -123,8 +123,13 @@ class _Charge:
 
 
 def _is_known(pod: Pod | None, charge: _Charge) -> bool:
-    """Whether this is what the kubelet has written itself: then the answer has told of it."""
-    return pod is not None and pod.metadata.resource_version == charge.last_seen.metadata.resource_version
+    """Whether this is what the kubelet has written itself: then the answer has told of it.
+
+    A pod that was gone and is there again in the version it had came back with a backup of etcd: that is news.
+    """
+    if pod is None or charge.gone:
+        return False
+    return pod.metadata.resource_version == charge.last_seen.metadata.resource_version
 
 
 class Kubelet:
