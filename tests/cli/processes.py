@@ -68,7 +68,7 @@ async def running(*arguments: str | Path, **environment: str) -> AsyncIterator[P
     finally:
         if process.returncode is None:
             process.kill()
-        await process.wait()
+        await process.communicate()  # a pipe that nobody reads to its end would never let it be waited for
 
 
 async def until(so: Callable[[], Awaitable[bool]]) -> None:

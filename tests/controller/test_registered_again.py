@@ -11,6 +11,7 @@ from random import Random
 from msgspec import structs
 
 from control_plane.cluster import ControlPlane
+from patience import PATIENCE_SECONDS
 from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, open_allocator
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
@@ -58,7 +59,7 @@ async def controlled(control_plane: ControlPlane) -> AsyncIterator[tuple[Cluster
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             with suppress(NotFound):
                 if await holds():
@@ -79,6 +80,14 @@ async def held(cluster: Cluster, node: str, uid: str) -> list[str]:
         if each.id == uid
         for ip in (each.primary_ip, *(assigned.ip for assigned in each.ip_assignments))
     ]
+
+
+async def cluster_has(cluster: Cluster, node: str) -> bool:
+    try:
+        await cluster.get(NodeNetworkConfig, node, SYSTEM_NAMESPACE)
+    except NotFound:
+        return False
+    return True
 
 
 async def test_addresses_move_with_the_machine_and_wait_for_its_pods(control_plane: ControlPlane) -> None:
@@ -132,3 +141,8 @@ async def test_addresses_move_with_the_machine_and_wait_for_its_pods(control_pla
 
         await until(nothing_waits)
         await cluster.delete(Node, name)
+
+        async def is_gone() -> bool:
+            return not await cluster_has(cluster, name)
+
+        await until(is_gone)
