@@ -53,4 +53,4 @@ async def running_in_pod(
     finally:
         if process.returncode is None:
             process.kill()
-        await process.wait()
+        await process.communicate()  # as in cli.processes

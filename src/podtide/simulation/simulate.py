@@ -257,7 +257,7 @@ class _Run:
             log=log,
         ) as world:
             world.between = Between(
-                cluster=partial(self._faulty_cluster, world),
+                cluster=partial(self._faulty_cluster, world, cluster),
                 allocator=partial(self._faulty_allocator, world),
             )
             yield Scene(
@@ -285,10 +285,12 @@ class _Run:
     def _settings(self) -> Settings:
         return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
 
-    def _faulty_cluster(self, world: World, program: str, line: Cluster) -> Cluster:
+    def _faulty_cluster(self, world: World, cluster: EmbeddedCluster, program: str, line: Cluster) -> Cluster:
         wire = world.record_cluster(program)
         hearsay = Hearsay(program, world.subnets_of, world.book.findings.append)
-        return FaultyCluster(line, wire, program, self._conditions, hearsay)
+        return FaultyCluster(
+            line, wire, program, self._conditions, hearsay, restores=lambda: cluster.restores
+        )
 
     def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:
         wire = world.record_allocator(program)

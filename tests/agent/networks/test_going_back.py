@@ -14,6 +14,7 @@ from podtide.agent.port import NoAddress
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool
 from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod, PodSpec
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
@@ -210,6 +211,62 @@ async def test_what_was_struck_off_while_its_pod_lives_is_put_back() -> None:
         await bench.edit(CLASSIC_POOL, lambda entries: entries.clear())
         await node.add("c2", CLASSIC)
         assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
+
+
+async def test_what_is_put_back_is_reserved_anew_however_lately_it_was_seen_to_be() -> None:
+    """A pool that was written often enough since a restore is in no earlier version than it was: only the entries are gone."""
+    bench = Bench()
+    place = ObjectMeta(name="web", namespace="default")
+    pod = await bench.cluster.create(Pod(metadata=place, spec=PodSpec(node_name=NODE)), manager="test")
+    async with bench.machine() as node:
+        await node.add(owner("c1", "web", uid=pod.metadata.uid), CLASSIC)
+        (name,) = await bench.reserved()
+        await bench.cluster.delete(OverlappingRangeIPReservation, name, SYSTEM_NAMESPACE)
+        await bench.edit(CLASSIC_POOL, lambda entries: entries.clear())
+        await node.add("c2", CLASSIC)
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
+        assert (await bench.reserved())[name] == "default/web"
+
+
+@MODES
+async def test_an_address_reserved_before_a_restore_and_written_after_it_is_reserved_again(
+    ipam: dict[str, Any],
+) -> None:
+    bench = Bench()
+    pool = await begin(bench, ipam)
+    async with bench.machine() as node:
+        await node.add("c1", ipam)
+        await asyncio.sleep(20)
+        backup = bench.cluster.snapshot()
+
+        node.line.before["replace IPPool"] = [2.0]
+        adding = asyncio.create_task(node.add("c2", ipam))
+        await asyncio.sleep(1)
+        assert len(await bench.reserved()) == 2
+        bench.cluster.restore(backup)
+        await adding
+        assert await holders(bench, pool) == {"1": "c1", "2": "c2"}
+        assert len(await bench.reserved()) == 2
+
+
+async def test_an_agent_that_is_restarted_just_after_a_restore_waits_for_the_others_too() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    async with bench.machine(disk=disk) as node:
+        await node.add("c1", CLASSIC)
+        await asyncio.sleep(20)
+        backup = bench.cluster.snapshot()
+        await node.add("c2", CLASSIC)
+        await asyncio.sleep(20)
+        bench.cluster.restore(backup)
+        await asyncio.sleep(5)
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
+        node.networks.close()
+    async with bench.machine(disk=disk) as node:
+        with pytest.raises(NoAddress, match="put back"):
+            await asyncio.wait_for(node.add("c3", CLASSIC), 30)
+        await asyncio.sleep(20)
+        await node.add("c3", CLASSIC)
+        assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2", "3": "c3"}
 
 
 class _Reached(Random):

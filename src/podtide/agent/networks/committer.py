@@ -147,8 +147,9 @@ class PoolCommitter:
         return await self._stand_in_line(Mending(self.wanted))
 
     def doubt(self) -> None:
-        """The cluster may have gone back: the pool is read before it is decided by."""
+        """The cluster may have gone back: the pool is read before it is decided by, and no reservation is believed in."""
         self._may_have_gone_back = True
+        self._reserving.doubt()
 
     def knows(self, key: Key) -> bool:
         """Whether the interface has anything here, as far as memory goes."""
@@ -251,6 +252,8 @@ class PoolCommitter:
         placed, again = await self._place(copy, addings)
         if copy.is_changed:
             await self._write(copy)
+        if self._may_have_gone_back and placed:
+            raise Reread("the cluster may have gone back since the addresses were reserved")
         self.trouble = _WENT_BACK if held_up else ""
         self._putting_back.release([each.key for each in releasings])
         for releasing, addresses in zip(releasings, freed, strict=True):

@@ -12,6 +12,7 @@ disk: without it the address would be put back for a sandbox that is long gone, 
 import asyncio
 from collections import Counter
 from collections.abc import Collection
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -21,7 +22,7 @@ from podtide.core.allocations import Allocation
 from podtide.core.intervals import Interval
 from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_network
 from podtide.networks.network import NetworkRange
-from podtide.runtime.disk import Disk, DiskFailed
+from podtide.runtime.disk import Disk, DiskFailed, DiskFull
 from podtide.runtime.logging import Logger
 
 JOURNAL = "networks.journal"
@@ -71,13 +72,15 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 class _Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line: an address that was given, or an interface that has nothing of a pool any more."""
+    """One line: an address that was given, an interface that has nothing of a pool any more, or a pool that went back."""
 
     pool: PoolKey
     version: int
     """The pool's resourceVersion: it only ever grows, unless the cluster went back."""
     given: Given | None = None
     gone: Key | None = None
+    went_back_at: float | None = None
+    """When the pool was seen to go back, in wall-clock seconds."""
 
 
 class _State(Struct, frozen=True):
@@ -85,6 +88,7 @@ class _State(Struct, frozen=True):
 
     given: tuple[Given, ...] = ()
     versions: tuple[tuple[PoolKey, int], ...] = ()
+    went_back: tuple[tuple[PoolKey, float], ...] = ()
 
 
 class GivenAddresses:
@@ -100,6 +104,7 @@ class GivenAddresses:
         """How often each pool was seen to go back."""
         self._confirmed: dict[_Place, int] = {}
         """In which epoch a pool last had it for the sandbox."""
+        self._went_back_at: dict[PoolKey, float] = {}
         self._journal = self._open(disk, log) if disk is not None else None
 
     def of(self, pool: PoolKey) -> tuple[Given, ...]:
@@ -147,6 +152,17 @@ class GivenAddresses:
             self._epochs[pool] += 1
         return version < before
 
+    def note_back(self, pool: PoolKey, at: float) -> None:
+        """The pool was seen to go back, at this wall-clock time: the next agent has to know, too."""
+        self._went_back_at[pool] = at
+        change = _Change(pool=pool, version=self._versions.get(pool, 0), went_back_at=at)
+        with suppress(DiskFull):  # then only this one knows
+            self._append(change, durable=False)
+
+    def went_back_at(self, pool: PoolKey) -> float | None:
+        """When the pool was last seen to go back, in wall-clock seconds, by this agent or one before it."""
+        return self._went_back_at.get(pool)
+
     def close(self) -> None:
         """Stop writing."""
         if self._journal is not None:
@@ -168,7 +184,8 @@ class GivenAddresses:
         try:
             if self._journal.is_overgrown():
                 given = tuple(given for held in self._by_pool.values() for given in held.values())
-                self._journal.rewrite(msgspec.json.encode(_State(given, tuple(self._versions.items()))))
+                state = _State(given, tuple(self._versions.items()), tuple(self._went_back_at.items()))
+                self._journal.rewrite(msgspec.json.encode(state))
             self._journal.append(msgspec.json.encode(change), durable=durable)
         except DiskFailed as error:
             self.failure = error
@@ -189,6 +206,8 @@ class GivenAddresses:
                 )
                 self._by_pool.clear()
                 self._versions.clear()
+                self._went_back_at.clear()
+                self._epochs.clear()
                 disk.replace(DAMAGED_JOURNAL, content)
         return Journal.begin(disk, JOURNAL, msgspec.json.encode(_State()))
 
@@ -198,6 +217,8 @@ class GivenAddresses:
             raise Damaged("it has no whole first record")
         state = msgspec.json.decode(found.records[0].payload, type=_State)
         self._versions.update(state.versions)
+        for pool, at in state.went_back:
+            self._replay_going_back(pool, at)
         for given in state.given:
             self._by_pool.setdefault(given.pool, {})[given.key, given.address] = given
         for record in found.records[1:]:
@@ -209,4 +230,11 @@ class GivenAddresses:
                 )
             if change.gone is not None:
                 self._forget(change.pool, change.gone)
+            if change.went_back_at is not None:
+                self._replay_going_back(change.pool, change.went_back_at)
         return Journal(disk, JOURNAL, found)
+
+    def _replay_going_back(self, pool: PoolKey, at: float) -> None:
+        """What was given before, the pool need not have put back yet."""
+        self._went_back_at[pool] = at
+        self._epochs[pool] += 1

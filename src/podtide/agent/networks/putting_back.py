@@ -58,7 +58,7 @@ class PuttingBack:
         """What the copy has and the pool not yet."""
         self._missing_since: dict[tuple[Key, str], float] = {}
         self._said: set[tuple[Key, str]] = set()
-        self._went_back_at: float | None = None
+        self._went_back_at = self._known_to_have_gone_back_at()
         """Since when there may be ghosts; None when there are none."""
         self._asked: set[tuple[str, str]] = set()
         """Pods, and their interfaces, that asked while there were."""
@@ -136,6 +136,12 @@ class PuttingBack:
 
     # Details
 
+    def _known_to_have_gone_back_at(self) -> float | None:
+        """When an agent before this one saw the pool go back, by the monotonic clock; None if that is over."""
+        at = self._given.went_back_at(self._pool)
+        ago = self._clock.wall() - at if at is not None else -1.0
+        return self._clock.monotonic() - ago if 0.0 <= ago < self._patience_seconds else None
+
     def _hear(self, pool: IPPool) -> None:
         self._note_if_back(self._given.hear(self._pool, _version(pool)))
 
@@ -144,6 +150,7 @@ class PuttingBack:
             return
         self._reserving.doubt()
         self._went_back_at = self._clock.monotonic()
+        self._given.note_back(self._pool, self._clock.wall())
         self._missing_since.clear()
         self._log.warning(
             "a pool went back, as after a restore of etcd: putting back what sandboxes have of it"
@@ -185,7 +192,10 @@ class PuttingBack:
 
     async def _put(self, copy: PoolCopy, given: Given, there: Allocation | None) -> None:
         address = given.ip
-        if given.guarded and not await self._reserving.reserve(address, given.holder, given.wanted, there):
+        # Whatever took the entry from the pool, a restore of etcd or repair, has taken the reservation too.
+        if given.guarded and not await self._reserving.reserve(
+            address, given.holder, given.wanted, there, afresh=True
+        ):
             self._alarm(given, "is reserved for another pod")
             if there is None:
                 copy.allocations.withhold(address)

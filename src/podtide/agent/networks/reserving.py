@@ -78,10 +78,13 @@ class Reserving:
         holder: Allocation,
         wanted: NetworkRange,
         before: Allocation | None,
+        *,
+        afresh: bool = False,
     ) -> bool:
         """Reserve the address for the holder, unless it is; False when it is reserved elsewhere.
 
-        `before` is who the pool says had the address, if the holder has it from there.
+        `before` is who the pool says had the address, if the holder has it from there. With `afresh`, what was seen of the
+        reservation a while ago does not count.
         """
         key = (holder.id, holder.ifname)
         if before is not None:
@@ -92,7 +95,7 @@ class Reserving:
         reserved = self._made.setdefault(key, {}).setdefault(
             address, _Reserved(wanted.reservation_name(address), holder)
         )
-        if reserved.sighting and self._clock.monotonic() < reserved.seen_at + _SEEN_SECONDS:
+        if not afresh and reserved.sighting and self._clock.monotonic() < reserved.seen_at + _SEEN_SECONDS:
             return True
         reserved.sighting = None
         sighting = await self._reservations.reserve(reserved.name, holder, before)

@@ -51,6 +51,8 @@ class EmbeddedCluster:
             limits=limits or Limits(),
         )
         """The same cluster, document by document: for those who serve it to others."""
+        self.restores = 0
+        """How often it went back to a snapshot."""
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         """See `Cluster.get`."""
@@ -133,6 +135,7 @@ class EmbeddedCluster:
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot: every object and the counter of versions are as they were then, and watches end."""
         self.server.restore(snapshot)
+        self.restores += 1
 
     def expire_history(self) -> None:
         """Forget what happened before now, as compaction does: older versions and tokens are Gone."""
