@@ -16,6 +16,7 @@ from podtide.allocator.limits import (
     LONGEST_REASON,
     LONGEST_STEP,
     MOST_KEPT_BACK,
+    MOST_SEEN,
     MOST_WANTED,
     NAME,
 )
@@ -182,7 +183,7 @@ class TermBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     cluster_uid: Name
     holder: Name
-    seen: Annotated[tuple[SeenBody, ...], Meta(max_length=1_000)] = ()
+    seen: Annotated[tuple[SeenBody, ...], Meta(max_length=MOST_SEEN)] = ()
 
 
 class HeldAddressBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

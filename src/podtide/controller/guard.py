@@ -163,6 +163,9 @@ class GuardedAllocator:
         page = await self._allocator.quarantined(cluster=cluster, node=node, more=more)
         own = {"", self._standing.uid if self._standing is not None else ""}
         items = tuple(each for each in page.items if each.cluster_uid in own or self._standing is None)
+        if self._standing is not None:
+            for left in items:
+                self._standing.see_quarantined(left)
         return QuarantinePage(items, page.more)
 
     async def end_quarantine(
@@ -183,7 +186,11 @@ class GuardedAllocator:
     async def list_containers(self, *, cluster: str, more: str) -> ContainerPage:
         """See `Allocator`."""
         self._counts["list_containers"] += 1
-        return await self._allocator.list_containers(cluster=cluster, more=more)
+        page = await self._allocator.list_containers(cluster=cluster, more=more)
+        if self._standing is not None:
+            for container in page.items:
+                self._standing.see_answer(container)
+        return page
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
         """See `Allocator`."""

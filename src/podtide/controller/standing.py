@@ -13,8 +13,15 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from podtide.allocator.limits import LARGEST_VERSION
-from podtide.allocator.port import Allocator, AllocatorError, AllocatorUnavailable, Container, Wish
+from podtide.allocator.limits import LARGEST_VERSION, is_name
+from podtide.allocator.port import (
+    Allocator,
+    AllocatorError,
+    AllocatorUnavailable,
+    Container,
+    Quarantined,
+    Wish,
+)
 from podtide.allocator.terms import SeenVersion, TermClaim
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.cluster.work_queue import WorkQueue
@@ -55,7 +62,10 @@ class Standing:
         self._reports = reports
         self._counts = counts
         self._log = log
-        self._seen: dict[tuple[str, str], int] = {}
+        self._seen = {
+            (options.network, subnet): 0 for subnet in (options.subnet, options.subnet_v6) if subnet
+        }
+        """The highest version by network and subnet: of every subnet that the cluster has to do with."""
         self._objection: PodtideError | None = None
         self._is_open = False
         self.news = asyncio.Event()
@@ -80,8 +90,13 @@ class Standing:
         """The allocator granted something, whether or not a NodeNetworkConfig shows it yet."""
         self._note(container.network, container.subnet, container.version)
 
+    def see_quarantined(self, left: Quarantined) -> None:
+        """Something of the cluster is in a subnet, although no container shows a version."""
+        self._note(left.network, left.subnet, 0)
+
     def _note(self, network: str, subnet: str, version: int) -> None:
-        if 0 < version <= LARGEST_VERSION:
+        """What somebody else wrote into a status must not make the allocator refuse the claim as a whole."""
+        if 0 <= version <= LARGEST_VERSION and is_name(network) and is_name(subnet):
             self._seen[network, subnet] = max(version, self._seen.get((network, subnet), 0))
 
     def stamped(self, wish: Wish) -> Wish:

@@ -11,6 +11,7 @@ from allocator.contract.harness import (
     everything,
 )
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
+from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import Container, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
@@ -99,6 +100,30 @@ async def test_a_term_tells_how_far_the_store_has_come_by_deletions_too(
         opened = await under.allocator.open_term(claim_seen(after.version + 1))
         assert opened.recovering
         assert opened.reached == (SeenVersion("blue", "pods", after.version + 1),)
+
+
+async def test_a_term_tells_of_the_subnets_alone_that_the_claim_names(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        await under.subnet("10.2.0.0/28", "others")
+        await under.subnet("10.1.0.0/28", network="green")
+        here, there = SeenVersion("blue", "others", 0), SeenVersion("blue", "not-there", 0)
+        claim = TermClaim(cluster="east", cluster_uid=EAST, holder="of-east", seen=(here, there))
+        assert (await under.allocator.open_term(claim)).reached == (here,)
+
+
+async def test_a_claim_may_name_more_subnets_than_one_request_takes(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        nowhere = tuple(SeenVersion("blue", f"a{number}", 0) for number in range(2 * MOST_SEEN))
+        for seen, recovers in ((0, False), (99, True)):
+            here = SeenVersion("blue", "pods", seen)
+            claim = TermClaim(
+                cluster="east", cluster_uid=EAST, holder="of-east", seen=(*nowhere[:5], here, *nowhere[5:])
+            )
+            opened = await under.allocator.open_term(claim)
+            assert [each.subnet for each in opened.reached] == ["pods"]
+            assert bool(opened.recovering) is recovers
 
 
 async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(

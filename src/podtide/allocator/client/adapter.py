@@ -5,9 +5,10 @@ from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from podtide.allocator.client.connection import Connection, Patience, Question, Server
+from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import (
     AllocatorUnavailable,
     Bounds,
@@ -248,10 +249,15 @@ class HttpAllocator:
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
         """See `Allocator`."""
         doing = f"open a term for {claim.cluster}"
-        seen = tuple(SeenBody(**asdict(each)) for each in claim.seen)
-        body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
         path = f"{_cluster(claim.cluster, doing)}/term"
-        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), OpenedTerm)
+        answers = []
+        for first in range(0, max(1, len(claim.seen)), MOST_SEEN):
+            seen = tuple(SeenBody(**asdict(each)) for each in claim.seen[first : first + MOST_SEEN])
+            body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
+            question = Question(doing=doing, method="PUT", path=path, body=body)
+            answers.append(await self._ask(question, OpenedTerm))
+        # Whether the store recovers is known after the last: each may have been the one to show that it went back.
+        return replace(answers[-1], reached=tuple(each for answer in answers for each in answer.reached))
 
     async def close_term(self, claim: TermClaim) -> None:
         """See `Allocator`."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AnotherTerm
 from podtide.allocator.store.affairs import another_uid, begin_recovery, read_affairs
-from podtide.allocator.store.script import Query, Rows, Script
+from podtide.allocator.store.script import Query, Rows, Script, among
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
 from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term
 from podtide.core.continuity import awaited_reports, is_behind
@@ -19,7 +20,7 @@ _BIND = """INSERT INTO clusters (name, uid, holder, term_until, reported) VALUES
     ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, holder = '', term_until = 0, reported = 0"""
 _UNBIND = "DELETE FROM clusters WHERE name = $1"
 _DROP_BOUNDS = "DELETE FROM bounds WHERE cluster = $1"
-_SEQUENCES = "SELECT network, name, sequence FROM subnets"
+_SEQUENCES = "SELECT name, sequence FROM subnets WHERE network = $1 AND name IN "
 _RAISE = "UPDATE subnets SET sequence = $1 WHERE network = $2 AND name = $3 AND sequence < $1"
 _REPORTED = "UPDATE clusters SET reported = $1 WHERE name = $2"
 _WITH_CONTAINERS = "SELECT DISTINCT cluster FROM containers WHERE subnet IS NOT NULL"
@@ -58,8 +59,11 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
 
 
 def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVersion, ...]]]:
-    """Why the store is behind what the cluster has seen, or ""; and its sequences, which are raised to that."""
-    sequences = {(network, name): sequence for network, name, sequence in (yield Query(_SEQUENCES))}
+    """Why the store is behind what the cluster has seen, or ""; and the sequences of those subnets, raised to that.
+
+    Of other subnets nothing is told, however many there are: what a claim weighs is the cluster's, not the allocator's.
+    """
+    sequences = yield from _sequences(claim)
     reason = ""
     for seen in claim.seen:
         sequence = sequences.get((seen.network, seen.subnet), removed)
@@ -69,6 +73,20 @@ def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVers
             if (seen.network, seen.subnet) in sequences:
                 sequences[seen.network, seen.subnet] = seen.version
     return reason, tuple(SeenVersion(*place, sequence) for place, sequence in sorted(sequences.items()))
+
+
+def _sequences(claim: TermClaim) -> Script[dict[tuple[str, str], int]]:
+    """How far the subnets have come that a claim names, as far as they are there."""
+    named: dict[str, list[str]] = {}
+    for seen in claim.seen:
+        named.setdefault(seen.network, []).append(seen.subnet)
+    sequences: dict[tuple[str, str], int] = {}
+    for network, subnets in named.items():
+        for first in range(0, len(subnets), MOST_SEEN):
+            places, values = among(subnets[first : first + MOST_SEEN], first=2)
+            rows = yield Query(f"{_SEQUENCES}{places}", (network, *values))
+            sequences |= {(network, name): sequence for name, sequence in rows}
+    return sequences
 
 
 def behind_reason(cluster: str, subnet: str, seen: int, sequence: int) -> str:
