@@ -12,7 +12,7 @@ from allocator.contract.harness import (
 )
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import Container, StoreRecovering
+from podtide.allocator.port import AnotherCluster, Container, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
@@ -147,6 +147,21 @@ async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(
         registry = await administered(under.allocator).list_clusters()
         assert registry.awaited == ("east", "west")
         assert "version 50" in registry.recovering
+
+
+@pytest.mark.parametrize("stranger", ["uid-other", ""])
+async def test_what_another_cluster_under_the_name_has_seen_stops_nobody(
+    open_allocator: OpenAllocator, stranger: str
+) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        for node in ("a", "new"):
+            with pytest.raises(AnotherCluster):
+                await under.put(node, 4, 2, cluster_uid=stranger, seen=10_000)
+            with pytest.raises(AnotherCluster):
+                await under.allocator.move_container(a_wish(node, 4, 2, cluster_uid=stranger, seen=10_000))
+        assert (await administered(under.allocator).list_clusters()).recovering == ""
+        assert (await under.put("a", 4, 2, cluster_uid=EAST)).version < 10
 
 
 async def test_it_grants_again_with_the_last_report_and_not_before(open_allocator: OpenAllocator) -> None:

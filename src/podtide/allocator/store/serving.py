@@ -202,12 +202,15 @@ def another_cluster(container: str) -> NoSuchContainer:
 
 
 def refuse_by_affairs(wish: Wish, row: ContainerRow | None, book: Book) -> Script[None]:
-    """Raises what a wish is refused with while the store recovers, or when the cluster is not who the name is bound to."""
-    yield from _refuse_if_behind(wish, book)
-    book.affairs.refuse_while_recovering()
+    """Raises what a wish is refused with when the cluster is not who the name is bound to, or while the store recovers.
+
+    Who asks comes first: what a stranger has seen, under a name that is not its own, proves nothing about this store.
+    """
     book.affairs.refuse_another_cluster(
         wish.cluster, wish.cluster_uid, row.cluster_uid if row and row.cluster == wish.cluster else ""
     )
+    yield from _refuse_if_behind(wish, book)
+    book.affairs.refuse_while_recovering()
 
 
 def _refuse_if_behind(wish: Wish, book: Book) -> Script[None]:
