@@ -416,8 +416,10 @@ class Allocator(Protocol):
 
         A quarantine does not end by itself: see `move_container` and `end_quarantine`.
         An id that is not known is remembered as deleted, so that a wish that was under way finds it so. AnotherCluster
-        when the container records another uid than `cluster_uid`, where that is given. StoreRecovering while the
-        store recovers: it may not know yet what the node held.
+        when the cluster's name, or the container, belongs to another uid than `cluster_uid`: one that is not given is
+        another, whoever asks, for a controller from before clusters had uids cannot be told from the administration. That
+        has `forget_cluster`. A container without a uid takes this one into quarantine. StoreRecovering while the store
+        recovers: it may not know yet what the node held.
         """
         ...
 
@@ -545,12 +547,13 @@ class AdministeredAllocator(Allocator, Protocol):
         """Let the name belong to the cluster with another uid. Containers keep the uid they record."""
         ...
 
-    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+    async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """A cluster is gone for ever: delete its containers, and let its name be free. Answers how many were deleted.
 
         That is the word that no pod has anything of it: what it had is free at once, what was in quarantine too. It is
         heard while the store recovers, which then waits for this cluster no longer.
-        With `uid`, only those under the name that record it ("" for none), and the name stays whose it is.
+        With `uid`, only those under the name that record it ("" for none), and the name stays whose it is. `reason` is for
+        the log of a service.
         """
         ...
 

@@ -318,10 +318,11 @@ class HttpAllocator:
         path = f"{_cluster(name, doing)}/uid"
         await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=NameBody(uid=uid)))
 
-    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+    async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """See `AdministeredAllocator`."""
         doing = f"forget cluster {name}"
         query = {} if uid is None else {"uid": uid} if uid else {"without_uid": "true"}
+        query |= {"reason": reason} if reason else {}
         question = Question(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
         return (await self._ask(question, Forgotten)).containers
 

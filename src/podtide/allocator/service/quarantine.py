@@ -4,18 +4,15 @@ from http import HTTPStatus
 from typing import Annotated, TypeAlias
 
 from litestar import get, post
-from litestar.di import NamedDependency
-from litestar.params import JSONBody, QueryParameter, SkipValidation
+from litestar.params import JSONBody, QueryParameter
 
 from podtide.allocator.port import Moved, QuarantinePage
-from podtide.allocator.service.callers import CALLER, Asked
+from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.containers import ONE, wish_of
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import AnyRequest, documented
 from podtide.allocator.wire import Ended, EndingBody, WishBody
-from podtide.runtime.logging import Logger
 
-Log: TypeAlias = NamedDependency[SkipValidation[Logger]]
 Due: TypeAlias = Annotated[
     bool, QueryParameter(description="Only what has been in quarantine for long enough.")
 ]

@@ -166,7 +166,9 @@ class DatabaseAllocator:
             # Which subnet to lock is known only after a look: until then it may have come, or be gone.
             found = await self._database.read(lambda _now: reading.subnet_of_container(call.container))
             if found is None:
-                if await self._database.write(lambda _now: bury(call.container, call.cluster)):
+                if await self._database.write(
+                    lambda _now: bury(call.container, call.cluster, call.cluster_uid)
+                ):
                     return None
                 continue
             owner, network, subnet = found
@@ -313,8 +315,9 @@ class DatabaseAllocator:
         check_names(cluster=name, uid=uid)
         await self._database.write(lambda _now: registry.move_cluster(name, uid))
 
-    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+    async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """Delete a cluster's containers, or those that record one uid, free all they had, and let its name be free."""
+        del reason  # for whoever keeps a log
         check_names(cluster=name, **({"uid": uid} if uid else {}))
         gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
         for container in gone:
