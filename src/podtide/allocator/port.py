@@ -426,8 +426,8 @@ class Allocator(Protocol):
     async def move_container(self, wish: Wish) -> Moved:
         """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
 
-        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster and node name whose
-        Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names, and
+        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster, by name and uid, and
+        node name whose Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names, and
         a former primary is the primary: so it needs no free address. It comes with the container's first version or not
         at all, because what comes later an agent takes for what nobody has. The same again moves nothing.
         """
@@ -443,12 +443,19 @@ class Allocator(Protocol):
         ...
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """Let exactly these addresses be free that a removed container left, and answer how many that were.
 
         It is for the caller to know that no pod has them. What is not in quarantine for that container stays as it is, so
-        the same again, or late, changes nothing. `reason` is for the log.
+        the same again, or late, changes nothing. AnotherCluster when the container records another uid than `cluster_uid`.
+        `reason` is for the log.
         """
         ...
 

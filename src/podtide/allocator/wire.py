@@ -46,6 +46,7 @@ NAME_PATTERN = rf"^{NAME}$(?!\n)"
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 """Of a network, subnet, cluster, node, request or address."""
+NameOrNone = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")]
 AddressText = Annotated[str, Meta(min_length=1, max_length=64)]
 """An address or a CIDR; whether it is one is the allocator's to say."""
 Count = Annotated[int, Meta(ge=0, le=MOST_WANTED)]
@@ -128,7 +129,7 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stated: StatedBody | None = None
     statement_number: Number = 0
     instead_of: LastWishBody | None = None
-    cluster_uid: Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")] = ""
+    cluster_uid: NameOrNone = ""
     seen: Version = 0
     machine: MachineBody = MachineBody()
 
@@ -138,6 +139,7 @@ class EndingBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     addresses: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_WANTED)]
     reason: Annotated[str, Meta(min_length=1, max_length=LONGEST_REASON)]
+    cluster_uid: NameOrNone = ""
 
 
 class Ended(Struct, frozen=True):

@@ -169,7 +169,9 @@ async def release_all(allocator: AdministeredAllocator, cluster: str, reason: st
 async def _end(
     allocator: Allocator, left: Quarantined, ips: tuple[str, ...], reason: str, log: Logger
 ) -> int:
-    ended = await allocator.end_quarantine(left.container, ips, cluster=left.cluster, reason=reason)
+    ended = await allocator.end_quarantine(
+        left.container, ips, cluster=left.cluster, cluster_uid=left.cluster_uid, reason=reason
+    )
     log.info(
         "quarantine ended by hand",
         cluster=left.cluster,

@@ -164,6 +164,23 @@ async def test_what_another_cluster_under_the_name_has_seen_stops_nobody(
         assert (await under.put("a", 4, 2, cluster_uid=EAST)).version < 10
 
 
+async def test_no_quarantine_ends_while_the_store_does_not_know_who_else_has_the_addresses(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
+        recovery = await go_back(under)
+        under.clock.pass_by(1000)
+        with pytest.raises(StoreRecovering):
+            await end_due(under.allocator)
+        assert (await under.stands()).quarantined == len(everything(a))
+        await under.allocator.adopt_container(as_held(w, recovery))
+        await finish(under, recovery, "east", "west")
+        await end_due(under.allocator)
+        assert (await under.stands()).quarantined == 0
+
+
 async def test_it_grants_again_with_the_last_report_and_not_before(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
         a, w = await two_nodes(under)

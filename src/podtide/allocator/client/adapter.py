@@ -163,12 +163,18 @@ class HttpAllocator:
         return await self._ask(question, QuarantinePage)
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """See `Allocator`."""
         doing = f"end the quarantine of container {container_id} of {cluster}"
         path = f"{_container(cluster, container_id, doing)}/end-quarantine"
-        body = EndingBody(addresses=addresses, reason=reason)
+        body = EndingBody(addresses=addresses, reason=reason, cluster_uid=cluster_uid)
         return (await self._ask(Question(doing=doing, method="POST", path=path, body=body), Ended)).ended
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:

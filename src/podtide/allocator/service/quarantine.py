@@ -51,7 +51,9 @@ async def list_quarantined(  # noqa: PLR0913 - each narrows the answer in its ow
 @post(
     f"{ONE}/end-quarantine",
     status_code=HTTPStatus.OK,
-    responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    responses=documented(
+        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    ),
 )
 async def end_quarantine(  # noqa: PLR0913 - what to do, and who is told of it
     *,
@@ -63,7 +65,9 @@ async def end_quarantine(  # noqa: PLR0913 - what to do, and who is told of it
     data: JSONBody[EndingBody],
 ) -> Ended:
     """Let exactly these addresses be free that a removed container left. The same again changes nothing."""
-    ended = await allocator.end_quarantine(container_id, data.addresses, cluster=cluster, reason=data.reason)
+    ended = await allocator.end_quarantine(
+        container_id, data.addresses, cluster=cluster, cluster_uid=data.cluster_uid, reason=data.reason
+    )
     log.info(
         "quarantine ended",
         cluster=cluster,
