@@ -514,7 +514,8 @@ class Allocator(Protocol):
 
         The first claim under a name binds the name to its uid; AnotherCluster when it is bound to another.
         AnotherTerm while another holder has a live term under the same uid, whatever the name. The store begins to
-        recover when the cluster has seen a version that it never gave.
+        recover when the cluster has seen a version that it never gave, or has seen any in a subnet although the store knows
+        neither its name nor its uid nor a container of it.
         """
         ...
 
