@@ -86,6 +86,8 @@ class ClusterRecord(Struct, frozen=True, kw_only=True):
     """Containers under the name that record none: from before clusters had uids, and not seen since."""
     holder: str = ""
     """Who has a term now."""
+    term_until: float = 0.0
+    """Wall-clock seconds of the allocator until when, if nobody renews it; 0 where nobody has one."""
     reported: bool = True
     """Whether the store, where it recovers, has its report."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import click
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
+from podtide.cli.known_cluster import known_cluster
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.program import log_option
 from podtide.cli.reaching import Reach, reach_options
@@ -152,7 +153,8 @@ async def end_quarantines(
 
 
 async def release_all(allocator: AdministeredAllocator, cluster: str, reason: str, log: Logger) -> int:
-    """Forget the cluster; how many addresses that frees."""
+    """Forget the cluster, if it is known; how many addresses that frees."""
+    await known_cluster(allocator, cluster)
     freed = sum(len(each.addresses) for each in await read_quarantined(allocator, cluster=cluster))
     more, is_last = "", False
     while not is_last:

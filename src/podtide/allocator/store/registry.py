@@ -169,6 +169,7 @@ def list_clusters(now: float, expected: Iterable[str]) -> Script[ClusterRegistry
                 of_other_uids=total - own - without,
                 without_uid=without,
                 holder=term.holder if term.is_live(now) else "",
+                term_until=term.until if term.is_live(now) else 0.0,
                 reported=name not in awaited,
             )
         )
