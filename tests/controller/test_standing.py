@@ -1,24 +1,26 @@
 """What a controller tells the allocator of itself weighs what its cluster does, and no more can refuse it than who it is."""
 
+import asyncio
 import io
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import structs
 
 from allocator.service.running import open_store, served
-from controller.world import OPTIONS, World, wish_of
+from controller.world import OPTIONS, WatchedAllocator, World, a_world, wish_of
 from podtide.allocator.client import HttpAllocator, Server
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import Allocator, SubnetSpec
+from podtide.allocator.port import Allocator, AllocatorUnavailable, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.terms import OpenedTerm, TermClaim
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.guard import GuardedAllocator
 from podtide.controller.standing import Standing
+from podtide.core.cluster_identity import TERM_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.node_network_config import (
     NetworkContainer,
@@ -43,14 +45,15 @@ class Claims(HttpAllocator):
         return await super().open_term(claim)
 
 
-def a_standing(world: World, allocator: Allocator) -> Standing:
+def a_standing(world: World, allocator: Allocator, holder: str = "controller-1") -> Standing:
     return Standing(
         world.cluster,
         allocator,
         OPTIONS,
-        "controller-1",
+        holder,
         reports=WorkQueue[int](),
         counts=ControllerCounts(),
+        clock=LoopClock(),
         log=make_logger(io.StringIO(), LoopClock()),
     )
 
@@ -132,6 +135,61 @@ async def test_subnets_are_followed_in_which_the_cluster_has_something_that_no_s
         followed = {each.subnet: each.version for each in standing._claim().seen}
         assert followed == {"pods": 0, "held": 1, "left": 2}
         world.cluster.close()
+
+
+class Slow(WatchedAllocator):
+    """Its answers to claims take a while."""
+
+    seconds = 4.0
+
+    async def open_term(self, claim: TermClaim) -> OpenedTerm:
+        opened = await super().open_term(claim)
+        await asyncio.sleep(self.seconds)
+        return opened
+
+
+async def test_a_controller_that_was_stopped_for_as_long_as_a_term_lasts_does_nothing_before_it_is_renewed() -> (
+    None
+):
+    async with a_world() as world:
+        foreign = await world.foreign_node("n1", 3, cluster="east", cluster_uid=await world.uid())
+        original, clone = (a_standing(world, world.allocator, holder) for holder in ("original", "clone"))
+        guarded = GuardedAllocator(world.allocator, lambda: None, Counter(), original)
+        await original._renew()
+        await asyncio.sleep(TERM_SECONDS - 0.1)
+        original.check()
+        await asyncio.sleep(0.1)
+        await clone._renew()
+        clone.check()
+        calls: tuple[Callable[[], Awaitable[object]], ...] = (
+            lambda: guarded.delete_container(foreign, cluster="east"),
+            lambda: guarded.put_container(wish_of("n2", 1, cluster="east")),
+            lambda: guarded.move_container(wish_of("n2", 1, cluster="east")),
+            lambda: guarded.end_quarantine(foreign, (), cluster="east", reason="looked"),
+        )
+        for call in calls:
+            with pytest.raises(AllocatorUnavailable, match="was not renewed for 10 s"):
+                await call()
+        assert not world.allocator.calls
+        await original._renew()
+        assert "clone acts for the cluster" in original.objection
+
+
+async def test_a_term_is_counted_from_when_it_was_asked_for_and_a_slow_answer_does_not_cost_it() -> None:
+    async with a_world() as world:
+        standing = a_standing(world, Slow(world.allocator))
+        await standing.open()
+        await asyncio.sleep(TERM_SECONDS - Slow.seconds - 0.1)
+        standing.check()
+        await asyncio.sleep(0.1)
+        with pytest.raises(AllocatorUnavailable):
+            standing.check()
+        await standing._renew()
+        keeping = asyncio.create_task(standing.keep())
+        for _ in range(100):
+            await asyncio.sleep(0.5)
+            standing.check()
+        keeping.cancel()
 
 
 def a_config(network: str, subnet: str, version: int) -> NodeNetworkConfig:
