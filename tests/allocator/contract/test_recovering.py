@@ -113,16 +113,18 @@ async def test_a_term_tells_of_the_subnets_alone_that_the_claim_names(open_alloc
         assert (await under.allocator.open_term(claim)).reached == (here,)
 
 
-async def test_a_claim_may_name_more_subnets_than_one_request_takes(open_allocator: OpenAllocator) -> None:
+@pytest.mark.parametrize("place", [0, MOST_SEEN, 2 * MOST_SEEN])
+async def test_a_claim_may_name_more_subnets_than_one_request_takes(
+    open_allocator: OpenAllocator, place: int
+) -> None:
     async with open_allocator() as under:
         await two_nodes(under)
         nowhere = tuple(SeenVersion("blue", f"a{number}", 0) for number in range(2 * MOST_SEEN))
-        for seen, recovers in ((0, False), (99, True)):
-            here = SeenVersion("blue", "pods", seen)
-            claim = TermClaim(
-                cluster="east", cluster_uid=EAST, holder="of-east", seen=(*nowhere[:5], here, *nowhere[5:])
+        for version, recovers in ((0, False), (99, True)):
+            seen = (*nowhere[:place], SeenVersion("blue", "pods", version), *nowhere[place:])
+            opened = await under.allocator.open_term(
+                TermClaim(cluster="east", cluster_uid=EAST, holder="of-east", seen=seen)
             )
-            opened = await under.allocator.open_term(claim)
             assert [each.subnet for each in opened.reached] == ["pods"]
             assert bool(opened.recovering) is recovers
 
