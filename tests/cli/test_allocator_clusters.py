@@ -32,6 +32,15 @@ async def fill(allocator: AdministeredAllocator) -> None:
     await allocator.put_container(a_wish("w", 3, cluster="west"))
 
 
+def renew(where: Where) -> None:  # noqa: F811
+    async def renew_there() -> None:
+        allocator = await opened(where)
+        await allocator.open_term(CLAIM)
+        await allocator.close()  # type: ignore[attr-defined]  # both have it
+
+    asyncio.run(renew_there())
+
+
 def filled(where: Where) -> None:  # noqa: F811
     async def fill_there() -> None:
         allocator = await opened(where)
@@ -60,6 +69,60 @@ def test_clusters_are_listed_moved_and_forgotten(podtide: Run, where: Where) -> 
     assert gone.out == "0 containers are deleted, and the name east is free\n"
     listed = json.loads(podtide("allocator", "cluster", "list", *where, "-o", "json").out)
     assert listed == {"clusters": [], "recovering": "", "since": 0.0, "awaited": []}
+
+
+def test_a_cluster_for_which_a_controller_acts_is_forgotten_only_by_force(
+    podtide: Run,
+    where: Where,  # noqa: F811
+) -> None:
+    filled(where)
+    for which in ((), ("--uid", "uid-east")):
+        renew(where)  # a command may take long on a busy machine
+        refused = podtide("allocator", "cluster", "forget", "east", *which, *where)
+        assert refused.status == 2
+        assert "controller controller-1 acts for cluster east until 20" in refused.err
+        assert "say --force" in refused.err
+    rest = podtide("allocator", "cluster", "forget", "east", "--uid", "uid-before", *where)
+    assert rest.out == "0 containers are deleted\n"  # of another cluster, for which nobody acts
+    assert podtide("allocator", "cluster", "forget", "east", "--without-uid", *where).status == 0
+    forced = podtide("allocator", "cluster", "forget", "east", "--force", *where)
+    assert forced.out == "1 container is deleted, and the name east is free\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("allocator", "cluster", "move", "eats", "--to-uid", "uid-new"),
+        ("allocator", "cluster", "forget", "eats"),
+        ("allocator", "cluster", "forget", "eats", "--force"),
+        ("allocator", "cluster", "forget", "eats", "--uid", "uid-east"),
+        ("quarantine", "release-cluster", "eats", "--reason", "gone", "--force"),
+    ],
+)
+def test_a_name_that_is_not_known_is_refused_with_those_that_are(
+    podtide: Run,
+    where: Where,  # noqa: F811
+    command: tuple[str, ...],
+) -> None:
+    filled(where)
+    refused = podtide(*command, *where)
+    assert refused.status == 2
+    assert "no cluster eats is known to the allocator: those that are: east, west" in refused.err
+    listed = json.loads(podtide("allocator", "cluster", "list", *where, "-o", "json").out)
+    assert [each["name"] for each in listed["clusters"]] == ["east", "west"]
+
+
+def test_a_cluster_of_which_only_a_quarantine_is_left_can_be_forgotten(podtide: Run, where: Where) -> None:  # noqa: F811
+    filled(where)
+
+    async def remove() -> None:
+        allocator = await opened(where)
+        await allocator.delete_container("w", cluster="west")
+        await allocator.close()  # type: ignore[attr-defined]  # both have it
+
+    asyncio.run(remove())
+    assert podtide("allocator", "cluster", "forget", "west", *where).status == 0
+    assert json.loads(podtide("quarantine", "list", "-o", "json", *where).out) == []
 
 
 def test_a_store_that_waits_says_so_and_can_be_released(podtide: Run, where: Where) -> None:  # noqa: F811

@@ -13,6 +13,7 @@ from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, served
 from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import open_allocator
+from podtide.allocator.terms import TermClaim
 from podtide.resources.pod import PodPhase
 from podtide.runtime.clock import SystemClock
 
@@ -97,6 +98,28 @@ def test_a_cluster_that_is_gone_for_ever_is_released_when_that_is_said(podtide: 
         assert "would share it with another pod" in refused.err
         freed = podtide(*release, "--force")
         assert freed.out == "5 addresses of cluster east are free: sold\n"
+        (subnet,) = json.loads(podtide("subnet", "list", "-o", "json", *where[:2]).out)
+        assert (subnet["reserved"], subnet["containers"]) == (0, 0)
+
+
+def test_a_cluster_is_released_whoever_its_name_and_containers_belong_to_also_while_the_store_recovers(
+    podtide: Run, tmp_path: Path
+) -> None:
+    with a_removed_node(tmp_path) as where:
+
+        async def go_back() -> None:
+            async with await open_allocator(where[1], clock=SystemClock()) as allocator:
+                await allocator.put_container(a_wish("c", 1, cluster_uid="uid-before"))
+                await allocator.open_term(
+                    TermClaim(cluster="east", cluster_uid="uid-east", holder="controller-1")
+                )
+                await allocator.put_container(a_wish("d", 1, cluster_uid="uid-east"))
+                await allocator.begin_recovery("a test")
+
+        asyncio.run(go_back())
+        freed = podtide("quarantine", "release-cluster", "east", "--reason", "sold", "--force", *where[:2])
+        assert freed.out == "9 addresses of cluster east are free: sold\n"
+        assert "cluster released by hand" in freed.err
         (subnet,) = json.loads(podtide("subnet", "list", "-o", "json", *where[:2]).out)
         assert (subnet["reserved"], subnet["containers"]) == (0, 0)
 

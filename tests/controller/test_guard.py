@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from controller.test_standing import a_standing
 from controller.world import World, a_world, wish_of
 from podtide.cluster.port import Conflict
 from podtide.cluster.term import TermOver
@@ -59,3 +60,16 @@ async def test_nothing_is_written_after_the_term(write: str) -> None:
         with pytest.raises(TermOver):
             await writes_of(world)[write]()
         assert not world.allocator.calls
+
+
+async def test_of_what_is_in_quarantine_under_the_name_only_what_records_this_cluster_is_seen() -> None:
+    async with a_world() as world:
+        uid = await world.uid()
+        for name, recorded in (("own", uid), ("others", "uid-of-another"), ("unknown", "")):
+            container = await world.foreign_node(name, 1, cluster="east", cluster_uid=recorded)
+            await world.allocator.delete_container(container, cluster="east", cluster_uid=recorded)
+        standing = a_standing(world, world.allocator)
+        await standing._renew()
+        guarded = GuardedAllocator(world.allocator, lambda: None, Counter(), standing)
+        page = await guarded.quarantined(cluster="east")
+        assert [left.node for left in page.items] == ["own"]

@@ -1,5 +1,6 @@
 """What a removed Node had is nobody's until a look at the pods, and its own machine's when that comes back."""
 
+import pytest
 from msgspec import structs
 
 from cluster.faulty_cluster import Script
@@ -96,6 +97,22 @@ async def test_what_pods_still_show_is_kept_from_others_however_long_it_takes() 
         await moment(QUARANTINE + 1)
         assert await quarantined(world) == []
         assert (await world.subnet()).reserved == 0
+
+
+@pytest.mark.parametrize("uid", ["uid-of-another", ""])
+async def test_what_another_cluster_or_one_that_is_not_known_left_under_the_name_is_not_ours_to_end(
+    uid: str,
+) -> None:
+    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+        foreign = await world.foreign_node("n1", 5, cluster="east", cluster_uid=uid)
+        await world.allocator.delete_container(foreign, cluster="east", cluster_uid=uid)
+        world.replica().start()
+        await joined_with(world, 8)
+        await leave(world)
+        await moment(10 * QUARANTINE)
+        assert [(left.container, len(left.addresses)) for left in await quarantined(world)] == [(foreign, 6)]
+        await world.allocator.forget_cluster("east", uid=uid)
+        assert await quarantined(world) == []
 
 
 async def test_a_pod_that_has_ended_or_runs_elsewhere_keeps_nothing() -> None:

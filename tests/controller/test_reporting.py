@@ -70,6 +70,31 @@ async def test_a_store_that_knows_less_than_the_cluster_has_seen_recovers_by_its
         await world.everybody()
 
 
+async def test_a_store_that_forgot_the_cluster_recovers_however_far_it_has_come_since() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 2)
+        before = await world.allocator.get_container(uids[0], cluster="east")
+        await world.stop()
+        await _go_back_to_before_the_first_node(world)
+        await world.allocator._database.write(lambda _now: _come_to(1_000))
+        await world.allocator.open_term(ELSEWHERE)
+        world.replica().start()
+        await moment(20.0)
+        registry = await world.allocator.list_clusters()
+        assert "and the store does not know it" in registry.recovering
+        assert registry.awaited == ("west",)  # east has reported
+        assert (await world.allocator.get_container(uids[0], cluster="east")).addresses == before.addresses
+        await world.allocator.end_recovery()
+        await moment(60.0)
+        assert (await world.subnet()).reserved == 8
+        await world.everybody()
+
+
+def _come_to(sequence: int) -> Script[None]:
+    yield Query("UPDATE subnets SET sequence = $1", (sequence,))
+
+
 async def _go_back_to_before_the_first_node(world: World) -> None:
     """What a backup of that day holds is the subnet, and nothing else."""
     database = world.allocator._database

@@ -2,13 +2,20 @@
 
 import pytest
 
-from podtide.core.continuity import Mark, awaited_reports, doubt_about, is_behind
+from podtide.core.continuity import Mark, awaited_reports, doubt_about, is_behind, is_forgotten
 
 
 def test_a_sequence_is_behind_only_when_a_cluster_has_seen_more() -> None:
     assert is_behind(4, 5)
     assert not is_behind(5, 5)
     assert not is_behind(6, 5)
+
+
+def test_a_cluster_is_forgotten_that_has_seen_something_and_is_not_known() -> None:
+    assert is_forgotten(is_known=False, seen=[0, 1])
+    assert not is_forgotten(is_known=False, seen=[0])
+    assert not is_forgotten(is_known=False, seen=[])
+    assert not is_forgotten(is_known=True, seen=[7])
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,10 @@ async def test_an_address_that_is_taken_from_under_a_pod_is_not_clean() -> None:
         await stage.add_pods(stage.names[0], 3)
         await stage.until(stage.all_served)
         machine = stage.world.machines[stage.names[0]]
-        await stage.world.allocator.delete_container(machine.uid, cluster=stage.world.options.cluster)
+        held = await stage.world.allocator.get_container(machine.uid, cluster=stage.world.options.cluster)
+        await stage.world.allocator.delete_container(
+            machine.uid, cluster=stage.world.options.cluster, cluster_uid=held.cluster_uid
+        )
 
     story = Story(
         name="sabotage",

@@ -18,6 +18,8 @@ LONGEST_NAME = 253
 MOST_WANTED = 65_536
 """Addresses a node may ask for, names it may release at once, pods that may wait."""
 LONGEST_PAGE = 1_000
+MOST_SEEN = 1_000
+"""Subnets that one request may name the versions of; the client sends more in several."""
 MOST_KEPT_BACK = 10_000
 """Addresses a subnet may keep back one by one; `keep_back_first` is for more."""
 LARGEST_NUMBER = 2**63 - 1
@@ -32,10 +34,15 @@ NAME = r"[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?"
 NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 
 
+def is_name(text: str) -> bool:
+    """Whether the allocator takes it for a name."""
+    return len(text) <= LONGEST_NAME and bool(re.fullmatch(NAME, text))
+
+
 def check_names(**names: str) -> None:
     """Refuse what is no name; each is given by what it is the name of."""
     for what, name in names.items():
-        if len(name) > LONGEST_NAME or not re.fullmatch(NAME, name):
+        if not is_name(name):
             shown = name if len(name) <= LONGEST_NAME else f"{name[:32]}… of {len(name)} characters"
             raise InvalidInput(f"{what} {shown!r} {NAME_RULE}, and at most {LONGEST_NAME} of them")
 

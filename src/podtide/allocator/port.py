@@ -416,16 +416,18 @@ class Allocator(Protocol):
 
         A quarantine does not end by itself: see `move_container` and `end_quarantine`.
         An id that is not known is remembered as deleted, so that a wish that was under way finds it so. AnotherCluster
-        when the container records another uid than `cluster_uid`, where that is given. StoreRecovering while the
-        store recovers: it may not know yet what the node held.
+        when the cluster's name, or the container, belongs to another uid than `cluster_uid`: one that is not given is
+        another, whoever asks, for a controller from before clusters had uids cannot be told from the administration. That
+        has `forget_cluster`. A container without a uid takes this one into quarantine. StoreRecovering while the store
+        recovers: it may not know yet what the node held.
         """
         ...
 
     async def move_container(self, wish: Wish) -> Moved:
         """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
 
-        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster and node name whose
-        Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names, and
+        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster, by name and uid, and
+        node name whose Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names, and
         a former primary is the primary: so it needs no free address. It comes with the container's first version or not
         at all, because what comes later an agent takes for what nobody has. The same again moves nothing.
         """
@@ -441,12 +443,19 @@ class Allocator(Protocol):
         ...
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """Let exactly these addresses be free that a removed container left, and answer how many that were.
 
         It is for the caller to know that no pod has them. What is not in quarantine for that container stays as it is, so
-        the same again, or late, changes nothing. `reason` is for the log.
+        the same again, or late, changes nothing. AnotherCluster when the container records another uid than `cluster_uid`.
+        `reason` is for the log.
         """
         ...
 
@@ -505,7 +514,8 @@ class Allocator(Protocol):
 
         The first claim under a name binds the name to its uid; AnotherCluster when it is bound to another.
         AnotherTerm while another holder has a live term under the same uid, whatever the name. The store begins to
-        recover when the cluster has seen a version that it never gave.
+        recover when the cluster has seen a version that it never gave, or has seen any in a subnet although the store knows
+        neither its name nor its uid nor a container of it.
         """
         ...
 
@@ -545,12 +555,13 @@ class AdministeredAllocator(Allocator, Protocol):
         """Let the name belong to the cluster with another uid. Containers keep the uid they record."""
         ...
 
-    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+    async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """A cluster is gone for ever: delete its containers, and let its name be free. Answers how many were deleted.
 
         That is the word that no pod has anything of it: what it had is free at once, what was in quarantine too. It is
         heard while the store recovers, which then waits for this cluster no longer.
-        With `uid`, only those under the name that record it ("" for none), and the name stays whose it is.
+        With `uid`, only those under the name that record it ("" for none), and the name stays whose it is. `reason` is for
+        the log of a service.
         """
         ...
 

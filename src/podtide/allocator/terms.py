@@ -20,6 +20,7 @@ class TermClaim(Struct, frozen=True, kw_only=True):
     holder: str
     """Who acts: one controller's own name."""
     seen: tuple[SeenVersion, ...] = ()
+    """Every subnet that the cluster has to do with; version 0 where it has seen none yet."""
 
 
 class OpenedTerm(Struct, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class OpenedTerm(Struct, frozen=True, kw_only=True):
     recovering: str = ""
     """Why the store grants nothing, and for whom it waits; "" when it does grant."""
     reached: tuple[SeenVersion, ...] = ()
-    """How far each subnet has come, by deletions too: seen from now on, although no container shows it."""
+    """How far each subnet that the claim names has come, by deletions too: seen from now on, although no container shows it."""
 
 
 class HeldAddress(Struct, frozen=True):
@@ -85,6 +86,8 @@ class ClusterRecord(Struct, frozen=True, kw_only=True):
     """Containers under the name that record none: from before clusters had uids, and not seen since."""
     holder: str = ""
     """Who has a term now."""
+    term_until: float = 0.0
+    """Wall-clock seconds of the allocator until when, if nobody renews it; 0 where nobody has one."""
     reported: bool = True
     """Whether the store, where it recovers, has its report."""
 

@@ -16,6 +16,7 @@ from podtide.allocator.limits import (
     LONGEST_REASON,
     LONGEST_STEP,
     MOST_KEPT_BACK,
+    MOST_SEEN,
     MOST_WANTED,
     NAME,
 )
@@ -45,6 +46,7 @@ NAME_PATTERN = rf"^{NAME}$(?!\n)"
 
 Name = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 """Of a network, subnet, cluster, node, request or address."""
+NameOrNone = Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")]
 AddressText = Annotated[str, Meta(min_length=1, max_length=64)]
 """An address or a CIDR; whether it is one is the allocator's to say."""
 Count = Annotated[int, Meta(ge=0, le=MOST_WANTED)]
@@ -127,7 +129,7 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stated: StatedBody | None = None
     statement_number: Number = 0
     instead_of: LastWishBody | None = None
-    cluster_uid: Annotated[str, Meta(max_length=LONGEST_NAME, pattern=rf"^({NAME})?$(?!\n)")] = ""
+    cluster_uid: NameOrNone = ""
     seen: Version = 0
     machine: MachineBody = MachineBody()
 
@@ -137,6 +139,7 @@ class EndingBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     addresses: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_WANTED)]
     reason: Annotated[str, Meta(min_length=1, max_length=LONGEST_REASON)]
+    cluster_uid: NameOrNone = ""
 
 
 class Ended(Struct, frozen=True):
@@ -182,7 +185,7 @@ class TermBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     cluster_uid: Name
     holder: Name
-    seen: Annotated[tuple[SeenBody, ...], Meta(max_length=1_000)] = ()
+    seen: Annotated[tuple[SeenBody, ...], Meta(max_length=MOST_SEEN)] = ()
 
 
 class HeldAddressBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,7 +2,9 @@
 
 import click
 
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
+from podtide.cli.known_cluster import known_cluster, refuse_if_acting
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 from podtide.core.errors import InvalidInput
@@ -44,7 +46,12 @@ def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
 
     Containers stay with the cluster that made them: if that one is gone, `forget NAME --uid` frees them.
     """
-    reach.ask_as_administration(lambda allocator: allocator.move_cluster(name, uid=to_uid))
+
+    async def move_it(allocator: AdministeredAllocator) -> None:
+        await known_cluster(allocator, name)
+        await allocator.move_cluster(name, uid=to_uid)
+
+    reach.ask_as_administration(move_it)
     show(output, {"name": name, "uid": to_uid}, [f"the name {name} belongs to {to_uid}"])
 
 
@@ -56,18 +63,28 @@ def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
 @click.option(
     "--without-uid", is_flag=True, help="Only containers that record no uid; the name stays whose it is."
 )
+@click.option("--force", is_flag=True, help="Also while a controller acts for the cluster.")
 @reach_options
 @output_option
-def forget(*, name: str, uid: str | None, without_uid: bool, reach: Reach, output: str) -> None:
+def forget(  # noqa: PLR0913 - one argument per option
+    *, name: str, uid: str | None, without_uid: bool, force: bool, reach: Reach, output: str
+) -> None:
     """Delete all containers of a cluster that is gone for ever, and let its name be free.
 
     Their addresses are free at once, those in quarantine too. Nodes that still live would lose theirs: be sure that there are
-    none.
+    none. Refused while a controller acts for the cluster.
     """
     if uid and without_uid:
         raise InvalidInput("--uid and --without-uid name different containers: give one of them")
     which = "" if without_uid else uid
-    deleted = reach.ask_as_administration(lambda allocator: allocator.forget_cluster(name, uid=which))
+
+    async def forget_it(allocator: AdministeredAllocator) -> int:
+        record = await known_cluster(allocator, name)
+        if not force:
+            refuse_if_acting(record, which)
+        return await allocator.forget_cluster(name, uid=which)
+
+    deleted = reach.ask_as_administration(forget_it)
     words = f"{counted(deleted, 'container is', 'containers are')} deleted"
     if which is None:
         words += f", and the name {name} is free"

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import click
 
-from podtide.allocator.port import Allocator, Quarantined
+from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
+from podtide.cli.known_cluster import known_cluster
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.program import log_option
 from podtide.cli.reaching import Reach, reach_options
@@ -26,7 +27,7 @@ _WHAT_COULD_HAPPEN = (
 reason_option = click.option(
     "--reason",
     required=True,
-    help="Why no pod has the addresses any more. It is kept in the allocator's log.",
+    help="Why no pod has the addresses any more. It is written to this command's log, and with --server to the allocator's.",
 )
 
 
@@ -98,13 +99,16 @@ def end(  # noqa: PLR0913 - one argument per option
 def release_cluster(  # noqa: PLR0913 - one argument per option
     *, name: str, reason: str, force: bool, reach: Reach, output: str, log: Logger
 ) -> None:
-    """Free all that a cluster has which is gone for ever: its nodes' containers, and what is in quarantine."""
+    """Free all that a cluster has which is gone for ever: its nodes' containers, what is in quarantine, and its name.
+
+    This is `podtide allocator cluster forget` with a reason. It is heard while the store recovers, too.
+    """
     if not force:
         raise InvalidInput(
             f"all addresses of cluster {name} would be free at once, and where one of its machines still runs, "
             f"{_WHAT_COULD_HAPPEN}: switch them off, then say --force"
         )
-    freed = reach.ask(lambda allocator: release_all(allocator, name, reason, log))
+    freed = reach.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
     show(
         output,
         {"cluster": name, "freed": freed, "reason": reason},
@@ -148,23 +152,28 @@ async def end_quarantines(
     return ended
 
 
-async def release_all(allocator: Allocator, cluster: str, reason: str, log: Logger) -> int:
-    """Delete every container of the cluster, and end every quarantine; how many addresses that frees."""
-    page = await allocator.list_containers(cluster=cluster)
-    while page.items:
-        for container in page.items:
-            await allocator.delete_container(container.id, cluster=cluster)
-        page = await allocator.list_containers(cluster=cluster)
-    freed = 0
-    for each in await read_quarantined(allocator, cluster=cluster):
-        freed += await _end(allocator, each, each.addresses, reason, log)
+async def release_all(allocator: AdministeredAllocator, cluster: str, reason: str, log: Logger) -> int:
+    """Forget the cluster, if it is known; how many addresses that frees."""
+    await known_cluster(allocator, cluster)
+    freed = sum(len(each.addresses) for each in await read_quarantined(allocator, cluster=cluster))
+    more, is_last = "", False
+    while not is_last:
+        page = await allocator.list_containers(cluster=cluster, more=more)
+        freed += sum(1 + len(each.addresses) for each in page.items)
+        more, is_last = page.more, not page.more
+    containers = await allocator.forget_cluster(cluster, reason=reason)
+    log.info(
+        "cluster released by hand", cluster=cluster, containers=containers, addresses=freed, reason=reason
+    )
     return freed
 
 
 async def _end(
     allocator: Allocator, left: Quarantined, ips: tuple[str, ...], reason: str, log: Logger
 ) -> int:
-    ended = await allocator.end_quarantine(left.container, ips, cluster=left.cluster, reason=reason)
+    ended = await allocator.end_quarantine(
+        left.container, ips, cluster=left.cluster, cluster_uid=left.cluster_uid, reason=reason
+    )
     log.info(
         "quarantine ended by hand",
         cluster=left.cluster,

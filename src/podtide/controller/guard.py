@@ -24,6 +24,7 @@ from podtide.allocator.port import (
 from podtide.allocator.terms import HeldContainer, ShownAddresses
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
 from podtide.controller.standing import Standing
+from podtide.core.cluster_identity import Owner, owner_of
 
 Check = Callable[[], None]
 """Raises when this process may not act."""
@@ -158,22 +159,33 @@ class GuardedAllocator:
         return moved
 
     async def quarantined(self, *, cluster: str, node: str = "", more: str = "") -> QuarantinePage:
-        """See `Allocator`; what a cluster with another uid left under the name is not this one's to judge."""
+        """See `Allocator`; what a cluster with another uid, or with none, left under the name is not this one's to judge.
+
+        That no pod here shows it proves nothing of another cluster's pods, and the Node by which it could be known is gone.
+        """
         self._counts["quarantined"] += 1
         page = await self._allocator.quarantined(cluster=cluster, node=node, more=more)
-        own = {"", self._standing.uid if self._standing is not None else ""}
-        items = tuple(each for each in page.items if each.cluster_uid in own or self._standing is None)
-        return QuarantinePage(items, page.more)
+        if self._standing is None:
+            return page
+        uid = self._standing.uid
+        own = tuple(each for each in page.items if owner_of(each.cluster_uid, uid) is Owner.THIS_CLUSTER)
+        for left in own:
+            self._standing.see_quarantined(left)
+        return QuarantinePage(own, page.more)
 
     async def end_quarantine(
         self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
     ) -> int:
         """See `Allocator`."""
         self._check()
+        uid = ""
         if self._standing is not None:
             self._standing.check()
+            uid = self._standing.uid
         self._counts["end_quarantine"] += 1
-        return await self._allocator.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
+        return await self._allocator.end_quarantine(
+            container_id, addresses, cluster=cluster, cluster_uid=uid, reason=reason
+        )
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator`."""
@@ -183,7 +195,11 @@ class GuardedAllocator:
     async def list_containers(self, *, cluster: str, more: str) -> ContainerPage:
         """See `Allocator`."""
         self._counts["list_containers"] += 1
-        return await self._allocator.list_containers(cluster=cluster, more=more)
+        page = await self._allocator.list_containers(cluster=cluster, more=more)
+        if self._standing is not None:
+            for container in page.items:
+                self._standing.see_answer(container)
+        return page
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
         """See `Allocator`."""

@@ -97,7 +97,7 @@ class Leading:
 
         self._reports = WorkQueue[int]()
         self._standing = Standing(
-            cluster, allocator, options, holder, reports=self._reports, counts=counts, log=log
+            cluster, allocator, options, holder, reports=self._reports, counts=counts, clock=clock, log=log
         )
         self._retirement = Retirement(clock, lambda: self._sweep_queue.add(options.cluster))
         writes = GuardedWrites(cluster, check, counts.writes)

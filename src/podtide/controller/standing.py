@@ -5,6 +5,11 @@ anything is written, here or there, the allocator has to agree that this control
 with a wrong kubeconfig, or of a second cluster under the same name, waits and says why. The term is renewed every few
 seconds, and each renewal and wish carries the highest versions that the cluster's NodeNetworkConfigs showed, by which an
 allocator notices that its store went back (DESIGN.md "Who a cluster is", "A store that went back").
+
+A term that is not renewed in time may be another's by now: a controller of a clone's need not wait longer. What a call
+carries is the cluster's uid, which both have. So a controller that was stopped, or cut off, for as long as a term lasts
+does nothing more until the allocator has agreed again. Its own clock tells: it counts from before the claim was sent, so
+the term is over here no later than there.
 """
 
 import asyncio
@@ -13,17 +18,26 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from podtide.allocator.limits import LARGEST_VERSION
-from podtide.allocator.port import Allocator, AllocatorError, AllocatorUnavailable, Container, Wish
+from podtide.allocator.limits import LARGEST_VERSION, is_name
+from podtide.allocator.port import (
+    Allocator,
+    AllocatorError,
+    AllocatorUnavailable,
+    Container,
+    Quarantined,
+    Wish,
+)
 from podtide.allocator.terms import SeenVersion, TermClaim
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.options import ControllerOptions
+from podtide.core.cluster_identity import TERM_SECONDS
 from podtide.core.errors import FixError, PodtideError
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
 RENEW_SECONDS = 3.0
@@ -44,6 +58,7 @@ class Standing:
         *,
         reports: WorkQueue[int],
         counts: ControllerCounts,
+        clock: Clock,
         log: Logger,
     ) -> None:
         self.uid = ""
@@ -54,10 +69,17 @@ class Standing:
         self._holder = re.sub(r"[^A-Za-z0-9]+", "-", holder).strip("-")[:200] or "controller"
         self._reports = reports
         self._counts = counts
+        self._clock = clock
         self._log = log
-        self._seen: dict[tuple[str, str], int] = {}
+        self._seen = {
+            (options.network, subnet): 0 for subnet in (options.subnet, options.subnet_v6) if subnet
+        }
+        """The highest version by network and subnet: of every subnet that the cluster has to do with."""
         self._objection: PodtideError | None = None
         self._is_open = False
+        self._claimed = 0.0
+        """When the last claim was sent, by this machine's monotonic clock, and when the last that was agreed to."""
+        self._agreed = 0.0
         self.news = asyncio.Event()
         """Set when the allocator begins or ceases to refuse this controller."""
 
@@ -80,8 +102,13 @@ class Standing:
         """The allocator granted something, whether or not a NodeNetworkConfig shows it yet."""
         self._note(container.network, container.subnet, container.version)
 
+    def see_quarantined(self, left: Quarantined) -> None:
+        """Something of the cluster is in a subnet, although no container shows a version."""
+        self._note(left.network, left.subnet, 0)
+
     def _note(self, network: str, subnet: str, version: int) -> None:
-        if 0 < version <= LARGEST_VERSION:
+        """What somebody else wrote into a status must not make the allocator refuse the claim as a whole."""
+        if 0 <= version <= LARGEST_VERSION and is_name(network) and is_name(subnet):
             self._seen[network, subnet] = max(version, self._seen.get((network, subnet), 0))
 
     def stamped(self, wish: Wish) -> Wish:
@@ -98,6 +125,11 @@ class Standing:
             raise AllocatorUnavailable(
                 "the allocator has not answered yet who acts for this cluster: try again"
             )
+        if self._clock.monotonic() - self._agreed >= TERM_SECONDS:
+            raise AllocatorUnavailable(
+                f"this controller's term at the allocator was not renewed for {TERM_SECONDS:.0f} s, so another may act for "
+                "this cluster: try again when it is renewed"
+            )
 
     # The term
 
@@ -112,7 +144,9 @@ class Standing:
     async def keep(self) -> NoReturn:
         """Renew the term until cancelled."""
         while True:
-            await asyncio.sleep(self._pause_seconds())
+            # Counted from the last claim: an answer that took long must not cost the term.
+            waited = self._clock.monotonic() - self._claimed
+            await asyncio.sleep(max(0.0, self._pause_seconds() - waited))
             await self._renew()
 
     async def close(self) -> None:
@@ -133,7 +167,8 @@ class Standing:
         return TermClaim(cluster=self._options.cluster, cluster_uid=self.uid, holder=self._holder, seen=seen)
 
     async def _renew(self) -> None:
-        """Ask once. Where there is no answer, what was so stays so."""
+        """Ask once. Where there is no answer, what was so stays so, until the term is over."""
+        self._claimed = self._clock.monotonic()
         try:
             if not self.uid:
                 self.uid = (await self._cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
@@ -144,7 +179,7 @@ class Standing:
         except (AllocatorError, ClusterError, FixError) as error:
             self._refuse(error)
             return
-        self._is_open = True
+        self._is_open, self._agreed = True, self._claimed
         for reached in opened.reached:
             self._note(reached.network, reached.subnet, reached.version)
         if self._objection is not None:

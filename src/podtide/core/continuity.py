@@ -1,10 +1,13 @@
 """Whether a store is the one it was, or went back (DESIGN.md "A store that went back").
 
 A database that was restored from a backup, or a replica that was promoted without the last transactions, has forgotten
-grants that nodes live by; what it takes for free is somebody's. Two things tell, and either is enough:
+grants that nodes live by; what it takes for free is somebody's. Three things tell, and each is enough:
 
     the clusters    each call carries the highest version of a container that the cluster has seen in the subnet; versions
                     are drawn from the subnet's sequence, so a sequence below that has gone back
+    a stranger      a cluster that the store does not know, and that has seen a version in a subnet of it: it was granted
+                    something by a store that knew it. Its versions need not be higher than the sequence, where that was
+                    raised above them by the reports of others
     the mark        what stands outside the database: how far it had come, and which database it was
 
 Such a store recovers: it grants nothing until every cluster has reported what its nodes hold.
@@ -25,6 +28,14 @@ class Mark(Struct, frozen=True):
 def is_behind(sequence: int, seen: int) -> bool:
     """Whether a subnet's sequence is lower than one that a cluster has seen."""
     return seen > sequence
+
+
+def is_forgotten(*, is_known: bool, seen: Iterable[int]) -> bool:
+    """Whether a store has forgotten a cluster, `seen` being the versions that the cluster saw in subnets of the store.
+
+    A new cluster has seen none. One that is known by its name, its uid or a container is not forgotten.
+    """
+    return not is_known and any(version > 0 for version in seen)
 
 
 def doubt_about(store: str, progress: int, mark: Mark | None) -> str:

@@ -243,11 +243,19 @@ class RecordingAllocator:
         return await self._inner.quarantined(cluster=cluster, node=node, due=due, limit=limit, more=more)
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """See `Allocator.end_quarantine`."""
         self._check()
-        return await _whoever_waits(self._end_quarantine(container_id, addresses, cluster, reason))
+        return await _whoever_waits(
+            self._end_quarantine(container_id, addresses, cluster, cluster_uid, reason)
+        )
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator.get_container`."""
@@ -350,9 +358,11 @@ class RecordingAllocator:
         return answer
 
     async def _end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], cluster: str, reason: str
+        self, container_id: str, addresses: tuple[str, ...], cluster: str, cluster_uid: str, reason: str
     ) -> int:
-        ended = await self._inner.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
+        ended = await self._inner.end_quarantine(
+            container_id, addresses, cluster=cluster, cluster_uid=cluster_uid, reason=reason
+        )
         self._record("end_quarantine", container_id)
         return ended
 

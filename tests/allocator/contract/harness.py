@@ -70,7 +70,11 @@ async def end_due(allocator: Allocator) -> None:
         page = await allocator.quarantined(due=True, more=more)
         for left in page.items:
             await allocator.end_quarantine(
-                left.container, left.addresses, cluster=left.cluster, reason="no pod shows it"
+                left.container,
+                left.addresses,
+                cluster=left.cluster,
+                cluster_uid=left.cluster_uid,
+                reason="no pod shows it",
             )
         more, is_last = page.more, not page.more
 

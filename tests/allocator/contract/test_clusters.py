@@ -61,6 +61,36 @@ async def test_a_container_is_deleted_only_by_the_cluster_that_it_records(
         assert (await under.stands()).containers == 0
 
 
+async def test_nobody_deletes_under_a_name_that_is_bound_without_saying_who_it_is(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await under.subnet()
+        await under.put("old", 1)
+        await under.allocator.open_term(a_claim())
+        await under.put("a", 2, cluster_uid="uid-east")
+        for container in ("a", "old", "never-known"):
+            for stranger in ("", "uid-other"):
+                with pytest.raises(
+                    AnotherCluster, match="belongs to the cluster whose namespace kube-system"
+                ):
+                    await under.allocator.delete_container(container, cluster="east", cluster_uid=stranger)
+        assert (await under.stands()).containers == 2
+        await under.put("never-known", 1, cluster_uid="uid-east")  # no tombstone was left
+
+
+async def test_what_a_container_without_uid_leaves_is_of_the_cluster_that_saw_its_node_go(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await under.subnet()
+        await under.put("old", 1)
+        await under.allocator.open_term(a_claim())
+        await under.allocator.delete_container("old", cluster="east", cluster_uid="uid-east")
+        (left,) = (await under.allocator.quarantined()).items
+        assert left.cluster_uid == "uid-east"
+
+
 async def test_a_container_without_uid_takes_that_of_the_first_wish(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
         await under.subnet()

@@ -11,7 +11,15 @@ from allocator.contract.harness import (
     everything,
     names,
 )
-from podtide.allocator.port import Container, Moved, NoSuchContainer, Quarantined, StaleWish, SubnetFull
+from podtide.allocator.port import (
+    AnotherCluster,
+    Container,
+    Moved,
+    NoSuchContainer,
+    Quarantined,
+    StaleWish,
+    SubnetFull,
+)
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 
@@ -238,6 +246,39 @@ async def test_nothing_moves_to_another_name_cluster_or_subnet(
         await removed(under)
         assert (await move(under, **more)).moved == ()  # type: ignore[arg-type]  # as a_wish checks
         assert (await under.stands()).quarantined == 5
+
+
+@pytest.mark.parametrize(("recorded", "uid"), [("uid-old", "uid-new"), ("", "uid-new"), ("uid-old", "")])
+async def test_nothing_moves_to_a_cluster_of_another_uid_under_the_name(
+    open_allocator: OpenAllocator, recorded: str, uid: str
+) -> None:
+    async with open_allocator() as under:
+        await under.subnet()
+        await under.put("old", 4, node="worker", machine=MACHINE, cluster_uid=recorded)
+        await under.allocator.delete_container("old", cluster="east", cluster_uid=recorded)
+        assert (await move(under, cluster_uid=uid)).moved == ()
+        assert (await under.stands()).quarantined == 5
+        assert len((await move(under, "its-own", cluster_uid=recorded)).moved) == 5
+
+
+@pytest.mark.parametrize("stranger", ["uid-other", ""])
+async def test_a_quarantine_is_ended_only_by_the_cluster_that_it_records(
+    open_allocator: OpenAllocator, stranger: str
+) -> None:
+    async with open_allocator() as under:
+        await under.subnet()
+        held = await under.put("old", 2, cluster_uid="uid-east")
+        await under.allocator.delete_container("old", cluster="east", cluster_uid="uid-east")
+        ips = tuple(everything(held))
+        with pytest.raises(AnotherCluster, match="cluster forget east --uid uid-east"):
+            await under.allocator.end_quarantine(
+                "old", ips, cluster="east", cluster_uid=stranger, reason="no pod here shows it"
+            )
+        assert (await under.stands()).quarantined == 3
+        ended = await under.allocator.end_quarantine(
+            "old", ips, cluster="east", cluster_uid="uid-east", reason="no pod here shows it"
+        )
+        assert ended == 3
 
 
 async def test_a_machine_that_says_nothing_of_itself_is_not_recognised(open_allocator: OpenAllocator) -> None:

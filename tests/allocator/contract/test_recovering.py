@@ -1,6 +1,7 @@
 """A store that went back grants nothing until every cluster has reported, and then holds exactly what nodes have."""
 
 import pytest
+from msgspec.structs import replace
 
 from allocator.contract.harness import (
     AllocatorUnderTest,
@@ -11,7 +12,8 @@ from allocator.contract.harness import (
     everything,
 )
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
-from podtide.allocator.port import Container, StoreRecovering
+from podtide.allocator.limits import MOST_SEEN
+from podtide.allocator.port import AnotherCluster, Container, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
@@ -101,6 +103,32 @@ async def test_a_term_tells_how_far_the_store_has_come_by_deletions_too(
         assert opened.reached == (SeenVersion("blue", "pods", after.version + 1),)
 
 
+async def test_a_term_tells_of_the_subnets_alone_that_the_claim_names(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        await under.subnet("10.2.0.0/28", "others")
+        await under.subnet("10.1.0.0/28", network="green")
+        here, there = SeenVersion("blue", "others", 0), SeenVersion("blue", "not-there", 0)
+        claim = TermClaim(cluster="east", cluster_uid=EAST, holder="of-east", seen=(here, there))
+        assert (await under.allocator.open_term(claim)).reached == (here,)
+
+
+@pytest.mark.parametrize("place", [0, MOST_SEEN, 2 * MOST_SEEN])
+async def test_a_claim_may_name_more_subnets_than_one_request_takes(
+    open_allocator: OpenAllocator, place: int
+) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        nowhere = tuple(SeenVersion("blue", f"a{number}", 0) for number in range(2 * MOST_SEEN))
+        for version, recovers in ((0, False), (99, True)):
+            seen = (*nowhere[:place], SeenVersion("blue", "pods", version), *nowhere[place:])
+            opened = await under.allocator.open_term(
+                TermClaim(cluster="east", cluster_uid=EAST, holder="of-east", seen=seen)
+            )
+            assert [each.subnet for each in opened.reached] == ["pods"]
+            assert bool(opened.recovering) is recovers
+
+
 async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(
     open_allocator: OpenAllocator,
 ) -> None:
@@ -122,6 +150,137 @@ async def test_a_wish_that_has_seen_more_than_the_store_makes_it_grant_nothing(
         registry = await administered(under.allocator).list_clusters()
         assert registry.awaited == ("east", "west")
         assert "version 50" in registry.recovering
+
+
+@pytest.mark.parametrize("stranger", ["uid-other", ""])
+async def test_what_another_cluster_under_the_name_has_seen_stops_nobody(
+    open_allocator: OpenAllocator, stranger: str
+) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        for node in ("a", "new"):
+            with pytest.raises(AnotherCluster):
+                await under.put(node, 4, 2, cluster_uid=stranger, seen=10_000)
+            with pytest.raises(AnotherCluster):
+                await under.allocator.move_container(a_wish(node, 4, 2, cluster_uid=stranger, seen=10_000))
+        assert (await administered(under.allocator).list_clusters()).recovering == ""
+        assert (await under.put("a", 4, 2, cluster_uid=EAST)).version < 10
+
+
+async def test_no_quarantine_ends_while_the_store_does_not_know_who_else_has_the_addresses(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await under.allocator.delete_container("a", cluster="east", cluster_uid=EAST)
+        recovery = await go_back(under)
+        under.clock.pass_by(1000)
+        with pytest.raises(StoreRecovering):
+            await end_due(under.allocator)
+        assert (await under.stands()).quarantined == len(everything(a))
+        await under.allocator.adopt_container(as_held(w, recovery))
+        await finish(under, recovery, "east", "west")
+        await end_due(under.allocator)
+        assert (await under.stands()).quarantined == 0
+
+
+async def a_store_that_forgot_west(under: AllocatorUnderTest) -> None:
+    """It went back to before west joined, and noticed by what east has seen; nobody knew that west was to be awaited."""
+    await under.subnet("10.1.0.0/26")
+    await under.allocator.open_term(claim_seen(0))
+    await finish(under, await go_back(under), "east")
+    assert (await under.put("a", 3, cluster_uid=EAST)).version > 100
+
+
+async def test_a_cluster_that_the_store_forgot_makes_it_grant_nothing_until_it_has_reported(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await a_store_that_forgot_west(under)
+        a = await under.allocator.get_container("a", cluster="east")
+        under.clock.pass_by(60)
+        opened = await under.allocator.open_term(claim_seen(40, "west"))
+        assert "cluster west has seen version 40 in subnet pods, and the store does not know it" in (
+            opened.recovering
+        )
+        assert opened.recovery > FIRST
+        assert (await under.allocator.open_term(claim_seen(40, "west"))).recovery == opened.recovery
+        assert (await administered(under.allocator).list_clusters()).awaited == ("east", "west")
+        with pytest.raises(StoreRecovering):
+            await under.put("a", 4, 2, cluster_uid=EAST)
+        # What east was given of it meanwhile is told, and stays where it is; the rest is west's again.
+        twice, own = a.addresses[0], HeldAddress("w-40-45", "10.1.0.45")
+        number = twice.name.rpartition("-")[2]
+        w = as_held(
+            a,
+            opened.recovery,
+            id="w",
+            cluster="west",
+            cluster_uid=WEST,
+            node="node-w",
+            primary="10.1.0.44",
+            version=40,
+            addresses=(HeldAddress(f"w-40-{number}", twice.ip), own),
+        )
+        assert await under.allocator.adopt_container(as_held(a, opened.recovery)) == ()
+        (complaint,) = await under.allocator.adopt_container(w)
+        assert twice.ip in complaint
+        await finish(under, opened.recovery, "east", "west")
+        held = await under.allocator.get_container("w", cluster="west")
+        assert everything(held) == {"10.1.0.44", own.ip}
+        assert await under.put("a", 3, 2, cluster_uid=EAST, seen=101) == replace(a, generation=2)
+        assert (await under.allocator.open_term(claim_seen(40, "west"))).recovering == ""
+
+
+async def test_a_cluster_is_not_forgotten_that_is_new_or_known_by_name_uid_or_container(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await a_store_that_forgot_west(under)
+        await under.put("from-before-uids", 1, cluster="old")
+        await under.put("under-a-moved-name", 1, cluster="moved", cluster_uid="uid-first")
+        await administered(under.allocator).move_cluster("moved", uid="uid-second")
+        unknown_subnet = (SeenVersion("blue", "elsewhere", 0),)
+        for claim in (
+            claim_seen(0, "new"),
+            claim_seen(40, "old"),
+            claim_seen(40, "new"),
+            replace(claim_seen(40, "renamed"), cluster_uid="uid-new", holder="of-new"),
+            replace(claim_seen(40, "moved"), cluster_uid="uid-second"),
+            replace(claim_seen(40, "first"), cluster_uid="uid-first"),
+            replace(claim_seen(40, "nowhere"), seen=unknown_subnet),
+        ):
+            assert (await under.allocator.open_term(claim)).recovering == "", claim.cluster
+
+
+async def test_a_recovery_that_goes_on_waits_for_a_forgotten_cluster_and_does_not_begin_anew(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await a_store_that_forgot_west(under)
+        under.clock.pass_by(60)
+        recovery = await go_back(under, 200)
+        under.clock.pass_by(60)
+        assert (await under.allocator.open_term(claim_seen(40, "west"))).recovery == recovery
+        await finish(under, recovery, "east")
+        assert (await administered(under.allocator).list_clusters()).awaited == ("west",)
+        await finish(under, recovery, "west")
+        assert (await administered(under.allocator).list_clusters()).recovering == ""
+
+
+async def test_a_cluster_that_was_forgotten_by_a_word_and_lives_after_all_is_heard(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await administered(under.allocator).forget_cluster("west")
+        assert (await under.stands()).reserved == len(everything(a))
+        recovery = (await under.allocator.open_term(claim_seen(w.version, "west"))).recovery
+        assert await under.allocator.adopt_container(as_held(a, recovery)) == ()
+        (complaint,) = await under.allocator.adopt_container(as_held(w, recovery))
+        assert "was deleted" in complaint
+        await finish(under, recovery, "east", "west")
+        assert not everything(await under.put("a", 50, 2, cluster_uid=EAST)) & everything(w)
 
 
 async def test_it_grants_again_with_the_last_report_and_not_before(open_allocator: OpenAllocator) -> None:

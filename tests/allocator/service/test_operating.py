@@ -194,6 +194,20 @@ async def test_a_subnet_that_changes_is_looked_at_again() -> None:
 
 
 @pytest.mark.real_time
+@pytest.mark.parametrize(("uid", "told"), [(None, "all"), ("", "none"), ("uid-east", "uid-east")])
+async def test_whoever_forgets_a_cluster_is_in_the_log_with_the_reason(uid: str | None, told: str) -> None:
+    log = io.StringIO()
+    async with await open_store() as store, served(store, log_to=log) as url, a_client(url) as client:
+        await client.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
+        await client.put_container(a_wish("a", 1, cluster_uid=uid or ""))
+        assert await client.forget_cluster("east", uid=uid, reason="sold, with all & everything") == 1
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    (line,) = [line for line in lines if line["event"] == "cluster forgotten"]
+    assert (line["reason"], line["caller"]) == ("sold, with all & everything", "anybody")
+    assert (line["cluster"], line["uid"], line["containers"]) == ("east", told, 1)
+
+
+@pytest.mark.real_time
 async def test_whoever_ends_a_quarantine_is_in_the_log_with_the_reason() -> None:
     log = io.StringIO()
     async with await open_store() as store, served(store, log_to=log) as url, a_client(url) as client:

@@ -5,9 +5,10 @@ from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import quote
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from podtide.allocator.client.connection import Connection, Patience, Question, Server
+from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import (
     AllocatorUnavailable,
     Bounds,
@@ -162,12 +163,18 @@ class HttpAllocator:
         return await self._ask(question, QuarantinePage)
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """See `Allocator`."""
         doing = f"end the quarantine of container {container_id} of {cluster}"
         path = f"{_container(cluster, container_id, doing)}/end-quarantine"
-        body = EndingBody(addresses=addresses, reason=reason)
+        body = EndingBody(addresses=addresses, reason=reason, cluster_uid=cluster_uid)
         return (await self._ask(Question(doing=doing, method="POST", path=path, body=body), Ended)).ended
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
@@ -248,10 +255,15 @@ class HttpAllocator:
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
         """See `Allocator`."""
         doing = f"open a term for {claim.cluster}"
-        seen = tuple(SeenBody(**asdict(each)) for each in claim.seen)
-        body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
         path = f"{_cluster(claim.cluster, doing)}/term"
-        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), OpenedTerm)
+        answers = []
+        for first in range(0, max(1, len(claim.seen)), MOST_SEEN):
+            seen = tuple(SeenBody(**asdict(each)) for each in claim.seen[first : first + MOST_SEEN])
+            body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
+            question = Question(doing=doing, method="PUT", path=path, body=body)
+            answers.append(await self._ask(question, OpenedTerm))
+        # Whether the store recovers is known after the last: each may have been the one to show that it went back.
+        return replace(answers[-1], reached=tuple(each for answer in answers for each in answer.reached))
 
     async def close_term(self, claim: TermClaim) -> None:
         """See `Allocator`."""
@@ -312,10 +324,11 @@ class HttpAllocator:
         path = f"{_cluster(name, doing)}/uid"
         await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=NameBody(uid=uid)))
 
-    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+    async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """See `AdministeredAllocator`."""
         doing = f"forget cluster {name}"
         query = {} if uid is None else {"uid": uid} if uid else {"without_uid": "true"}
+        query |= {"reason": reason} if reason else {}
         question = Question(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
         return (await self._ask(question, Forgotten)).containers
 

@@ -98,11 +98,19 @@ class ClusterView:
         )
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """See `Allocator`; for its own nodes."""
         self._check(cluster)
-        return await self._allocator.end_quarantine(container_id, addresses, cluster=cluster, reason=reason)
+        return await self._allocator.end_quarantine(
+            container_id, addresses, cluster=cluster, cluster_uid=cluster_uid, reason=reason
+        )
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """See `Allocator`; for its own nodes."""

@@ -17,9 +17,11 @@ from podtide.allocator.service.refusals import AnyRequest, Unauthenticated
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.service.utilization_cache import UtilizationCache
 from podtide.runtime.listening import host_of, is_loopback
+from podtide.runtime.logging import Logger
 
 Asked: TypeAlias = NamedDependency[SkipValidation[Allocator]]
 """The allocator as the caller may see it."""
+Log: TypeAlias = NamedDependency[SkipValidation[Logger]]
 Cache: TypeAlias = NamedDependency[SkipValidation[UtilizationCache]]
 
 AnyConnection: TypeAlias = ASGIConnection[Any, Any, Any, Any]

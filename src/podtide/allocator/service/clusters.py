@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
 from podtide.allocator.service.authority import ClusterView
-from podtide.allocator.service.callers import Asked
-from podtide.allocator.service.parameters import Flag, PathName, QueryName
-from podtide.allocator.service.refusals import documented
+from podtide.allocator.service.callers import CALLER, Asked, Log
+from podtide.allocator.service.parameters import Flag, PathName, QueryName, Reason
+from podtide.allocator.service.refusals import AnyRequest, documented
 from podtide.allocator.terms import (
     ClusterRegistry,
     HeldAddress,
@@ -105,12 +105,28 @@ async def move_cluster(allocator: Asked, cluster: PathName, data: JSONBody[NameB
     status_code=HTTPStatus.OK,
     responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT),
 )
-async def forget_cluster(
-    allocator: Asked, cluster: PathName, uid: QueryName = None, *, without_uid: Flag = False
+async def forget_cluster(  # noqa: PLR0913 - what to forget, and who is told of it
+    *,
+    request: AnyRequest,
+    log: Log,
+    allocator: Asked,
+    cluster: PathName,
+    uid: QueryName = None,
+    without_uid: Flag = False,
+    reason: Reason = "",
 ) -> Forgotten:
     """Delete a cluster's containers and let its name be free; with a uid, or without any, those that record it alone."""
     which = "" if without_uid else uid
-    return Forgotten(await _administered(allocator).forget_cluster(cluster, uid=which))
+    deleted = await _administered(allocator).forget_cluster(cluster, uid=which, reason=reason)
+    log.info(
+        "cluster forgotten",
+        cluster=cluster,
+        uid="all" if which is None else which or "none",
+        containers=deleted,
+        reason=reason,
+        caller=request.scope["state"].get(CALLER, "anybody"),
+    )
+    return Forgotten(deleted)
 
 
 @delete("/recovery", responses=documented(HTTPStatus.FORBIDDEN))

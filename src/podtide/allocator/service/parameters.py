@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 from litestar.params import PathParameter, QueryParameter
 
-from podtide.allocator.limits import LONGEST_NAME, LONGEST_PAGE
+from podtide.allocator.limits import LONGEST_NAME, LONGEST_PAGE, LONGEST_REASON
 from podtide.allocator.wire import END_OF_TIME_SECONDS, NAME_PATTERN
 
 PathName: TypeAlias = Annotated[str, PathParameter(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
@@ -16,6 +16,7 @@ Flag: TypeAlias = Annotated[bool, QueryParameter()]
 QueryCidr: TypeAlias = Annotated[
     str, QueryParameter(min_length=1, max_length=64, description="A CIDR of the subnet.")
 ]
+Reason: TypeAlias = Annotated[str, QueryParameter(max_length=LONGEST_REASON, description="Why, for the log.")]
 Limit: TypeAlias = Annotated[int, QueryParameter(ge=1, le=LONGEST_PAGE)]
 More: TypeAlias = Annotated[
     str, QueryParameter(max_length=1_000, description="The `more` of the page before.")

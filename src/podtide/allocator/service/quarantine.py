@@ -4,18 +4,15 @@ from http import HTTPStatus
 from typing import Annotated, TypeAlias
 
 from litestar import get, post
-from litestar.di import NamedDependency
-from litestar.params import JSONBody, QueryParameter, SkipValidation
+from litestar.params import JSONBody, QueryParameter
 
 from podtide.allocator.port import Moved, QuarantinePage
-from podtide.allocator.service.callers import CALLER, Asked
+from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.containers import ONE, wish_of
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import AnyRequest, documented
 from podtide.allocator.wire import Ended, EndingBody, WishBody
-from podtide.runtime.logging import Logger
 
-Log: TypeAlias = NamedDependency[SkipValidation[Logger]]
 Due: TypeAlias = Annotated[
     bool, QueryParameter(description="Only what has been in quarantine for long enough.")
 ]
@@ -54,7 +51,9 @@ async def list_quarantined(  # noqa: PLR0913 - each narrows the answer in its ow
 @post(
     f"{ONE}/end-quarantine",
     status_code=HTTPStatus.OK,
-    responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    responses=documented(
+        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    ),
 )
 async def end_quarantine(  # noqa: PLR0913 - what to do, and who is told of it
     *,
@@ -66,7 +65,9 @@ async def end_quarantine(  # noqa: PLR0913 - what to do, and who is told of it
     data: JSONBody[EndingBody],
 ) -> Ended:
     """Let exactly these addresses be free that a removed container left. The same again changes nothing."""
-    ended = await allocator.end_quarantine(container_id, data.addresses, cluster=cluster, reason=data.reason)
+    ended = await allocator.end_quarantine(
+        container_id, data.addresses, cluster=cluster, cluster_uid=data.cluster_uid, reason=data.reason
+    )
     log.info(
         "quarantine ended",
         cluster=cluster,

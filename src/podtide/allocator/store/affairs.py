@@ -36,10 +36,7 @@ class Affairs(Struct):
         if is_anothers(bound, uid):
             raise another_uid(cluster, uid, bound)
         if is_anothers(recorded, uid):
-            raise AnotherCluster(
-                f"the container is of the cluster with uid {recorded}, and this is {uid or 'one without uid'}: "
-                f"if that cluster is gone for ever, run `podtide allocator cluster forget {cluster} --uid {recorded}`"
-            )
+            raise another_recorded(cluster, uid, recorded)
 
     def begin_recovery(self, reason: str, now: float) -> Script[None]:
         """Grant nothing from now on."""
@@ -83,6 +80,14 @@ def recovering(reason: str) -> StoreRecovering:
     return StoreRecovering(
         f"the allocator grants nothing, because its store went back ({reason}), until every cluster has reported what "
         "its nodes hold: `podtide allocator cluster list` shows which are awaited"
+    )
+
+
+def another_recorded(cluster: str, uid: str, recorded: str) -> AnotherCluster:
+    """The refusal of a cluster whose the container is not, although it has the name."""
+    return AnotherCluster(
+        f"the container is of the cluster with uid {recorded}, and this is {uid or 'one without uid'}: "
+        f"if that cluster is gone for ever, run `podtide allocator cluster forget {cluster} --uid {recorded}`"
     )
 
 

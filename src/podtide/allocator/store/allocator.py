@@ -33,7 +33,7 @@ from podtide.allocator.port import (
 )
 from podtide.allocator.store import draining, reading, registry, subnets
 from podtide.allocator.store.adopting import AdoptContainer
-from podtide.allocator.store.affairs import begin_recovery
+from podtide.allocator.store.affairs import another_recorded, begin_recovery
 from podtide.allocator.store.audit import audit_database
 from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
@@ -60,6 +60,7 @@ from podtide.allocator.store.serving import (
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.audit import Violation
+from podtide.core.cluster_identity import is_anothers
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
 from podtide.runtime.ids import new_uuid
@@ -166,7 +167,9 @@ class DatabaseAllocator:
             # Which subnet to lock is known only after a look: until then it may have come, or be gone.
             found = await self._database.read(lambda _now: reading.subnet_of_container(call.container))
             if found is None:
-                if await self._database.write(lambda _now: bury(call.container, call.cluster)):
+                if await self._database.write(
+                    lambda _now: bury(call.container, call.cluster, call.cluster_uid)
+                ):
                     return None
                 continue
             owner, network, subnet = found
@@ -198,20 +201,28 @@ class DatabaseAllocator:
         return await self._database.read(lambda now: list_quarantined(narrowed, limit, after, now, due=due))
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """Let exactly these addresses be free that a removed container left."""
-        check_names(container=container_id, cluster=cluster)
+        check_names(container=container_id, cluster=cluster, **({"uid": cluster_uid} if cluster_uid else {}))
         check_ending(addresses, reason)
-        return await self._end_quarantine(EndQuarantine(container_id, addresses), cluster)
+        return await self._end_quarantine(EndQuarantine(container_id, addresses), cluster, cluster_uid)
 
-    async def _end_quarantine(self, call: EndQuarantine, cluster: str) -> int:
+    async def _end_quarantine(self, call: EndQuarantine, cluster: str, cluster_uid: str = "") -> int:
         found = await self._database.read(lambda _now: subnet_of_quarantine(call.holder))
         if found is None:
             return 0
-        owner, network, subnet = found
+        owner, recorded, network, subnet = found
         if owner != cluster:
             raise another_cluster(call.holder)
+        if not call.is_forgotten and is_anothers(recorded, cluster_uid):
+            raise another_recorded(cluster, cluster_uid, recorded)
         return await self._database.call(network, subnet, call)
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
@@ -313,8 +324,9 @@ class DatabaseAllocator:
         check_names(cluster=name, uid=uid)
         await self._database.write(lambda _now: registry.move_cluster(name, uid))
 
-    async def forget_cluster(self, name: str, *, uid: str | None = None) -> int:
+    async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """Delete a cluster's containers, or those that record one uid, free all they had, and let its name be free."""
+        del reason  # for whoever keeps a log
         check_names(cluster=name, **({"uid": uid} if uid else {}))
         gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
         for container in gone:

@@ -30,9 +30,9 @@ Then all of it is that machine's."""
 _FORGET = "DELETE FROM quarantines WHERE container = $1"
 _FORMER = """SELECT container, primary_number, held FROM quarantines /*index quarantines_by_node*/
     WHERE cluster = $1 AND node = $2 AND subnet = $3 AND machine_id = $4 AND system_uuid = $5 AND boot_id = $6
-        AND cluster_uid IN ('', $7)
+        AND cluster_uid = $7
     ORDER BY until DESC, container"""
-_SUBNET = """SELECT quarantines.cluster, subnets.network, subnets.name
+_SUBNET = """SELECT quarantines.cluster, quarantines.cluster_uid, subnets.network, subnets.name
     FROM quarantines JOIN subnets ON subnets.id = quarantines.subnet WHERE quarantines.container = $1"""
 _LIST = """SELECT container, subnet, cluster, cluster_uid, node, machine_id, system_uuid, boot_id, until FROM quarantines
     WHERE container > $1 AND until <= $2"""
@@ -74,7 +74,10 @@ def forget_quarantine(container: str) -> Script[None]:
 
 
 def former_containers(subnet: int, wish: Wish) -> Script[list[tuple[str, int | None, int]]]:
-    """Removed containers of the wish's machine and boot under its node's name: their ids, primaries and what they held."""
+    """Removed containers of the wish's machine and boot under its node's name: their ids, primaries and what they held.
+
+    They record the wish's cluster. A removed container that records none was never known by a machine, either.
+    """
     machine = wish.machine
     rows = yield Query(
         _FORMER,
@@ -83,13 +86,13 @@ def former_containers(subnet: int, wish: Wish) -> Script[list[tuple[str, int | N
     return [(container, primary, held) for container, primary, held in rows]
 
 
-def subnet_of_quarantine(container: str) -> Script[tuple[str, str, str] | None]:
-    """Cluster, network and subnet of what a removed container left; None when nothing is in quarantine."""
+def subnet_of_quarantine(container: str) -> Script[tuple[str, str, str, str] | None]:
+    """Cluster, its uid, network and subnet of what a removed container left; None when nothing is in quarantine."""
     rows = yield Query(_SUBNET, (container,))
     if not rows:
         return None
-    cluster, network, subnet = rows[0]
-    return cluster, network, subnet
+    cluster, cluster_uid, network, subnet = rows[0]
+    return cluster, cluster_uid, network, subnet
 
 
 def quarantines_of(cluster: str, uid: str | None) -> Script[list[str]]:

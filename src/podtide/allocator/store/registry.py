@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 
+from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AnotherTerm
 from podtide.allocator.store.affairs import another_uid, begin_recovery, read_affairs
-from podtide.allocator.store.script import Query, Rows, Script
+from podtide.allocator.store.script import Query, Rows, Script, among
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
 from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term
-from podtide.core.continuity import awaited_reports, is_behind
+from podtide.core.continuity import awaited_reports, is_behind, is_forgotten
 from podtide.core.errors import InvalidInput
 
 _LOCK_STORE = "SELECT recovery, recovering_since, reason, removed_sequences FROM store WHERE id = 1 /*lock*/"
@@ -19,9 +20,11 @@ _BIND = """INSERT INTO clusters (name, uid, holder, term_until, reported) VALUES
     ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, holder = '', term_until = 0, reported = 0"""
 _UNBIND = "DELETE FROM clusters WHERE name = $1"
 _DROP_BOUNDS = "DELETE FROM bounds WHERE cluster = $1"
-_SEQUENCES = "SELECT network, name, sequence FROM subnets"
+_SEQUENCES = "SELECT name, sequence FROM subnets WHERE network = $1 AND name IN "
 _RAISE = "UPDATE subnets SET sequence = $1 WHERE network = $2 AND name = $3 AND sequence < $1"
 _REPORTED = "UPDATE clusters SET reported = $1 WHERE name = $2"
+_KNOWN_BY_CONTAINERS = """SELECT 1 FROM containers WHERE subnet IS NOT NULL AND (cluster = $1 OR cluster_uid = $2)
+    LIMIT 1"""
 _WITH_CONTAINERS = "SELECT DISTINCT cluster FROM containers WHERE subnet IS NOT NULL"
 _COUNT = """SELECT cluster, cluster_uid, count(*) FROM containers WHERE subnet IS NOT NULL
     GROUP BY cluster, cluster_uid"""
@@ -49,6 +52,9 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
         )
     yield Query(_PUT_TERM, (claim.cluster, claim.cluster_uid, claim.holder, now + TERM_SECONDS))
     behind, reached = yield from _compare(claim, removed)
+    # A recovery that goes on waits for this cluster too, from now on, and need not begin anew.
+    if not behind and not since and not held:
+        behind = yield from _forgotten(claim, reached)
     if behind:
         reason = behind
         recovery, since = (yield from begin_recovery(reason, now)), now
@@ -58,8 +64,11 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
 
 
 def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVersion, ...]]]:
-    """Why the store is behind what the cluster has seen, or ""; and its sequences, which are raised to that."""
-    sequences = {(network, name): sequence for network, name, sequence in (yield Query(_SEQUENCES))}
+    """Why the store is behind what the cluster has seen, or ""; and the sequences of those subnets, raised to that.
+
+    Of other subnets nothing is told, however many there are: what a claim weighs is the cluster's, not the allocator's.
+    """
+    sequences = yield from _sequences(claim)
     reason = ""
     for seen in claim.seen:
         sequence = sequences.get((seen.network, seen.subnet), removed)
@@ -69,6 +78,32 @@ def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVers
             if (seen.network, seen.subnet) in sequences:
                 sequences[seen.network, seen.subnet] = seen.version
     return reason, tuple(SeenVersion(*place, sequence) for place, sequence in sorted(sequences.items()))
+
+
+def _forgotten(claim: TermClaim, reached: tuple[SeenVersion, ...]) -> Script[str]:
+    """Why the store must have forgotten a cluster that has neither name nor uid in it, or ""."""
+    there = {(each.network, each.subnet) for each in reached}
+    seen = [each for each in claim.seen if (each.network, each.subnet) in there and each.version]
+    if not seen:
+        return ""
+    by_containers = yield Query(_KNOWN_BY_CONTAINERS, (claim.cluster, claim.cluster_uid))
+    if not is_forgotten(is_known=bool(by_containers), seen=(each.version for each in seen)):
+        return ""
+    return f"cluster {claim.cluster} has seen version {seen[0].version} in subnet {seen[0].subnet}, and the store does not know it"
+
+
+def _sequences(claim: TermClaim) -> Script[dict[tuple[str, str], int]]:
+    """How far the subnets have come that a claim names, as far as they are there."""
+    named: dict[str, list[str]] = {}
+    for seen in claim.seen:
+        named.setdefault(seen.network, []).append(seen.subnet)
+    sequences: dict[tuple[str, str], int] = {}
+    for network, subnets in named.items():
+        for first in range(0, len(subnets), MOST_SEEN):
+            places, values = among(subnets[first : first + MOST_SEEN], first=2)
+            rows = yield Query(f"{_SEQUENCES}{places}", (network, *values))
+            sequences |= {(network, name): sequence for name, sequence in rows}
+    return sequences
 
 
 def behind_reason(cluster: str, subnet: str, seen: int, sequence: int) -> str:
@@ -134,6 +169,7 @@ def list_clusters(now: float, expected: Iterable[str]) -> Script[ClusterRegistry
                 of_other_uids=total - own - without,
                 without_uid=without,
                 holder=term.holder if term.is_live(now) else "",
+                term_until=term.until if term.is_live(now) else 0.0,
                 reported=name not in awaited,
             )
         )

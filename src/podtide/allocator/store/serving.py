@@ -116,6 +116,7 @@ class DeleteContainer(Struct, frozen=True):
         """Put all it had in quarantine, and leave a tombstone."""
         yield from ()
         if not self.is_forgotten:
+            book.affairs.refuse_another_cluster(self.cluster, self.cluster_uid)
             book.affairs.refuse_while_recovering()
         row = book.containers.get(self.container)
         if row is None:
@@ -125,8 +126,10 @@ class DeleteContainer(Struct, frozen=True):
             raise another_cluster(self.container)
         if row.is_deleted:
             return
-        if self.cluster_uid:
+        if not self.is_forgotten:
             book.affairs.refuse_another_cluster(self.cluster, self.cluster_uid, row.cluster_uid)
+            # Whoever says that its Node is gone has seen it: what it leaves is that cluster's to look after.
+            row.cluster_uid = row.cluster_uid or self.cluster_uid
         if row.subnet != book.subnet.id:
             raise NoSuchSubnet(f"container {self.container} is in another subnet by now: look it up again")
         masks: dict[int, int] = {}
@@ -185,9 +188,11 @@ def serve(
     return outcomes
 
 
-def bury(container: str, cluster: str) -> Script[bool]:
+def bury(container: str, cluster: str, cluster_uid: str) -> Script[bool]:
     """Leave a tombstone for an id that is not known, so that a wish under way finds it; False when it is known by now."""
-    (yield from read_affairs()).refuse_while_recovering()
+    affairs = yield from read_affairs([cluster])
+    affairs.refuse_another_cluster(cluster, cluster_uid)
+    affairs.refuse_while_recovering()
     if (yield from load_containers([container])):
         return False
     yield from save_containers([ContainerRow(container, cluster, None, "")])
@@ -202,12 +207,15 @@ def another_cluster(container: str) -> NoSuchContainer:
 
 
 def refuse_by_affairs(wish: Wish, row: ContainerRow | None, book: Book) -> Script[None]:
-    """Raises what a wish is refused with while the store recovers, or when the cluster is not who the name is bound to."""
-    yield from _refuse_if_behind(wish, book)
-    book.affairs.refuse_while_recovering()
+    """Raises what a wish is refused with when the cluster is not who the name is bound to, or while the store recovers.
+
+    Who asks comes first: what a stranger has seen, under a name that is not its own, proves nothing about this store.
+    """
     book.affairs.refuse_another_cluster(
         wish.cluster, wish.cluster_uid, row.cluster_uid if row and row.cluster == wish.cluster else ""
     )
+    yield from _refuse_if_behind(wish, book)
+    book.affairs.refuse_while_recovering()
 
 
 def _refuse_if_behind(wish: Wish, book: Book) -> Script[None]:

@@ -125,13 +125,23 @@ class FaultyAllocator:
         return await self._conditions.carry(self._request("quarantined", node or cluster), read, read)
 
     async def end_quarantine(
-        self, container_id: str, addresses: tuple[str, ...], *, cluster: str, reason: str
+        self,
+        container_id: str,
+        addresses: tuple[str, ...],
+        *,
+        cluster: str,
+        cluster_uid: str = "",
+        reason: str,
     ) -> int:
         """See `Allocator.end_quarantine`."""
         return await self._conditions.carry(
             self._request("end_quarantine", container_id),
-            lambda: self._line.end_quarantine(container_id, addresses, cluster=cluster, reason=reason),
-            lambda: self._wire.end_quarantine(container_id, addresses, cluster=cluster, reason=reason),
+            lambda: self._line.end_quarantine(
+                container_id, addresses, cluster=cluster, cluster_uid=cluster_uid, reason=reason
+            ),
+            lambda: self._wire.end_quarantine(
+                container_id, addresses, cluster=cluster, cluster_uid=cluster_uid, reason=reason
+            ),
         )
 
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
