@@ -13,7 +13,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from podtide.runtime.listening import ListenAddress
-from podtide.runtime.open_port import OpenPort, at_work, listen
+from podtide.runtime.open_port import OpenPort, at_work, body_coming, listen
 from podtide.runtime.port_limits import PortLimits
 
 _LAST_ANSWERS_SECONDS = 2.0
@@ -61,8 +61,9 @@ async def http_server(application: web.Application) -> AsyncIterator[web.Server]
 async def read_body(request: web.Request) -> bytes:
     """The request's body, if it comes in time."""
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            return await request.read()
+        with body_coming():
+            async with asyncio.timeout(_BODY_SECONDS):
+                return await request.read()
     except TimeoutError:
         raise web.HTTPRequestTimeout(text="the request's body did not come") from None
 

@@ -4,7 +4,7 @@ import asyncio
 import io
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from random import Random
 from urllib.parse import urlsplit
 
@@ -23,11 +23,11 @@ HALF_A_BODY = b"PUT /networks/blue/subnets/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nC
 
 
 @asynccontextmanager
-async def impatient(log: io.StringIO) -> AsyncIterator[str]:
+async def impatient(log: io.StringIO, limits: PortLimits = LIMITS) -> AsyncIterator[str]:
     """The URL of a service that waits for nobody."""
     async with await open_store() as store:
         service = make_service(store, log=a_log(log), clock=SystemClock(), randomness=Random(1))
-        async with serving(service, LOOPBACK, limits=LIMITS) as url:
+        async with serving(service, LOOPBACK, limits=limits) as url:
             yield url
 
 
@@ -50,6 +50,21 @@ async def test_a_body_that_does_not_come_is_not_waited_for(caplog: pytest.LogCap
         assert (await sent(url, HALF_A_BODY)).startswith(b"HTTP/1.1 400")
         assert (await ask(url, "GET", "/healthz")).status == 200
     assert "Traceback" not in log.getvalue() + caplog.text
+
+
+async def test_halves_of_bodies_displace_themselves_and_keep_nobody_out() -> None:
+    patient = PortLimits(connections=8, request_seconds=60.0)
+    async with impatient(io.StringIO(), patient) as url:
+        place = urlsplit(url)
+        with ExitStack() as held:
+            for _ in range(3 * patient.connections):
+                _, writer = await asyncio.open_connection(place.hostname, place.port)
+                held.callback(writer.close)
+                writer.write(HALF_A_BODY)
+            await asyncio.sleep(0.3)  # all of them are read by then: who asks at once might slip in between
+            async with asyncio.timeout(30):
+                for _ in range(patient.connections):
+                    assert (await ask(url, "GET", "/healthz")).status == 200
 
 
 @pytest.mark.parametrize(
