@@ -215,3 +215,18 @@ async def test_malformed_http_costs_a_line_and_no_traceback(
     assert len(caplog.records) <= 1
     for record in caplog.records:
         assert (record.levelno, record.exc_info) == (logging.WARNING, None)
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"nonsense"])
+@pytest.mark.parametrize(
+    ("line", "status"), [(b"POST /measure", "415"), (b"GET /quick", "200"), (b"POST /nowhere", "404")]
+)
+async def test_a_body_that_is_encoded_is_refused_where_it_is_read_and_leaves_no_traceback(
+    line: bytes, status: str, encoding: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b" HTTP/1.1\r\nHost: here\r\nContent-Length: 8\r\nContent-Encoding: "
+    async with a_port() as connect:
+        client = await connect()
+        assert (await client.ask(line + head + encoding + b"\r\n\r\nno gzip!")).split()[1] == status
+        assert await client.ask() == "HTTP/1.1 200 OK"
+    assert not caplog.records
