@@ -12,7 +12,7 @@ import pytest
 
 from allocator.service.running import LOOPBACK, a_log, ask, open_store
 from podtide.allocator.service.application import make_service
-from podtide.allocator.service.server import serving
+from podtide.allocator.service.server import MOST_HEAD_BYTES, serving
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.port_limits import PortLimits
 
@@ -84,3 +84,36 @@ async def test_what_is_no_http_is_answered_with_400(
     async with impatient(io.StringIO()) as url:
         assert (await sent(url, request_bytes)).startswith(b"HTTP/1.1 400")
     assert all(record.exc_info is None for record in caplog.records if record.levelno >= logging.WARNING)
+
+
+LONG = b"a" * (3 * MOST_HEAD_BYTES)
+CHUNKED = b"PUT /networks/blue/subnets/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /" + LONG,
+        b"GET / HTTP/1.1\r\nX-More: " + LONG,
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-More: " + LONG + b"\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * MOST_HEAD_BYTES,
+        CHUNKED + b"1\r\n{\r\n0\r\nX-More: " + LONG,
+        CHUNKED + b"1;" + LONG,
+    ],
+    ids=["path", "field", "whole", "fields", "trailer", "extension of a chunk"],
+)
+async def test_a_head_that_does_not_end_is_not_kept(request_bytes: bytes) -> None:
+    patient = PortLimits(connections=8, request_seconds=60.0)
+    async with impatient(io.StringIO(), patient) as url:
+        assert (await sent(url, request_bytes))[:12] in {b"", b"HTTP/1.1 400"}
+        assert (await ask(url, "GET", "/healthz")).status == 200
+
+
+async def test_a_body_of_any_length_does_not_count_as_head() -> None:
+    size = 4 * MOST_HEAD_BYTES
+    head = f"PUT /networks/blue/subnets/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n"
+    request_bytes = f"{head}Connection: close\r\n\r\n{'[' * size}".encode()
+    async with impatient(io.StringIO(), PortLimits()) as url:
+        answer = await sent(url, request_bytes)
+    assert b"head" not in answer
+    assert answer.startswith(b"HTTP/1.1 4")
