@@ -16,6 +16,7 @@ from podtide.allocator.store.container_row import (
     save_containers,
 )
 from podtide.allocator.store.drained import drop_drained
+from podtide.allocator.store.future_claims import renew_now
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
 from podtide.allocator.store.resting import Rest, Resting
@@ -29,7 +30,7 @@ from podtide.core.grants import Claim, may_take
 from podtide.core.intervals import both, without
 from podtide.core.subnet_layout import SubnetLayout
 
-_CLAIMS = """SELECT id, owed, waiting_pods, owed_since FROM containers /*index containers_owed*/
+_CLAIMS = """SELECT id, owed, waiting_pods, owed_since, renewed FROM containers /*index containers_owed*/
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
 
 
@@ -214,8 +215,12 @@ class Book:
         limit = free + len(self.containers)
         if limit > self._claims_limit:
             rows = yield Query(_CLAIMS, (self.subnet.id, self.now - self.rules.claim_seconds, limit))
-            self._claims = [Claim(*row) for row in rows]
+            self._claims = [Claim(*row) for *row, _renewed in rows]
             self._claims_limit = limit
+            if any(renewed > self.now for *_row, renewed in rows):
+                yield from renew_now(self.subnet.id, self.now)
+                for row in self.containers.values():
+                    row.renew_now(self.now)
 
 
 def open_book(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
