@@ -196,6 +196,13 @@ def choose_gateways(cidrs: Sequence[str], named: Iterable[str] = ()) -> tuple[st
             raise InvalidRange(
                 f"gateway {address} is in none of {', '.join(cidrs)}: a gateway is an address of the CIDR it is for"
             )
+        if address == network.network_address or (
+            network.version == _IPV4 and address == network.broadcast_address
+        ):
+            what = "broadcast" if address != network.network_address else "own"
+            raise InvalidRange(
+                f"gateway {address} is the {what} address of {network}: name another address of it"
+            )
         if taken.setdefault(network, address) != address:
             raise InvalidRange(f"{network} has one gateway, and {taken[network]} and {address} were named")
         gateways[network] = address
