@@ -178,19 +178,20 @@ class Book:
         yield from forget_quarantine(holder)
         return masks
 
-    def lay_out(self, layout: SubnetLayout) -> Script[bool]:
-        """Let the subnet's CIDRs be these; False, and nothing is changed, when somebody has what they no longer give.
+    def lay_out(self, layout: SubnetLayout) -> Script[tuple[str, ...]]:
+        """Let the subnet's CIDRs be these, none of its own left out.
 
-        None of the subnet's own CIDRs is left out.
+        When somebody has what they no longer give, nothing is changed, and the answer is these addresses.
         """
         before, begun = self.subnet.layout, self.subnet.begun_numbers
         gone = without(before.usable, layout.usable)
-        if not (yield from self._supply.take_these(masks_of(both(gone, begun)))):
-            return False
+        used = yield from self._supply.take_these(masks_of(both(gone, begun)))
+        if used:
+            return tuple(ip for chunk in sorted(used) for ip in before.addresses(chunk, used[chunk]))
         come = without(layout.usable, before.usable)
         self.subnet.lay_out(layout)
         yield from self._supply.give_back(masks_of(both(come, begun)))
-        return True
+        return ()
 
     def save(self) -> Script[None]:
         """Write what changed."""
