@@ -7,6 +7,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from time import sleep
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,13 +19,21 @@ from podtide.runtime.port_limits import raise_descriptor_limit
 CONNECTIONS = 5000
 FEW_DESCRIPTORS = 1024
 """What the program may open, and cannot raise: it must live with what many machines give."""
-MOST_LOG_BYTES = 50_000
+MOST_LOG_BYTES = 100_000
+HALF_BODIES = 300
+"""More than any program has places for with these descriptors; each is a request, and so a line in some logs."""
+SETTLING_SECONDS = 1.0
+"""In which a program reads what was sent: who asks before might slip in."""
 HALF_A_REQUEST = b"GET /healthz HTTP/1.1\r\nHost: here\r\nX-Unfinished: "
+HALF_A_BODY = " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
 
 
 @contextmanager
-def flood(*urls: str, connections: int = CONNECTIONS) -> Iterator[None]:
-    """That many connections to each, half of them silent and half with half a request, until the context ends."""
+def flood(*urls: str, connections: int = CONNECTIONS, body: str = "POST /healthz") -> Iterator[None]:
+    """That many connections to each, until the context ends: silent ones, halves of heads, and at last halves of bodies.
+
+    `body` is the method and path of a request whose body is read.
+    """
     if raise_descriptor_limit() < connections * len(urls) + 200:
         leave_out("flood", "this process may not open enough files: raise its limit (ulimit -Hn)")
     held = []
@@ -34,8 +43,11 @@ def flood(*urls: str, connections: int = CONNECTIONS) -> Iterator[None]:
             for number in range(connections):
                 connection = socket.create_connection((place.hostname, place.port), timeout=PATIENCE_SECONDS)
                 held.append(connection)
-                if number % 2:
+                if number >= connections - HALF_BODIES:
+                    connection.send((body + HALF_A_BODY).encode())
+                elif number % 2:
                     connection.send(HALF_A_REQUEST)
+        sleep(SETTLING_SECONDS)
         yield
     finally:
         for connection in held:

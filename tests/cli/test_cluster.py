@@ -16,6 +16,7 @@ import pytest
 
 from cli.conftest import Run
 from patience import PATIENCE_SECONDS
+from podtide.runtime.log_rate import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -160,3 +161,19 @@ def test_a_kubeconfig_of_somebody_elses_is_left_alone(podtide: Run, tmp_path: Pa
     path.write_text("mine")
     outcome = podtide("cluster", "--kubeconfig", str(path))
     assert (outcome.status, path.read_text()) == (2, "mine")
+
+
+def test_what_is_no_http_costs_a_bounded_number_of_lines() -> None:
+    with running() as server:
+        for _ in range(2):
+            server.next_line()
+        place = server.url.removeprefix("http://").split(":")
+        for _ in range(2 * COMPLAINTS.burst):
+            with socket.create_connection((place[0], int(place[1])), timeout=PATIENCE_SECONDS) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\n: nameless\r\n\r\n")
+                connection.recv(1)
+        server.process.terminate()
+        _, said = server.process.communicate(timeout=PATIENCE_SECONDS)
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert {line["level"] for line in lines} == {"warning"}
+    assert COMPLAINTS.burst <= len(lines) < 2 * COMPLAINTS.burst

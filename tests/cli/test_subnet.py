@@ -200,3 +200,11 @@ def test_a_cidr_that_the_subnet_does_not_have_is_not_shrunk_in_silence(podtide: 
     assert (
         refused.err == "podtide: subnet blue/pods has no CIDR 10.3.0.0/29: it has 10.1.0.0/29, 10.2.0.0/29\n"
     )
+
+
+@pytest.mark.parametrize("change", ["grow", "shrink"])
+def test_a_cidr_with_host_bits_is_refused_alike(podtide: Run, where: Where, change: str) -> None:
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/29", "10.2.0.0/29", *where)
+    refused = podtide("subnet", change, "blue", "pods", "10.2.0.1/29", *where)
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err.endswith("10.2.0.1/29 begins within a network: write 10.2.0.0/29\n")

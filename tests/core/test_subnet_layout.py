@@ -93,6 +93,26 @@ def test_a_gateway_is_in_its_cidr_and_each_has_one() -> None:
     assert choose_gateways(["10.0.0.0/29"], ["10.0.0.2", "10.0.0.2"]) == ("10.0.0.2",)
 
 
+@pytest.mark.parametrize(
+    ("cidr", "address", "what"),
+    [
+        ("10.0.3.0/24", "10.0.3.0", "own"),
+        ("10.0.3.0/24", "10.0.3.255", "broadcast"),
+        ("fd00::/64", "fd00::", "own"),
+    ],
+)
+def test_an_address_that_is_no_machines_is_no_gateway(cidr: str, address: str, what: str) -> None:
+    with pytest.raises(
+        InvalidRange,
+        match=f"^gateway {address} is the {what} address of {cidr}: name another address of it$",
+    ):
+        choose_gateways([cidr], [address])
+
+
+def test_the_last_address_of_an_ipv6_cidr_may_be_a_gateway() -> None:
+    assert choose_gateways(["fd00::/125"], ["fd00::7"]) == ("fd00::7",)
+
+
 def test_a_cidr_that_drains_keeps_its_numbers_and_is_not_in_the_capacity() -> None:
     cidrs = ("10.0.0.0/27", "10.9.0.0/29")
     gateways = choose_gateways(cidrs)

@@ -24,6 +24,7 @@ from deploy.test_primary_network import (
 )
 from left_out import leave_out
 from podtide.agent.installing import CONFLIST
+from podtide.agent.one_gateway import TOLD
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import CidrOfAddresses, NodeNetworkConfig
 
@@ -77,9 +78,12 @@ def ping(pod: Namespace, address: str) -> str:
 
 @asynccontextmanager
 async def a_node(
-    directory: Path, node: Namespace, type_: str, *ips: str, cidrs: list[CidrOfAddresses]
+    directory: Path, node: Namespace, type_: str, *ips: str, cidrs: list[CidrOfAddresses], tells: str = ""
 ) -> AsyncIterator[Runtime]:
-    """A node with these addresses, shown as the request controller shows them: the first CIDR is the primary's."""
+    """A node with these addresses, shown as the request controller shows them: the first CIDR is the primary's.
+
+    `tells` is the event of a line that its agent has to write before any pod comes.
+    """
     await asyncio.to_thread(directory.mkdir)
     place, bin_directory, conf_directory = Place(directory), directory / "bin", directory / "net.d"
     options = (
@@ -101,6 +105,8 @@ async def a_node(
         await cluster.replace_status(structs.replace(config, status=status), manager="test")
         for _ in ("the plugin", "the network"):
             await agent.logged("installed")
+        if tells and not any(line["event"] == tells for line in agent.lines):
+            await agent.logged(tells)
         yield Runtime(node, bin_directory, conf_directory / CONFLIST, place.socket)
         await agent.stop()
 
@@ -124,6 +130,17 @@ async def test_pods_of_one_node_in_two_cidrs_reach_each_other_by_ptp(
         by_address = {await asyncio.to_thread(runtime.add, pod): pod for pod in pods}
         assert by_address.keys() == {FIRST, LATER}
         await reach_each_other(by_address[FIRST], by_address[LATER])
+
+
+async def test_an_agent_tells_of_a_second_cidr_before_the_bridge_plugin_refuses_it(
+    tmp_path: Path, namespaces: list[Namespace]
+) -> None:
+    node, _other, *pods = namespaces
+    made = a_node(tmp_path / "node", node, "bridge", FIRST, LATER, cidrs=CIDRS, tells=TOLD)
+    async with made as runtime:
+        await asyncio.to_thread(runtime.add, pods[0])
+        with pytest.raises(AssertionError, match="already has an IP address different from"):
+            await asyncio.to_thread(runtime.add, pods[1])
 
 
 @pytest.mark.parametrize("type_", ["ptp", "bridge"])

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -14,20 +15,37 @@ from hypothesis import strategies as st
 from allocator.service.running import open_store, served
 from foreign.hostile import as_bytes, documents, fragments, plain_texts, planted
 
-SUBNET = {"cidrs": ["10.0.0.0/24"], "gateway": "10.0.0.1", "keep_back": ["10.0.0.9"], "keep_back_first": 0}
+SUBNET = {"cidrs": ["10.0.0.0/24"], "gateways": ["10.0.0.1"], "keep_back": ["10.0.0.9"], "keep_back_first": 0}
 WISH = {
     "network": "blue", "subnet": "pods", "node": "n", "request_uid": "u", "generation": 1, "count": 3, "release": ["x"],
     "waiting_pods": 0, "stated": {"low": 0, "high": 3, "demand": 3, "batch": 16, "buffer": "0.5"}, "statement_number": 4,
+    "instead_of": {"request_uid": "", "generation": 0}, "cluster_uid": "e", "seen": 0,
+    "machine": {"machine_id": "m", "system_uuid": "s", "boot_id": "b"},
 }  # fmt: skip
 BOUNDS = {"batch": 16, "buffer": "0.5", "lower": "0.8", "upper": "0.9", "min_batch": 1}
 IN_FORCE = {
     "batch": 16, "buffer": "0.5", "top": 16, "exhausted": False, "starved": False, "step": "raise", "reason": "x", "serial": 0,
 }  # fmt: skip
+TERM = {"cluster_uid": "e", "holder": "h", "seen": [{"network": "blue", "subnet": "pods", "version": 0}]}
+HELD = {
+    "network": "blue", "subnet": "pods", "cluster_uid": "e", "node": "n", "primary": "10.0.0.7", "version": 1, "request_uid": "u",
+    "generation": 1, "recovery": 1, "addresses": [{"name": "c-1-8", "ip": "10.0.0.8"}],
+}  # fmt: skip
+SHOWN = {"network": "blue", "subnet": "pods", "cluster_uid": "e", "recovery": 1, "addresses": ["10.0.0.8"]}
 ONE = "/networks/blue/subnets/pods"
+EAST = "/clusters/east"
 BODIES: dict[tuple[str, str], Any] = {
     ("PUT", ONE): SUBNET,
-    ("POST", f"{ONE}/cidrs"): {"cidrs": ["10.0.1.0/24"]},
-    ("PUT", "/clusters/east/containers/c"): WISH,
+    ("POST", f"{ONE}/cidrs"): {"cidrs": ["10.0.1.0/24"], "gateways": ["10.0.1.9"]},
+    ("POST", f"{ONE}/draining"): {"cidrs": ["10.0.1.0/24"], "at_once": False},
+    ("PUT", f"{EAST}/containers/c"): WISH,
+    ("POST", f"{EAST}/containers/c/move"): WISH,
+    ("POST", f"{EAST}/containers/c/end-quarantine"): {"addresses": ["10.0.0.8"], "reason": "looked"},
+    ("PUT", f"{EAST}/term"): TERM,
+    ("PUT", f"{EAST}/report/c"): HELD,
+    ("PUT", f"{EAST}/report/pods/n"): SHOWN,
+    ("PUT", f"{EAST}/report"): {"cluster_uid": "e", "recovery": 1},
+    ("PUT", f"{EAST}/uid"): {"uid": "e"},
     ("PUT", f"{ONE}/bounds/east"): BOUNDS,
     ("PUT", f"{ONE}/in-force"): IN_FORCE,
 }
@@ -53,6 +71,28 @@ async def answers(asked: list[tuple[str, str, bytes]]) -> tuple[list[tuple[int, 
     return found, log.getvalue()
 
 
+@pytest.mark.real_time
+async def test_every_path_that_has_a_body_is_tried_with_one_that_is_understood() -> None:
+    asked = [(method, path, json.dumps(valid).encode()) for (method, path), valid in BODIES.items()]
+    ((_, description), *found), _ = await answers([("GET", "/openapi.json", b""), *asked])
+    with_body = [
+        (method.upper(), re.sub("{[^}]+}", "[^/]+", path))
+        for path, methods in json.loads(description)["paths"].items()
+        for method, operation in methods.items()
+        if "requestBody" in operation
+    ]
+    untried = [
+        (method, path)
+        for method, path in with_body
+        if not any(method == tried and re.fullmatch(path, there) for tried, there in BODIES)
+    ]
+    assert (untried, len(with_body)) == ([], len(BODIES))
+    assert {status for status, _ in found} <= {200, 201, 204, 404, 409}, [
+        each for each in found if each[0] == 400
+    ]
+
+
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_body_that_is_nested_deeply_is_refused_and_no_failure() -> None:
     asked = [

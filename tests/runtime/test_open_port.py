@@ -15,6 +15,7 @@ from podtide.runtime.port_limits import PortLimits
 
 LIMITS = PortLimits(connections=4, request_seconds=10.0, idle_seconds=75.0)
 REQUEST = b"GET /quick HTTP/1.1\r\nHost: here\r\n\r\n"
+HALF_A_BODY = b"POST /measure HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\nhalf"
 A_SWEEP_SECONDS = 1.5
 
 
@@ -45,10 +46,11 @@ Connect = Callable[[], Awaitable[Client]]
 
 @asynccontextmanager
 async def a_port(limits: PortLimits = LIMITS) -> AsyncIterator[Connect]:
-    """A port whose server answers `/quick` at once, `/slow` after ten minutes, and POSTs with how long they are."""
+    """A port whose server answers `/quick` at once, `/slow` after ten minutes, and `/measure` with how long the body is."""
     opened: list[asyncio.StreamWriter] = []
 
-    async def slow(_request: web.Request) -> web.Response:
+    async def slow(request: web.Request) -> web.Response:
+        await read_body(request)
         await asyncio.sleep(600)
         return web.Response(text="at last")
 
@@ -59,7 +61,13 @@ async def a_port(limits: PortLimits = LIMITS) -> AsyncIterator[Connect]:
         return web.Response(text=str(len(await read_body(request))))
 
     application = web.Application()
-    application.add_routes([web.get("/quick", quick), web.get("/slow", slow), web.post("/measure", measure)])
+    application.add_routes(
+        [
+            web.get("/quick", quick),
+            web.route("*", "/slow", slow),
+            web.post("/measure", measure),
+        ]
+    )
     async with serving_http(application, ListenAddress("127.0.0.1", 0), limits=limits) as address:
 
         async def connect() -> Client:
@@ -122,8 +130,7 @@ async def test_a_request_under_way_is_left_alone() -> None:
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async with a_port() as connect:
-        request = b"POST /measure HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\nhalf"
-        assert (await (await connect()).ask(request)).startswith("HTTP/1.1 408")
+        assert (await (await connect()).ask(HALF_A_BODY)).startswith("HTTP/1.1 408")
 
 
 async def test_silent_connections_displace_themselves_and_a_client_that_speaks_is_answered() -> None:
@@ -133,6 +140,30 @@ async def test_silent_connections_displace_themselves_and_a_client_that_speaks_i
         assert await speaking.ask() == "HTTP/1.1 200 OK"
         assert [await client.closed_after() for client in silent[:16]] == [0] * 16
         assert await speaking.ask() == "HTTP/1.1 200 OK"
+
+
+async def test_halves_of_bodies_displace_themselves_and_a_client_that_speaks_is_answered() -> None:
+    async with a_port() as connect:
+        halves = [await connect() for _ in range(20)]
+        for client in halves:
+            client.writer.write(HALF_A_BODY)
+            await asyncio.sleep(0.01)
+        speaking = await connect()
+        assert await speaking.ask() == "HTTP/1.1 200 OK"
+        assert [await client.closed_after() for client in halves[:16]] == [0] * 16
+
+
+async def test_a_request_whose_body_has_come_is_not_displaced() -> None:
+    async with a_port() as connect:
+        working = await connect()
+        answer = asyncio.create_task(
+            working.ask(b"POST /slow HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\nbody")
+        )
+        await asyncio.sleep(0.01)
+        for _ in range(20):
+            (await connect()).writer.write(HALF_A_BODY)
+            await asyncio.sleep(0.01)
+        assert await answer == "HTTP/1.1 200 OK"
 
 
 async def test_requests_under_way_are_not_displaced(caplog: pytest.LogCaptureFixture) -> None:
@@ -184,3 +215,18 @@ async def test_malformed_http_costs_a_line_and_no_traceback(
     assert len(caplog.records) <= 1
     for record in caplog.records:
         assert (record.levelno, record.exc_info) == (logging.WARNING, None)
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"nonsense"])
+@pytest.mark.parametrize(
+    ("line", "status"), [(b"POST /measure", "415"), (b"GET /quick", "200"), (b"POST /nowhere", "404")]
+)
+async def test_a_body_that_is_encoded_is_refused_where_it_is_read_and_leaves_no_traceback(
+    line: bytes, status: str, encoding: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b" HTTP/1.1\r\nHost: here\r\nContent-Length: 8\r\nContent-Encoding: "
+    async with a_port() as connect:
+        client = await connect()
+        assert (await client.ask(line + head + encoding + b"\r\n\r\nno gzip!")).split()[1] == status
+        assert await client.ask() == "HTTP/1.1 200 OK"
+    assert not caplog.records

@@ -23,6 +23,7 @@ from podtide.agent.leaks import LeakCollector
 from podtide.agent.networks.secondary import SecondaryNetworks
 from podtide.agent.node_config import config_key, subnets_of
 from podtide.agent.observing import Observer
+from podtide.agent.one_gateway import OneGateway
 from podtide.agent.pods import pod_on_node
 from podtide.agent.policy import ExactPolicy, RequestPolicy
 from podtide.agent.port import Addresses
@@ -156,7 +157,12 @@ class NodeAgent:
             add_wait_seconds=settings.add_wait_seconds,
             clock=clock,
         )
+        self._one_gateway: OneGateway | None = None
         self._pods.add_handler(self._pod_changed)
+
+    def expect_one_gateway(self) -> None:
+        """Tell when the node's addresses need more gateways than its network can have: one, of IPv4."""
+        self._one_gateway = OneGateway(self._subnets, self._log)
 
     @property
     def addresses(self) -> Addresses:
@@ -221,6 +227,8 @@ class NodeAgent:
         self._knowledge.look()
         self.requester.look()
         self._service.serve()
+        if self._one_gateway is not None:
+            self._one_gateway.look(self._follower.networks.values())
 
     def _view(self, subnet: str) -> SubnetView:
         return SubnetView(

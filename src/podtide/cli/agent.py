@@ -24,6 +24,7 @@ from podtide.cli.node_name import find_node_name
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cluster.kubernetes import Access, KubernetesCluster
+from podtide.cni.conflist import InterfaceType
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
@@ -157,12 +158,21 @@ async def _serve(plan: _Plan, log: Logger) -> None:
             log=log,
             networks_namespace=plan.networks_namespace,
         )
+        if isinstance(node, NodeAgent) and _has_one_gateway(plan.installation):
+            node.expect_one_gateway()
         try:
             await _answer(plan, node, signals, log)
             await node.networks.stop()
         finally:
             node.close()
     log.info("stopped")
+
+
+def _has_one_gateway(installation: Installation | None) -> bool:
+    """Whether the network that the agent installs is of the plugin that can have no second one."""
+    if installation is None or installation.where.networks is None:
+        return False
+    return installation.network.type is InterfaceType.BRIDGE
 
 
 async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from pathlib import Path
 
 import click
@@ -10,7 +11,10 @@ from podtide.cli.named_file import NamedFile
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
+from podtide.runtime.clock import SystemClock
 from podtide.runtime.listening import ListenAddress, parse_listen_address
+from podtide.runtime.log_rate import LogRate
+from podtide.runtime.logging import capture_standard_logging, make_logger
 from podtide.runtime.port_limits import raise_descriptor_limit
 
 
@@ -40,6 +44,7 @@ def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:
     loopback address alone. Ctrl-C stops it.
     """
     address = parse_listen_address(listen, open_because="there is no authentication: listen on 127.0.0.1")
+    capture_standard_logging(make_logger(sys.stderr, SystemClock(), rate=LogRate()))
     raise_descriptor_limit()
     asyncio.run(_serve(address, file, kubeconfig))
 

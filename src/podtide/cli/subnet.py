@@ -12,15 +12,17 @@ from podtide.cli.reaching import Reach, reach_options
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.core.count_text import capacity_text, count_text
 from podtide.core.errors import InvalidInput
-from podtide.core.ranges import parse_network
+from podtide.core.subnet_layout import exact_network
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
 
-_gateway_option = click.option(
+_GATEWAY = "The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address."
+_gateway_option = click.option("--gateway", multiple=True, metavar="ADDRESS", help=_GATEWAY)
+_gateway_of_a_grown_option = click.option(
     "--gateway",
     multiple=True,
     metavar="ADDRESS",
-    help="The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address.",
+    help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway moves there; pods that run keep the one they were told.",
 )
 
 
@@ -81,7 +83,7 @@ def add(  # noqa: PLR0913 - one argument per option
 @click.argument("network", type=ALLOCATOR_NAME)
 @click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
-@_gateway_option
+@_gateway_of_a_grown_option
 @reach_options
 @output_option
 def grow(  # noqa: PLR0913 - one argument per option
@@ -95,7 +97,7 @@ def grow(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Add CIDRs to a subnet, each with a gateway of its own.
 
-    A CIDR that it has and that drains gives addresses again, and has the gateway that is named for it.
+    A CIDR that it has and that drains gives addresses again. One that it has gets the gateway that is named for it.
     """
     grown = reach.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
     show(output, grown, [_sentence(grown)])
@@ -121,16 +123,18 @@ def shrink(  # noqa: PLR0913 - one argument per option
     if now and cancel:
         raise click.UsageError("--now and --cancel exclude each other: give one of them")
 
+    asked = tuple(str(exact_network(cidr)) for cidr in cidrs)
+
     async def drain(allocator: Allocator) -> tuple[Subnet, list[CidrHolders]]:
         there = await allocator.get_subnet(network, name)
-        if strangers := [cidr for cidr in cidrs if str(parse_network(cidr)) not in there.cidrs]:
+        if strangers := [cidr for cidr in asked if cidr not in there.cidrs]:
             raise InvalidInput(
                 f"subnet {network}/{name} has no CIDR {', '.join(strangers)}: it has {', '.join(there.cidrs)}"
             )
         if cancel:
-            draining = tuple(cidr for cidr in cidrs if cidr in there.draining)
+            draining = tuple(cidr for cidr in asked if cidr in there.draining)
             return await allocator.grow_subnet(network, name, draining) if draining else there, []
-        shrunk = await allocator.shrink_subnet(network, name, cidrs, at_once=now)
+        shrunk = await allocator.shrink_subnet(network, name, asked, at_once=now)
         return shrunk, await holders_of(allocator, shrunk)
 
     shrunk, held = reach.ask(drain)

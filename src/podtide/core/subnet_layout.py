@@ -187,7 +187,7 @@ class SubnetLayout:
 
 def choose_gateways(cidrs: Sequence[str], named: Iterable[str] = ()) -> tuple[str, ...]:
     """A gateway for each CIDR: the one that was named and is in it, else its first usable address."""
-    networks = [_exact_network(text) for text in cidrs]
+    networks = [exact_network(text) for text in cidrs]
     gateways = {network: network.network_address + 1 for network in networks}
     taken: dict[IPNetwork, IPAddress] = {}
     for address in map(parse_address, named):
@@ -195,6 +195,13 @@ def choose_gateways(cidrs: Sequence[str], named: Iterable[str] = ()) -> tuple[st
         if network is None:
             raise InvalidRange(
                 f"gateway {address} is in none of {', '.join(cidrs)}: a gateway is an address of the CIDR it is for"
+            )
+        if address == network.network_address or (
+            network.version == _IPV4 and address == network.broadcast_address
+        ):
+            what = "broadcast" if address != network.network_address else "own"
+            raise InvalidRange(
+                f"gateway {address} is the {what} address of {network}: name another address of it"
             )
         if taken.setdefault(network, address) != address:
             raise InvalidRange(f"{network} has one gateway, and {taken[network]} and {address} were named")
@@ -227,7 +234,7 @@ def _number(
     """The CIDRs one after the other, each beginning a new chunk."""
     if not cidrs:
         raise InvalidRange("a subnet without a CIDR has no addresses: give at least one such as 10.0.0.0/16")
-    networks = [_exact_network(text) for text in cidrs]
+    networks = [exact_network(text) for text in cidrs]
     if twins := first_overlap(cidrs):
         raise InvalidRange(f"{twins[0]} and {twins[1]} of one subnet overlap: give each address once")
     following = 0
@@ -245,7 +252,7 @@ def _number(
         yield block
 
 
-def _exact_network(text: str) -> IPNetwork:
+def exact_network(text: str) -> IPNetwork:
     """A CIDR that names its own network address: a subnet is stated once, so a slip is better refused than guessed."""
     network = parse_network(text)
     if parse_address(text.partition("/")[0]) != network.network_address:

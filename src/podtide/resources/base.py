@@ -14,9 +14,10 @@ Three conventions keep the wire as Kubernetes wants it, and the CRDs follow them
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from msgspec import Meta, Struct, field, json
+from msgspec import Meta, Struct, field
 
 from podtide.resources.rules import Rule
+from podtide.runtime.foreign_json import decode_json
 
 T = TypeVar("T")
 
@@ -146,9 +147,9 @@ class Original:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The document; whoever asks does not change it."""
+        """The document; whoever asks does not change it. UnreadableJson where its unknown parts are nested too deeply."""
         if isinstance(self._source, bytes):
-            self._source = json.decode(self._source, type=dict[str, Any])
+            self._source = decode_json(self._source, dict[str, Any])
         return self._source
 
     def __eq__(self, other: object) -> bool:

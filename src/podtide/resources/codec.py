@@ -33,14 +33,14 @@ def to_document(item: Resource, *, keep_unknown: bool = True) -> dict[str, Any]:
     """The object as a JSON document, with apiVersion and kind.
 
     With `keep_unknown` it carries what the object was read with and no struct names; without, only what the struct
-    says, which is what server-side apply wants.
+    says, which is what server-side apply wants. InvalidObject where that unknown is nested too deeply.
     """
     shape = shape_of(type(item))
     original = item.original
     known = msgspec.to_builtins(replace(item, original=None) if original else item)
     shape.drop_empty_parts(known)
     if keep_unknown and original:
-        known = shape.overlay(known, _carried(original.document))
+        known = shape.overlay(known, _carried(_document_of(item, original)))
     return {"apiVersion": item.api.api_version, "kind": item.api.kind, **known}
 
 
@@ -128,6 +128,15 @@ def _name(document: Document) -> str:
         return "without a name"
     namespace, name = metadata.get("namespace"), metadata.get("name")
     return f"{namespace}/{name}" if namespace else f"{name or 'without a name'}"
+
+
+def _document_of(item: Resource, original: Original) -> Document:
+    try:
+        return original.document
+    except UnreadableJson as error:
+        raise InvalidObject(
+            f"{item.api.kind} {item.key} cannot be written with all that others wrote in it: {error}"
+        ) from error
 
 
 def _carried(document: Document) -> Document:

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from aiohttp.hdrs import CONTENT_ENCODING
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from podtide.runtime.listening import ListenAddress
-from podtide.runtime.open_port import OpenPort, at_work, listen
+from podtide.runtime.open_port import OpenPort, at_work, body_coming, listen
 from podtide.runtime.port_limits import PortLimits
 
 _LAST_ANSWERS_SECONDS = 2.0
@@ -46,6 +47,7 @@ async def http_server(application: web.Application) -> AsyncIterator[web.Server]
     runner = web.AppRunner(
         application,
         handler_cancellation=True,
+        auto_decompress=False,  # where it fails, aiohttp takes the client's fault for ours
         access_log=None,
         logger=_server_logger(),
         shutdown_timeout=_LAST_ANSWERS_SECONDS,
@@ -59,12 +61,22 @@ async def http_server(application: web.Application) -> AsyncIterator[web.Server]
 
 
 async def read_body(request: web.Request) -> bytes:
-    """The request's body, if it comes in time."""
+    """The request's body, if it comes in time, and as it is meant: nobody who calls us sends it compressed."""
+    if request.headers.get(CONTENT_ENCODING, "identity") != "identity":
+        raise web.HTTPUnsupportedMediaType(
+            text="the request's body is encoded: send it without Content-Encoding"
+        )
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            return await request.read()
+        with body_coming():
+            async with asyncio.timeout(_BODY_SECONDS):
+                return await request.read()
     except TimeoutError:
         raise web.HTTPRequestTimeout(text="the request's body did not come") from None
+    except (
+        web.RequestPayloadError,
+        HttpProcessingError,
+    ):  # which of the two, aiohttp's parser decides: it has two
+        raise web.HTTPBadRequest(text="the request's body is no HTTP") from None
 
 
 @web.middleware
@@ -81,7 +93,7 @@ def _server_logger() -> logging.Logger:
 
 def _explain_malformed(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, HttpProcessingError):
+    if isinstance(error, HttpProcessingError | web.RequestPayloadError):
         record.msg, record.args = "malformed HTTP was answered with 400", ()
         record.levelno, record.levelname = logging.WARNING, "WARNING"
         record.exc_info = None

@@ -2,14 +2,16 @@
 
 Neither of the servers in use limits how many connections there are, nor, on every path, how long a request may take to
 come. So connections are accepted here, one per turn of the event loop, so that ports take turns; each is handed to
-the server's protocol with a watcher around it that knows three states:
+the server's protocol with a watcher around it that knows four states:
 
     waiting   nothing of the next request has come: closed after `idle_seconds`, a new connection after `request_seconds`
     speaking  some of it has come: closed `request_seconds` after its first byte, however it trickles
+    half said the application has the head and waits for the body (`body_coming`), for as long as it sees fit
     at work   the application answers (`at_work`): left alone
 
 When all places are taken, a newcomer gets that of the connection which has been waited for longest: an honest client
-speaks at once, so a flood of silent connections displaces itself. Only where all are at work is the newcomer sent away.
+speaks at once and to the end, so a flood of silent connections, or of halves of requests, displaces itself. Only where
+all are at work is the newcomer sent away.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from errno import ECONNABORTED
+from math import inf
 from socket import AF_INET, AF_INET6, AF_UNIX, IPPROTO_TCP, TCP_USER_TIMEOUT, create_server, socket
 from typing import cast
 
@@ -63,6 +66,23 @@ def at_work() -> Iterator[None]:
         yield
     finally:
         connection.end_work()
+
+
+@contextmanager
+def body_coming() -> Iterator[None]:
+    """For the application, within `at_work`, around waiting for the body: meanwhile it is the client's turn.
+
+    How long that may last is the application's to say, for it can still tell the client.
+    """
+    connection = _current.get()
+    if connection is None:
+        yield
+        return
+    connection.await_body()
+    try:
+        yield
+    finally:
+        connection.have_body()
 
 
 class OpenPort:
@@ -256,6 +276,14 @@ class _Connection(asyncio.Protocol):
         if not self._working:
             self._speaking = False
             self._port.now_waiting(self, self._port.limits.idle_seconds)
+
+    def await_body(self) -> None:
+        """The application has half a request."""
+        self._port.now_waiting(self, inf)
+
+    def have_body(self) -> None:
+        """It has all of it, or has given it up."""
+        self._port.now_working(self)
 
     # Between the transport and the server
 

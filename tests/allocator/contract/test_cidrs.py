@@ -86,6 +86,33 @@ async def test_the_gateway_of_a_cidr_can_be_moved_to_an_address_that_is_free(
         assert "10.1.0.6" not in everything(rest)
 
 
+async def test_a_gateway_for_which_others_would_be_kept_back_is_refused_by_what_stands_in_its_way(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        spec = SubnetSpec(
+            network="blue", name="pods", cidrs=(FIRST,), gateways=("10.1.0.6",), keep_back_first=1
+        )
+        await under.allocator.add_subnet(spec)
+        assert "10.1.0.2" in everything(await under.put("a", 3))
+        with pytest.raises(
+            SubnetInUse, match=r"with gateway 10\.1\.0\.1 the first 1 .* and 10\.1\.0\.2 among"
+        ):
+            await under.allocator.grow_subnet("blue", "pods", (FIRST,), ("10.1.0.1",))
+        with pytest.raises(SubnetInUse, match=r"10\.1\.0\.2 of subnet blue/pods is a node's"):
+            await under.allocator.grow_subnet("blue", "pods", (FIRST,), ("10.1.0.2",))
+
+
+async def test_a_cidr_is_named_exactly_to_grow_by_and_to_shrink_by(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await two_cidrs(under)
+        for change in (under.allocator.grow_subnet, under.allocator.shrink_subnet):
+            with pytest.raises(
+                InvalidInput, match=r"10\.1\.0\.1/29 begins within a network: write 10\.1\.0\.0/29"
+            ):
+                await change("blue", "pods", ("10.1.0.1/29",))
+
+
 async def test_nothing_is_granted_of_a_cidr_that_drains(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
         await two_cidrs(under)

@@ -88,3 +88,43 @@ async def test_the_claims_of_a_node_that_is_gone_end(open_allocator: OpenAllocat
         await under.put("a", 10)
         await under.delete("a")
         assert await under.allocator.owed("blue", "pods") == ()
+
+
+AHEAD_SECONDS = 400 * 86_400.0
+
+
+async def test_a_claim_that_was_made_by_a_clock_ahead_holds_nobody_up_beyond_its_time_from_now(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await under.subnet()
+        await under.put("gone", 0, cluster="west")
+        held = await under.put("a", 11)
+        under.clock.pass_by(AHEAD_SECONDS)
+        await under.put("gone", 5, generation=2, waiting_pods=9, cluster="west")
+        under.clock.pass_by(-AHEAD_SECONDS)
+        await under.put("a", 7, generation=2, release=tuple(names(held)[:4]))
+        under.clock.pass_by(COOLDOWN_SECONDS + 1)
+        with pytest.raises(SubnetFull):
+            await under.put("newcomer", 2)
+        under.clock.pass_by(CLAIM_SECONDS - 1)
+        with pytest.raises(SubnetFull):
+            await under.put("newcomer", 2)
+        under.clock.pass_by(1)
+        assert len((await under.put("newcomer", 2)).addresses) == 2
+
+
+async def test_who_asks_for_debts_finds_those_of_the_future_as_of_now_and_they_lapse(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await under.subnet("10.1.0.0/29")
+        under.clock.pass_by(AHEAD_SECONDS)
+        await under.put("ahead", 10, waiting_pods=9)
+        under.clock.pass_by(-AHEAD_SECONDS)
+        (debt,) = await under.allocator.owed("blue", "pods")
+        assert debt.since == under.clock.wall()
+        under.clock.pass_by(CLAIM_SECONDS)
+        with pytest.raises(SubnetFull):
+            await under.put("b", 0)
+        assert [debt.container for debt in await under.allocator.owed("blue", "pods")] == ["b", "ahead"]

@@ -10,8 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from allocator.contract.harness import HandClock, a_wish
-from allocator.service.running import a_client, ask, open_store, served
+from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.port import AllocatorUnavailable, SubnetSpec, Utilization
+from podtide.allocator.service.operations import Readiness
 from podtide.allocator.service.utilization_cache import UtilizationCache
 from podtide.allocator.store import DatabaseAllocator
 
@@ -52,6 +53,21 @@ async def test_without_its_database_it_lives_and_is_not_ready() -> None:
         assert answer.text.startswith("the database does not take what is written to it: ")
         metrics = metrics_in((await ask(url, "GET", "/metrics")).text)
         assert metrics["podtide_allocator_database_up",] == 0
+
+
+async def test_what_nobody_foresaw_in_a_proof_of_readiness_is_tried_again_and_not_kept() -> None:
+    log = io.StringIO()
+    outcomes = [RuntimeError("a driver's own fault"), None]
+
+    async def prove() -> None:
+        if (outcome := outcomes.pop(0)) is not None:
+            raise outcome
+
+    readiness = Readiness(prove, HandClock(), a_log(log))
+    words = "the database does not take what is written to it: RuntimeError, of which the log says more"
+    assert await readiness.objection() == words
+    assert "a driver's own fault" in log.getvalue()
+    assert await readiness.objection() == ""
 
 
 @pytest.mark.real_time

@@ -114,6 +114,22 @@ async def test_configurations_may_state_the_schedule_and_what_is_none_is_said_on
         assert await repair.look() == pytest.approx(seconds_until(["30 4 * * *"], LoopClock().wall()))
 
 
+async def test_no_configuration_puts_off_repair_for_longer_than_a_day() -> None:
+    async with a_world() as world:
+        await world.attachment("rare", range="10.0.0.0/24", reconciler_cron_expression="0 0 29 2 *")
+        assert await world.repair().look() == 86_400
+        await world.attachment("often", range="10.1.0.0/24", reconciler_cron_expression="*/10 * * * *")
+        assert await world.repair().look() <= 600
+
+
+async def test_the_operators_own_schedule_holds_as_it_is() -> None:
+    async with a_world() as world:
+        yearly = "0 0 1 1 *"
+        assert await world.repair(schedule=yearly).look() == pytest.approx(
+            seconds_until([yearly], LoopClock().wall())
+        )
+
+
 async def test_a_cluster_that_knows_no_secondary_networks_is_let_be() -> None:
     async with a_world(kinds=BUILT_IN_KINDS) as world:
         assert await world.repair().look() == INTERVAL

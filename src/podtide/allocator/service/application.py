@@ -50,7 +50,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
     `prove` shows that the database takes writes; without it, readiness is that it answers.
     """
     metrics = Metrics()
-    readiness = Readiness(prove or partial(allocator.list_containers, limit=1), clock)
+    readiness = Readiness(prove or partial(allocator.list_containers, limit=1), clock, log)
     operations = Operations(allocator, metrics, readiness)
     cache = UtilizationCache(allocator, clock, refresh_seconds)
     routers = [

@@ -14,6 +14,7 @@ from podtide.allocator.port import AdministeredAllocator, AllocatorError
 from podtide.allocator.service.metrics import Metrics
 from podtide.allocator.terms import ClusterRegistry
 from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
 
 _TEXT = "text/plain"
 _PROMETHEUS = "text/plain; version=1.0.0"
@@ -37,9 +38,10 @@ class Readiness:
     The proof is a write, and anybody may ask: so there is one at a time, and an answer holds for a few seconds.
     """
 
-    def __init__(self, prove: Prove, clock: Clock) -> None:
+    def __init__(self, prove: Prove, clock: Clock, log: Logger) -> None:
         self._prove = prove
         self._clock = clock
+        self._log = log
         self._proof: asyncio.Task[str] | None = None
         self._proved_at = -_PROOF_SECONDS
         self.stopping = False
@@ -62,6 +64,9 @@ class Readiness:
             await self._prove()
         except AllocatorError as error:
             return f"{_NO_ANSWER}: {error}"
+        except Exception as error:  # noqa: BLE001 - kept as the proof's outcome, it would be everybody's for ever
+            self._log.error("readiness cannot be proved", exc_info=error)
+            return f"{_NO_ANSWER}: {type(error).__name__}, of which the log says more"
         self._proved_at = self._clock.monotonic()
         return ""
 

@@ -1,12 +1,13 @@
 """Around the whole application: a request is under way, and its body must come in time, and whole."""
 
 import asyncio
+from contextlib import ExitStack
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, Receive, Scope, Send
 
 from podtide.core.errors import InvalidInput
-from podtide.runtime.open_port import at_work
+from podtide.runtime.open_port import at_work, body_coming
 
 
 class UnfinishedBody(InvalidInput):
@@ -25,14 +26,21 @@ class Working:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        with at_work():
-            await self._app(scope, self._in_time(receive), send)
+        with at_work(), ExitStack() as until_whole:
+            await self._app(scope, self._in_time(receive, until_whole), send)
 
-    def _in_time(self, receive: Receive) -> Receive:
+    def _in_time(self, receive: Receive, until_whole: ExitStack) -> Receive:
         """What comes of the body, as long as it comes."""
         deadline = asyncio.get_running_loop().time() + self._body_seconds
+        asked = False
 
         async def receive_in_time() -> HTTPReceiveMessage:
+            nonlocal asked
+            if (
+                not asked
+            ):  # from then to the end, so that who trickles is not taken for somebody new with every byte
+                asked = True
+                until_whole.enter_context(body_coming())
             try:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
@@ -40,6 +48,8 @@ class Working:
                 raise UnfinishedBody("the request's body did not come in time: send it at once") from None
             if message["type"] != "http.request":
                 raise UnfinishedBody("the request's body ended early: send all that was announced")
+            if not message["more_body"]:
+                until_whole.close()
             return message
 
         return receive_in_time

@@ -39,6 +39,7 @@ from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
 from podtide.allocator.store.examining import examine
 from podtide.allocator.store.for_pods import KeepForPods
+from podtide.allocator.store.future_claims import renew_now_in
 from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.moving import EndQuarantine, MoveContainer
 from podtide.allocator.store.probe import write_probe
@@ -251,9 +252,12 @@ class DatabaseAllocator:
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         """Who is owed, in the order they will be served."""
         check_names(network=network, subnet=name)
-        return await self._database.read(
+        debts, from_the_future = await self._database.read(
             lambda now: reading.list_owed(network, name, now, self._rules.claim_seconds)
         )
+        if from_the_future:
+            await self._database.write(lambda now: renew_now_in(network, name, now))
+        return debts
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
         """Keep between which bounds a cluster wants the subnet's batch."""

@@ -16,6 +16,7 @@ from podtide.allocator.store.container_row import (
     save_containers,
 )
 from podtide.allocator.store.drained import drop_drained
+from podtide.allocator.store.future_claims import renew_now
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
 from podtide.allocator.store.resting import Rest, Resting
@@ -29,7 +30,7 @@ from podtide.core.grants import Claim, may_take
 from podtide.core.intervals import both, without
 from podtide.core.subnet_layout import SubnetLayout
 
-_CLAIMS = """SELECT id, owed, waiting_pods, owed_since FROM containers /*index containers_owed*/
+_CLAIMS = """SELECT id, owed, waiting_pods, owed_since, renewed FROM containers /*index containers_owed*/
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
 
 
@@ -177,19 +178,20 @@ class Book:
         yield from forget_quarantine(holder)
         return masks
 
-    def lay_out(self, layout: SubnetLayout) -> Script[bool]:
-        """Let the subnet's CIDRs be these; False, and nothing is changed, when somebody has what they no longer give.
+    def lay_out(self, layout: SubnetLayout) -> Script[tuple[str, ...]]:
+        """Let the subnet's CIDRs be these, none of its own left out.
 
-        None of the subnet's own CIDRs is left out.
+        When somebody has what they no longer give, nothing is changed, and the answer is these addresses.
         """
         before, begun = self.subnet.layout, self.subnet.begun_numbers
         gone = without(before.usable, layout.usable)
-        if not (yield from self._supply.take_these(masks_of(both(gone, begun)))):
-            return False
+        used = yield from self._supply.take_these(masks_of(both(gone, begun)))
+        if used:
+            return tuple(ip for chunk in sorted(used) for ip in before.addresses(chunk, used[chunk]))
         come = without(layout.usable, before.usable)
         self.subnet.lay_out(layout)
         yield from self._supply.give_back(masks_of(both(come, begun)))
-        return True
+        return ()
 
     def save(self) -> Script[None]:
         """Write what changed."""
@@ -214,8 +216,12 @@ class Book:
         limit = free + len(self.containers)
         if limit > self._claims_limit:
             rows = yield Query(_CLAIMS, (self.subnet.id, self.now - self.rules.claim_seconds, limit))
-            self._claims = [Claim(*row) for row in rows]
+            self._claims = [Claim(*row) for *row, _renewed in rows]
             self._claims_limit = limit
+            if any(renewed > self.now for *_row, renewed in rows):
+                yield from renew_now(self.subnet.id, self.now)
+                for row in self.containers.values():
+                    row.renew_now(self.now)
 
 
 def open_book(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by

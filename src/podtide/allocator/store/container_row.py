@@ -105,6 +105,11 @@ class ContainerRow:
         """Whether it has a claim that was renewed after that time."""
         return self.owed > 0 and self.renewed > after
 
+    def renew_now(self, now: float) -> None:
+        """Let a claim that was renewed in the future be renewed now."""
+        if self.owed and self.renewed > now:
+            self.renewed, self.owed_since = now, min(self.owed_since, now)
+
     @property
     def order(self) -> Order:
         """Where in the history of the node's wishes the last one stands."""

@@ -11,7 +11,7 @@ from podtide.allocator.store.script import Query, Script, bits_in
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
 from podtide.core.errors import InvalidRange
 from podtide.core.ranges import parse_network
-from podtide.core.subnet_layout import Block, SubnetLayout
+from podtide.core.subnet_layout import Block, SubnetLayout, exact_network
 
 _FREE = (
     f"SELECT coalesce(sum({bits_in('free')}), 0) FROM chunks WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"  # noqa: S608 - our own columns
@@ -34,7 +34,7 @@ def shrink_subnet(  # noqa: PLR0913 - which, what of it, how, and when
     network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool, now: float, rules: Rules
 ) -> Script[Subnet]:
     """Let CIDRs drain."""
-    asked = {str(parse_network(cidr)) for cidr in cidrs}
+    asked = {str(exact_network(cidr)) for cidr in cidrs}
     book = yield from open_book(network, name, (), now, rules)
     row = book.subnet
     _refuse_parts(row, asked)

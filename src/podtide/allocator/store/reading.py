@@ -19,7 +19,7 @@ from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
 _SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name
     FROM containers LEFT JOIN subnets ON subnets.id = containers.subnet WHERE containers.id = $1"""
 _SUBNETS_BY_ID = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
-_OWED = """SELECT id, cluster, node, owed, waiting_pods, owed_since FROM containers
+_OWED = """SELECT id, cluster, node, owed, waiting_pods, owed_since, renewed FROM containers
     WHERE subnet = $1 AND owed > 0
     ORDER BY CASE WHEN renewed > $2 THEN 0 ELSE 1 END, waiting_pods DESC, owed_since, id"""
 
@@ -70,14 +70,19 @@ def list_containers(narrowed: dict[str, str], limit: int, after: str) -> Script[
     )
 
 
-def list_owed(network: str, name: str, now: float, claim_seconds: float) -> Script[tuple[Debt, ...]]:
-    """Who is owed in the order they are served; those whose claim has lapsed come last."""
+def list_owed(
+    network: str, name: str, now: float, claim_seconds: float
+) -> Script[tuple[tuple[Debt, ...], bool]]:
+    """Who is owed in the order they are served, those whose claim has lapsed last; and whether one is from the future."""
     subnet, _due = yield from find_subnet(network, name, now)
     rows = yield Query(_OWED, (subnet.id, now - claim_seconds))
-    return tuple(
-        Debt(container=id_, cluster=cluster, node=node, owed=owed, waiting_pods=waiting, since=since)
-        for id_, cluster, node, owed, waiting, since in rows
+    debts = tuple(
+        Debt(
+            container=id_, cluster=cluster, node=node, owed=owed, waiting_pods=waiting, since=min(since, now)
+        )
+        for id_, cluster, node, owed, waiting, since, _renewed in rows
     )
+    return debts, any(renewed > now for *_row, renewed in rows)
 
 
 def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemand, bool]]:

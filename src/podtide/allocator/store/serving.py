@@ -292,7 +292,7 @@ def _move_primary(wish: Wish, row: ContainerRow, book: Book) -> Script[bool]:
         return False
     if not book.subnet.layout.block(primary.chunk).is_draining:
         return False
-    since = row.owed_since if row.owed else book.now
+    since = min(row.owed_since, book.now) if row.owed else book.now
     if not (yield from book.may_take(Claim(row.id, 1, wish.waiting_pods, since))):
         return False
     ((chunk, bit),) = (yield from book.take(1, row.id)).items()
@@ -304,7 +304,7 @@ def _move_primary(wish: Wish, row: ContainerRow, book: Book) -> Script[bool]:
 def _grant_what_is_missing(wish: Wish, row: ContainerRow, book: Book) -> Script[bool]:
     """Grant as much as may be had and note the rest as owed; whether anything was granted."""
     missing = max(0, wish.count - row.held) + (row.primary is None)
-    since = row.owed_since if row.owed else book.now
+    since = min(row.owed_since, book.now) if row.owed else book.now
     count = 0
     if missing:
         count = yield from book.may_take(Claim(row.id, missing, wish.waiting_pods, since))

@@ -111,12 +111,17 @@ def _lay_out(book: Book, gateways: dict[str, str]) -> Script[None]:
         draining=row.drains,
     )
     own = row.layout.blocks
-    if not (yield from book.lay_out(layout)):
+    if used := (yield from book.lay_out(layout)):
         wanted = [gateways[block.cidr] for block in own if gateways[block.cidr] != block.gateway]
+        if taken := [address for address in wanted if address in used]:
+            raise SubnetInUse(
+                f"{', '.join(taken)} of subnet {row.network}/{row.name} is a node's, or was until a moment ago, and so can "
+                "be no gateway: name an address that is free"
+            )
         raise SubnetInUse(
-            f"{', '.join(wanted)} of subnet "
-            f"{row.network}/{row.name} is a node's, or was until a moment ago, and so can be no gateway: name an address "
-            "that is free"
+            f"with gateway {', '.join(wanted)} the first {row.keep_back_first} addresses of subnet {row.network}/{row.name}, "
+            f"which are kept back, would be others, and {', '.join(used)} among them is a node's, or was until a moment "
+            "ago: name a gateway that is not one of those kept back"
         )
 
 

@@ -57,14 +57,14 @@ class Supply:
             count -= mask.bit_count()
         return taken
 
-    def take_these(self, masks: Mapping[int, int]) -> Script[bool]:
-        """Take exactly these addresses, of chunks that have a row; False, and none of them, when one is not free."""
+    def take_these(self, masks: Mapping[int, int]) -> Script[dict[int, int]]:
+        """Take exactly these addresses, of chunks that have a row; or none, and the answer is those that are not free."""
         yield from self._read(masks)
-        if any(mask & ~self._free[chunk] for chunk, mask in masks.items()):
-            return False
+        if used := {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~self._free[chunk])}:
+            return used
         for chunk, mask in masks.items():
             self._set(chunk, self._free[chunk] & ~mask)
-        return True
+        return {}
 
     def give_back(self, masks: Mapping[int, int]) -> Script[None]:
         """Let these addresses be free."""

@@ -37,6 +37,8 @@ from podtide.runtime.logging import Logger
 
 _A_LITTLE_LATER_SECONDS = 1.0
 """After somebody is due, so that he certainly is."""
+_A_DAY_SECONDS = 86_400.0
+"""However rarely configurations want a look, Whereabouts' own default is kept: who may write one of them decides for all."""
 
 
 class Repair:
@@ -57,7 +59,10 @@ class Repair:
         namespace: str = SYSTEM_NAMESPACE,
         schedule: str = "",
     ) -> None:
-        """`schedule` is a cron expression that goes before those of configurations, and these before the interval."""
+        """`schedule` is a cron expression that goes before those of configurations, and these before the interval.
+
+        It is the operator's, and holds as it is; by those of configurations there is a look once a day at least.
+        """
         if schedule:
             check_expression(schedule)
         self._cluster = cluster
@@ -100,8 +105,13 @@ class Repair:
 
     def _next_look_seconds(self, stated: frozenset[str]) -> float:
         """By the schedule, if there is one; but what was found now is not left for another day."""
-        expressions = [self._schedule] if self._schedule else self._usable(stated)
-        regular = seconds_until(expressions, self._clock.wall()) if expressions else self._interval_seconds
+        wall = self._clock.wall()
+        if self._schedule:
+            regular = seconds_until([self._schedule], wall)
+        elif expressions := self._usable(stated):
+            regular = min(seconds_until(expressions, wall), _A_DAY_SECONDS)
+        else:
+            regular = self._interval_seconds
         now = self._clock.monotonic()
         follow_ups = (suspects.next_due_seconds(now) for suspects in self._suspects)
         return min(
