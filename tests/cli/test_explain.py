@@ -82,8 +82,8 @@ def test_exhaustion_in_words(podtide: Run) -> None:
         ("--nodes 8x1 --in-force 2", 16, 0.5, "BatchRaised"),
         ("--nodes 4x1 --nodes 4x12 --in-force 4", 16, 0.5, "BatchRaised"),
         ("--nodes 8x1 --quarantined 80 --in-force 8", 8, 0.5, "Unchanged"),
-        ("--nodes 8x22 --in-force 8 --fixed 8", 8, 0.5, "Unchanged"),
-        ("--nodes 8x22 --in-force 8 --min-batch 8", 8, 0.5, "Unchanged"),
+        ("--nodes 7x22 --nodes 1x12 --in-force 8 --fixed 8", 8, 0.5, "Unchanged"),
+        ("--nodes 7x22 --nodes 1x12 --in-force 8 --min-batch 8", 8, 0.5, "Unchanged"),
         ("--nodes 8x1 --batch 8", 8, 0.5, "Unchanged"),
         ("--nodes 8x1 --in-force 16 --batch 8", 8, 0.5, "BatchConfigured"),
         ("--nodes 9x29 --in-force 1 --reserved 253 --owed 26", 1, 0, "Starved"),
@@ -272,3 +272,9 @@ def test_a_full_range_is_one_line_and_exit_1(podtide: Run, tmp_path: Path) -> No
     assert outcome.status == 1, "nothing is wrong with the input: an address may be freed"
     assert "10.0.0.0/30" in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_a_pin_and_a_smallest_batch_exclude_each_other_as_in_a_cluster_subnet(podtide: Run) -> None:
+    refused = podtide(*"explain batch --capacity 253 --nodes 8x3 --fixed 8 --min-batch 4".split())
+    assert refused.status == 2
+    assert "--fixed and --min-batch exclude each other" in refused.err

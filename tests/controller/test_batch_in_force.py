@@ -47,6 +47,35 @@ async def test_the_batch_goes_down_in_one_step_waits_for_answers_and_comes_back(
         assert sorted(reasons) == ["BatchRaised", "BatchReduced", "Exhausted", "Recovered"]
 
 
+async def test_an_override_that_cannot_be_in_force_is_accepted_and_said_to_wait_until_it_fits() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        names = await crowd(world, demand=21)
+        await moment(120)  # nobody gives anything back: by the windows of batch 16 only a smaller one fits
+        for name in names:
+            await world.state(name, 21, batch=8)
+        await moment(120)
+        for name in names:
+            await world.state(name, 21, batch=4)
+        await moment(120)
+        assert await in_force(world) == (4, 0.5)
+        await override(world, batch=8)
+        await moment(120)
+        assert await in_force(world) == (4, 0.5), "by 8 the nodes would take 8·32 of 253"
+        shown = await world.cluster_subnet()
+        assert condition(shown, "OverrideAccepted").message == "asked for: batch up to 8, buffer 0.5"
+        short = condition(shown, "BatchAsConfigured")
+        assert (short.status, short.reason) == ("False", "SubnetShort")
+        assert short.message.startswith(
+            "batch 4, buffer 0.5 is in force, and batch up to 8, buffer 0.5 was asked for: no larger batch is known to fit"
+        )
+        for name in names:
+            await world.state(name, 3, batch=4, top=8)
+        await moment(10)
+        assert await in_force(world) == (8, 0.5)
+        assert condition(await world.cluster_subnet(), "BatchAsConfigured").reason == "AsConfigured"
+
+
 async def test_a_statement_reaches_the_allocator_with_its_request() -> None:
     async with a_world() as world:
         world.replica().start()

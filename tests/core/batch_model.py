@@ -1,12 +1,17 @@
 """A small model of what surrounds the choice of a batch: nodes that state and hold, a subnet that grants, controllers.
 
 It leaves out everything else: no objects, no watches, no journal. One step is a second. Nodes answer what is in force
-after a delay of their own, shrink after `shrink_delay`, and state their demand anew as `core.restating` says.
+after a delay of their own, shrink after `shrink_delay`, and state their demand anew as `core.restating` says; those of
+another make state nothing. What is asked for may take a while to be granted.
+
+The model knows what no controller does: what demand really is. With every change it keeps where R would really have come
+to rest by each rung (`Truth`), so that a law can say that a change was right, not only that changes end.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import inf
 from random import Random
 
@@ -14,8 +19,15 @@ from podtide.core.batch_bounds import BatchBounds, merge_bounds
 from podtide.core.batching import Patience, Reading, Standing, Step, decide_batch
 from podtide.core.restating import Restating, is_answered, makes_a_difference
 from podtide.core.scaler import Scaler, SubnetScaler
-from podtide.core.statement import StatedDemand, Statement, request_at, stated_demand, taken_at
-from podtide.core.subnet_demand import Holding
+from podtide.core.statement import (
+    StatedDemand,
+    Statement,
+    inferred_demand,
+    request_at,
+    stated_demand,
+    taken_at,
+)
+from podtide.core.subnet_demand import Holding, SubnetDemand
 
 LOOK_EVERY = 5
 SHRINK_DELAY = 30
@@ -33,7 +45,10 @@ class Node:
     """Seconds until it sees what is in force."""
     cluster: int = 0
     is_dead: bool = False
+    is_silent: bool = False
+    """Whether its agent is of another make: it states nothing, and deducts no primary."""
     statement: Statement | None = None
+    """What its request was computed from, said or not."""
     requested: int = 0
     held: int = 0
     lower_since: int | None = None
@@ -46,8 +61,26 @@ class Node:
     @property
     def holding(self) -> Holding:
         """As the counts know it."""
-        stated = stated_demand(self.statement) if self.statement else StatedDemand()
-        return Holding(stated, 1 + max(self.held, self.requested))
+        return Holding(self.stated, 1 + max(self.held, self.requested))
+
+    @property
+    def primaries(self) -> int:
+        """As it deducts them."""
+        return 0 if self.is_silent else 1
+
+    @property
+    def stated(self) -> StatedDemand:
+        """What is known of its demand."""
+        if self.statement is None:
+            return StatedDemand()
+        if self.is_silent:
+            return inferred_demand(self.requested, self.statement.scaler)
+        return stated_demand(self.statement)
+
+    def at_rest(self, rung: SubnetScaler) -> int:
+        """What it takes once it goes by the rung, from what its demand really is. The dead give nothing back."""
+        taken = taken_at(self.demand, StatedDemand(primaries=self.primaries), rung)
+        return max(1 + max(self.held, self.requested), taken) if self.is_dead else taken
 
 
 @dataclass
@@ -59,6 +92,41 @@ class InForce:
     starved: bool = False
     changed_at: int = 0
     serial: int = 0
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What was really so when a controller looked, whatever it was told."""
+
+    rests: dict[int, int]
+    """Where R comes to rest by each batch."""
+    capacity: int
+    lower: Fraction
+    upper: Fraction
+    lowest: int
+    coming: int
+    """R once all that is asked for is granted."""
+    is_told: bool
+    """Whether everybody's demand is what it was when they last stated it, or makes no difference."""
+    is_answered: bool
+    """Whether everybody goes by what is in force."""
+
+    @property
+    def largest_that_fits(self) -> int | None:
+        """The largest batch by which R comes to rest under t·Q."""
+        limit = self.lower * self.capacity
+        return max((batch for batch, rest in self.rests.items() if rest < limit), default=None)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look of a controller's that counted: what was in force before and after, and what was so."""
+
+    at: int
+    step: Step
+    before: InForce
+    after: InForce
+    truth: Truth
 
 
 @dataclass
@@ -79,19 +147,24 @@ class Subnet:
         bounds: Sequence[BatchBounds] = (BatchBounds(),),
         controllers: Sequence[Controller] = (Controller(),),
         seed: int = 0,
+        *,
+        grants_every: int = 1,
     ) -> None:
         self.capacity = capacity
         self.nodes = list(nodes)
         self.bounds = list(bounds)
         self.controllers = list(controllers)
+        self.grants_every = grants_every
         self.quarantined = 0
         self.now = 0
         self.in_force = InForce()
         self.moves: list[tuple[int, Step, int]] = []
         self.writes: list[int] = []
         """When nodes stated something."""
+        self.looks: list[Look] = []
+        """Looks at something new, unless another controller was quicker."""
         self._shown: list[tuple[int, InForce]] = []
-        self._read: dict[int, tuple[InForce, Standing, Reading]] = {}
+        self._read: dict[int, tuple[InForce, Standing, Reading, Truth]] = {}
         self._last_basis: object = None
         self._active_at = 0
         self._chance = Random(seed)
@@ -116,13 +189,7 @@ class Subnet:
 
     def at_rest(self, rung: SubnetScaler) -> int:
         """R once every node goes by the rung, from what demand really is. The dead give nothing back."""
-        limits = StatedDemand()
-        return self.quarantined + sum(
-            max(1 + node.held, taken_at(node.demand, limits, rung))
-            if node.is_dead
-            else taken_at(node.demand, limits, rung)
-            for node in self.nodes
-        )
+        return self.quarantined + sum(node.at_rest(rung) for node in self.nodes)
 
     @property
     def merged(self) -> BatchBounds:
@@ -146,11 +213,12 @@ class Subnet:
         for node in self.nodes:
             if not node.is_dead:
                 self._wake(node)
-        self._grant()
+        if self.now % self.grants_every == 0:
+            self._grant()
         for number, controller in enumerate(self.controllers):
             since = (self.now - controller.phase) % LOOK_EVERY
             if since == 0:
-                self._read[number] = (self.in_force, *self._reading())
+                self._read[number] = (self.in_force, *self._reading(), self._truth())
             if since == controller.delay and number in self._read:
                 self._decide(*self._read.pop(number))
 
@@ -160,6 +228,8 @@ class Subnet:
             self.in_force.changed_at + int(patience.starved_dwell_seconds),
             self.in_force.changed_at + int(patience.answer_seconds),
         )
+        if any(0 <= self.now - at <= 2 * LOOK_EVERY for at in waits):
+            return self.now + 1  # what a wait has ended is seen by the next look
         wakes = [node.wakes_at for node in self.nodes if not node.is_dead and node.wakes_at < inf]
         return min([int(at) for at in (*waits, *wakes) if at > self.now], default=self.now + 10**9)
 
@@ -189,13 +259,13 @@ class Subnet:
         """As `agent.requester` does; answers when to look again."""
         top = self.merged.top
         scaler = Scaler(by.batch, by.buffer)
-        target = request_at(node.demand, scaler, 1)
+        target = request_at(node.demand, scaler, node.primaries)
         now = Statement(
             demand=node.demand,
             batch=scaler.batch,
             buffer=scaler.min_free,
             max_ips=scaler.max_ips,
-            primaries=1,
+            primaries=node.primaries,
             request=target,
             top=top,
         )
@@ -208,7 +278,7 @@ class Subnet:
                 return node.lower_since + SHRINK_DELAY
         elif target == node.requested and said is not None and is_answered(said, now):
             node.lower_since = None
-            if not makes_a_difference(said, now):
+            if node.is_silent or not makes_a_difference(said, now):
                 return inf
             if self.now < node.restating.due_at:
                 return node.restating.due_at
@@ -228,6 +298,8 @@ class Subnet:
             given = max(0, min(free, node.requested - node.held))
             node.held += given
             free -= given
+            if given:
+                self._active_at = self.now
 
     def _visible(self, lag: int) -> InForce:
         """What a node sees of what is in force."""
@@ -254,7 +326,41 @@ class Subnet:
         )
         return standing, reading
 
-    def _decide(self, row: InForce, standing: Standing, reading: Reading) -> None:
+    def _truth(self) -> Truth:
+        bounds, in_force = self.merged, self.in_force.scaler
+        seen = SubnetDemand(
+            holdings={},
+            ungoverned=0,
+            in_force=in_force or bounds.rungs[-1],
+            top=bounds.top,
+            exhausted=self.in_force.exhausted,
+            is_overdue=False,
+        )
+        return Truth(
+            rests={rung.batch: self.at_rest(rung) for rung in bounds.rungs},
+            capacity=self.capacity,
+            lower=bounds.thresholds.lower,
+            upper=bounds.thresholds.upper,
+            lowest=bounds.lowest,
+            coming=self.reserved + self.owed,
+            is_told=all(self._is_told(node, bounds.rungs) for node in self.nodes),
+            is_answered=all(node.statement and seen.has_answered(node.stated) for node in self.nodes),
+        )
+
+    @staticmethod
+    def _is_told(node: Node, rungs: Sequence[SubnetScaler]) -> bool:
+        """Whether what it said of its demand still holds, at every rung."""
+        said = node.statement
+        if said is None:
+            return False
+        if node.is_silent:
+            return node.stated.low <= node.demand <= node.stated.high
+        return all(
+            taken_at(node.demand, node.stated, rung) == taken_at(said.demand, node.stated, rung)
+            for rung in rungs
+        )
+
+    def _decide(self, row: InForce, standing: Standing, reading: Reading, truth: Truth) -> None:
         """Decide from what was read, and put it in force if nobody else did meanwhile."""
         waited = (
             standing.age_seconds >= Patience().starved_dwell_seconds,
@@ -266,7 +372,10 @@ class Subnet:
         self._last_basis = basis
         decision = decide_batch(standing, reading, self.merged)
         after = (decision.scaler, decision.exhausted, decision.starved)
-        if row.serial != self.in_force.serial or after == (row.scaler, row.exhausted, row.starved):
+        if row.serial != self.in_force.serial:
+            return
+        self.looks.append(Look(self.now, decision.step, row, InForce(*after), truth))
+        if after == (row.scaler, row.exhausted, row.starved):
             return
         is_other = (row.scaler, row.starved) != (decision.scaler, decision.starved)
         self.in_force = InForce(*after, self.now if is_other else row.changed_at, row.serial + 1)

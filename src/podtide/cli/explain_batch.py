@@ -63,7 +63,7 @@ class NodesType(click.ParamType[AlikeNodes]):
 @click.option(
     "--reserved",
     type=COUNT,
-    help="R: addresses reserved, primaries included.  [default: what the nodes hold at rest]",
+    help="R: addresses reserved, primaries included.  [default: what the nodes take at rest, as far as there is room]",
 )
 @click.option(
     "--quarantined",
@@ -73,7 +73,9 @@ class NodesType(click.ParamType[AlikeNodes]):
     help="Addresses of removed nodes, in quarantine.",
 )
 @click.option(
-    "--owed", type=COUNT, default=0, show_default=True, help="Addresses asked for and not granted yet."
+    "--owed",
+    type=COUNT,
+    help="Addresses asked for and not granted yet.  [default: what there is no room for; 0 with --reserved]",
 )
 @click.option("--batch", type=COUNT, default=USUAL.batch, show_default=True, help="The largest batch.")
 @click.option(
@@ -114,7 +116,7 @@ def batch(  # noqa: PLR0913 - one argument per option
     nodes: tuple[AlikeNodes, ...],
     reserved: int | None,
     quarantined: int,
-    owed: int,
+    owed: int | None,
     batch: int,
     min_batch: int,
     fixed: int | None,
@@ -130,8 +132,13 @@ def batch(  # noqa: PLR0913 - one argument per option
     """Which batch and buffer are in force for a subnet.
 
     For each batch that may be chosen: between which numbers R would come to rest (R⁻ and R⁺), by what nodes state. The
-    batch is raised to the largest with R⁺ < t·Q, and lowered when R > T·Q to the largest smaller one with R⁻ < t·Q.
+    batch is raised to the largest with R⁺ < t·Q, and lowered when R > T·Q and it does not fit, to the largest smaller one
+    with R⁻ < t·Q. Nodes that state another batch than the one in force count as if they never answered it.
     """
+    if fixed is not None and min_batch != USUAL.min_batch:
+        raise click.UsageError(
+            "--fixed and --min-batch exclude each other: a fixed batch has no smallest one."
+        )
     bounds = BatchBounds(batch, min_free, Thresholds(lower, upper), min_batch, fixed)
     scaler = (
         SubnetScaler(1, Fraction(0))
@@ -140,11 +147,13 @@ def batch(  # noqa: PLR0913 - one argument per option
     )
     holdings = _holdings(nodes, scaler, bounds)
     at_rest = quarantined + sum(holding.taken * count for holding, count in holdings.items())
+    granted = min(capacity, at_rest) if reserved is None else reserved
+    lacking = at_rest - granted if reserved is None else 0
     reading = Reading(
         capacity=capacity,
-        reserved=at_rest if reserved is None else reserved,
+        reserved=granted,
         containers=sum(holdings.values()),
-        owed=owed,
+        owed=lacking if owed is None else owed,
         ungoverned=quarantined,
         holdings=holdings,
     )

@@ -93,7 +93,7 @@ def in_force_condition(
     elif in_force.batch < in_force.top:
         last = f"the last change ({in_force.step or 'the first decision'}): {in_force.reason}"
         reason = "SubnetShort"
-        message = f"{words}, and {asked.words} was asked for: the subnet has no room for more; {last}"
+        message = f"{words}, and {asked.words} was asked for: no larger batch is known to fit; {last}"
     elif smaller:
         names = ", ".join(f"{each.cluster} ({from_port(each.bounds).words})" for each in smaller)
         reason = "AnotherCluster"
@@ -117,7 +117,7 @@ def _allows_less(other: BatchBounds, asked: BatchBounds) -> bool:
     return (
         other.top < asked.top
         or other.buffer < asked.buffer
-        or other.thresholds.upper < asked.thresholds.upper
+        or (other.thresholds.upper, other.thresholds.lower) < (asked.thresholds.upper, asked.thresholds.lower)
     )
 
 
