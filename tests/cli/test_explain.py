@@ -275,6 +275,7 @@ def test_a_full_range_is_one_line_and_exit_1(podtide: Run, tmp_path: Path) -> No
 
 
 def test_a_pin_and_a_smallest_batch_exclude_each_other_as_in_a_cluster_subnet(podtide: Run) -> None:
-    refused = podtide(*"explain batch --capacity 253 --nodes 8x3 --fixed 8 --min-batch 4".split())
+    about = ("--capacity", "253", "--nodes", "8x3")
+    refused = podtide("explain", "batch", *about, "--fixed", "8", "--min-batch", "4")
     assert refused.status == 2
     assert "--fixed and --min-batch exclude each other" in refused.err
