@@ -48,7 +48,10 @@ async def _explain(name: str, namespace: str, there: ClusterReach, reach: Reach 
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
         facts = await gather_facts(cluster, name, where, SystemClock().wall(), allocator)
-    return build_chain(facts, own_commands(there, reach))
+    errors = (subnet.allocator_error for subnet in facts.subnets)
+    error = next(filter(None, errors), None)
+    not_asked = reach.asked_in_vain(error) if reach and error else ""
+    return build_chain(facts, own_commands(there, reach), not_asked)
 
 
 def lines_of(chain: Chain, *, verbose: bool, width: int | None) -> Iterator[str]:

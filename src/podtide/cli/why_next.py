@@ -135,6 +135,7 @@ def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
 
 
 def _of_the_allocator(facts: Facts) -> str:
+    """By the request controller's word alone: that a person's own flags lead nowhere stops no grant."""
     config = facts.observed.config
     granted = condition_of(config, GRANTED) if config else None
     error, since = "", ""
@@ -145,7 +146,6 @@ def _of_the_allocator(facts: Facts) -> str:
             return ""  # it has just answered
         if subnet.out_of_reach is not None:
             error, since = subnet.out_of_reach.message, subnet.out_of_reach.last_transition_time
-        error = subnet.allocator_error or error
     if not error:
         return ""
     is_so = f"has not answered for {age(facts.now - to_wall_seconds(since))}" if since else "does not answer"
