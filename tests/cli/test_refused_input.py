@@ -1,5 +1,7 @@
 """Values that cannot be used, through every command that takes such a one: one sentence with the option and what to do."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -182,10 +184,65 @@ def test_a_database_in_a_directory_that_is_not_there(
     )
 
 
+READING = ("check", "top", "why", "quarantine", "clusters")
+
+
+def make_foreign(path: Path, journal: str) -> None:
+    """A database of another program."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.commit()
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+@pytest.mark.parametrize("name", [*SUBNETS, *READING, "controller", "allocator"])
+def test_a_database_of_another_program_stays_as_it_is(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, journal: str
+) -> None:
+    foreign = tmp_path / "recipes.db"
+    make_foreign(foreign, journal)
+    before = foreign.read_bytes()
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{foreign}"),
+        "has tables of something else (recipes): name one for podtide alone",
+    )
+    assert foreign.read_bytes() == before
+    assert list(tmp_path.glob("recipes.db*")) == [foreign]
+
+
+def test_a_database_that_another_program_has_not_finished_writing_stays_as_it_is(
+    podtide: Run, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "recipes.db"
+    with closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.commit()
+        log = tmp_path / "recipes.db-wal"
+        before = foreign.read_bytes(), log.read_bytes()
+        refused(podtide("subnet", "list", "--database", f"sqlite:///{foreign}"), "(recipes)")
+        assert (foreign.read_bytes(), log.read_bytes()) == before
+
+
+@pytest.mark.parametrize("name", [*SUBNETS, *READING])
+def test_an_empty_file_stays_empty(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
+    empty = tmp_path / "zero.db"
+    empty.touch()
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{empty}"), "start `podtide allocator` on it, which"
+    )
+    assert (empty.read_bytes(), list(tmp_path.glob("zero.db*"))) == (b"", [empty])
+
+
 def database_command(name: str, away: tuple[str, str]) -> tuple[str, ...]:
     """A command that takes a database, up to its URL."""
     others = {
         "check": ("check", *away),
+        "top": ("top", "--once", *away),
+        "why": ("why", "pod-1", *away),
+        "quarantine": ("quarantine", "list"),
+        "clusters": ("allocator", "cluster", "list"),
         "controller": (*CONTROLLER, *away),
         "allocator": ("allocator", "--listen", "127.0.0.1:0"),
     }

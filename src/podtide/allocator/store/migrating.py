@@ -76,6 +76,15 @@ def check_schema(name: str, dialect: Dialect) -> Callable[[float], Script[None]]
     return script
 
 
+def check_ours(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
+    """A script that raises UnusableDatabase where `migrate` would, and writes nothing."""
+
+    def script(_now: float) -> Script[None]:
+        _refuse_newer(name, (yield from _schema(name, dialect)))
+
+    return script
+
+
 def _schema(name: str, dialect: Dialect) -> Script[str]:
     """The number of the schema, "" for an empty database."""
     tables = {table for (table,) in (yield dialect.tables)}
