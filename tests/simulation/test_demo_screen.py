@@ -104,6 +104,21 @@ async def test_the_whole_screen_is_no_higher_than_the_terminal() -> None:
     assert "╰" in lines[-1]  # its lower edge is there: nothing was cut off
 
 
+async def test_a_command_to_copy_is_on_a_line_of_its_own_however_narrow_the_terminal_is() -> None:
+    command = f"podtide why --kubeconfig /tmp/{'long/' * 20}kubeconfig pod-10"
+    file = io.StringIO()
+    lines: list[str] = []
+    console = Console(width=WIDTH, height=HEIGHT, file=file, force_terminal=True, color_system=None)
+    chapter = Chapter(
+        "One more", "pod-10 comes to node-1, and there is no address for it. This says so:", command
+    )
+    with ScreenTeller(console, LoopClock()) as teller:
+        teller.begin(chapter)
+    PlainTeller(lines.append, LoopClock()).begin(chapter)
+    assert f"    {command}\n" in file.getvalue()
+    assert f"    {command}" in lines
+
+
 def test_twenty_nodes_that_decide_the_same_are_one_line_with_a_count() -> None:
     told = FoldedDecisions(8)
     for number in range(1, 21):

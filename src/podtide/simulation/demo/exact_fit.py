@@ -40,7 +40,9 @@ async def _one_more(stage: Stage) -> str:
     node = stage.names[0]
     (late,) = await stage.add_pods(node)
     stage.begin(
-        "One more", f"{late} comes to {node}, and there is no address for it. `{stage.why} {late}` says so."
+        "One more",
+        f"{late} comes to {node}, and there is no address for it. This says so:",
+        f"{stage.why} {late}",
     )
     await stage.until(lambda: stage.decided.starved and stage.decided.owed > 0)
     await stage.pause(_CALM_SECONDS)

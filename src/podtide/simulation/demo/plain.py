@@ -28,6 +28,8 @@ class PlainTeller:
         self._chapters += 1
         self._write("")
         self._line(self._seconds(), f"{self._chapters}. {chapter.title}. {chapter.words}")
+        if chapter.command:
+            self._write(f"    {chapter.command}")
 
     def say(self, words: str) -> None:
         """See `Teller`."""
