@@ -112,6 +112,9 @@ def test_the_commands_that_it_prints_work_as_printed() -> None:
     assert check.startswith("clean: ")
     assert not kubectl or "node-1" in kubectl[0]
     assert of_pod.startswith("pod default/pod-")
+    # The demo serves no allocator: what to do is said for the database that the printed command names.
+    (database,) = {words for command in outcomes for words in command.split() if words.startswith("sqlite:")}
+    assert f"CIDR --database {database}`" in of_pod.splitlines()[0]
 
 
 def as_printed(command: str) -> "subprocess.CompletedProcess[str]":

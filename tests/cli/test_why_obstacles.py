@@ -440,6 +440,23 @@ def test_the_command_that_it_prints_works_as_printed(podtide: Run, tmp_path: Pat
     assert "10.1.1.0/29" in grown.out
 
 
+async def draw_stray(drawn: DrawnCluster) -> None:
+    await drawn.lead(renewed=to_time(4_000_000_000.0))
+    await drawn.config("a", requested=2, granted=addresses(2))
+    await drawn.pod("stray", "a", "10.1.0.99")
+
+
+def test_the_check_that_it_advises_is_of_the_same_cluster_and_the_same_allocator(
+    podtide: Run, tmp_path: Path
+) -> None:
+    database = f"sqlite:///{tmp_path / 'subnets.db'}"
+    make_database(database)
+    with served(draw_stray, tmp_path) as kubeconfig:
+        where = ("--kubeconfig", str(kubeconfig), "--database", database)
+        answer = podtide("why", "stray", *where)
+    assert f"check {' '.join(where)}`" in answer.out.splitlines()[0]
+
+
 def make_database(url: str, subnet: str = "pods") -> None:
     """A database with a subnet, of which everything is taken."""
 

@@ -111,15 +111,20 @@ def _introduce(story: Story, plan: Plan, nodes: int) -> None:
     click.echo("Look at it from another terminal while it runs:")
     podtide, where = own_command(), _where(plan)
     for command in (
-        f"{podtide} top {where} --database {plan.database}",
+        f"{podtide} top {where}",
         f"{podtide} why {where} node/node-{'1'.zfill(len(str(nodes)))}",
-        f"{podtide} check {where} --database {plan.database}",
-        f"kubectl {where} get nnc -A",
+        f"{podtide} check {where}",
+        f"kubectl {_cluster_of(plan)} get nnc -A",
     ):
         click.echo(f"    {command}")
 
 
 def _where(plan: Plan) -> str:
+    """The cluster and the allocator's database: the demonstration serves no allocator that --server could name."""
+    return f"{_cluster_of(plan)} --database {plan.database}"
+
+
+def _cluster_of(plan: Plan) -> str:
     return f"--kubeconfig {plan.kubeconfig}"
 
 
