@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from allocator.contract.harness import a_wish
 from cli.conftest import Run
@@ -39,6 +40,27 @@ def filled(where: Where) -> None:  # noqa: F811
         await allocator.close()  # type: ignore[attr-defined]  # both have it
 
     asyncio.run(fill_there())
+
+
+def test_on_eighty_columns_no_row_is_broken_and_a_uid_is_whole(
+    podtide: Run,
+    where: Where,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    uid = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+    async def claim() -> None:
+        allocator = await opened(where)
+        await allocator.open_term(
+            replace(CLAIM, cluster_uid=uid, holder="podtide-controller-6d4cf56db6-x7k2p_4711")
+        )
+        await allocator.close()  # type: ignore[attr-defined]  # both have it
+
+    asyncio.run(claim())
+    monkeypatch.setattr("podtide.cli.allocator_cluster.screen_width", lambda: 80)
+    lines = podtide("allocator", "cluster", "list", *where).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split()[:2] == ["east", uid]
 
 
 def test_clusters_are_listed_moved_and_forgotten(podtide: Run, where: Where) -> None:  # noqa: F811
