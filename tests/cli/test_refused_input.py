@@ -67,6 +67,18 @@ def test_a_number_of_23_digits(podtide: Run, tmp_path: Path, away: tuple[str, st
     refused(outcome, f"{option}={number} is refused: give a whole number, at least 1 and at most 65536")
 
 
+@pytest.mark.parametrize("number", ["12345678901234567890123", "65537", "-1", "few"])
+@pytest.mark.parametrize("where", [("--server", NOWHERE), ("--database", "sqlite:///nowhere.db")])
+def test_a_number_of_addresses_to_keep_back_that_is_none(
+    podtide: Run, number: str, where: tuple[str, str]
+) -> None:
+    outcome = podtide(*SUBNETS["add"], f"--keep-back-first={number}", *where)
+    refused(
+        outcome,
+        f"--keep-back-first={number} is refused: give a whole number, at least 0 and at most 65536",
+    )
+
+
 def test_a_number_of_23_digits_to_be_explained(podtide: Run) -> None:
     number = "12345678901234567890123"
     for arguments in (
