@@ -130,6 +130,12 @@ def test_a_subnet_name_that_kubernetes_would_not_take(
         refused(outcome, f"{option} '{name}' is no name that Kubernetes takes: give lower-case letters")
 
 
+@pytest.mark.parametrize("where", [("--server", NOWHERE), ("--database", "sqlite:///nowhere.db")])
+def test_a_subnet_name_that_no_label_could_name(podtide: Run, where: tuple[str, str]) -> None:
+    outcome = podtide("subnet", "add", "blue", "p" * 64, "10.0.0.0/24", *where)
+    refused(outcome, "NAME 'ppp", "has 64 characters: give at most 63, because nodes choose a subnet by")
+
+
 @pytest.mark.parametrize("name", SUBNETS)
 def test_a_network_name_that_is_none(podtide: Run, name: str) -> None:
     arguments = (*SUBNETS[name][:2], "bad network", *SUBNETS[name][3:])

@@ -7,7 +7,8 @@ import click
 
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
-from podtide.resources.names import LONGEST_NAME, is_object_name
+from podtide.resources.marks import SUBNET_LABEL
+from podtide.resources.names import LONGEST_LABEL_VALUE, LONGEST_NAME, is_object_name
 
 
 def require_object_name(name: str, source: str) -> None:
@@ -16,6 +17,15 @@ def require_object_name(name: str, source: str) -> None:
         raise InvalidInput(
             f"{source} {shortened(name)!r} is no name that Kubernetes takes: give lower-case letters, digits, '-' and '.', "
             f"with a letter or digit at both ends, at most {LONGEST_NAME}"
+        )
+
+
+def _require_new_subnet_name(name: str, source: str) -> None:
+    require_object_name(name, source)
+    if len(name) > LONGEST_LABEL_VALUE:
+        raise InvalidInput(
+            f"{source} {shortened(name)!r} has {len(name)} characters: give at most {LONGEST_LABEL_VALUE}, because nodes "
+            f"choose a subnet by the value of the label {SUBNET_LABEL}"
         )
 
 
@@ -51,5 +61,7 @@ def _require_allocator_name(name: str, source: str) -> None:
 
 OBJECT_NAME = NameType(require_object_name)
 """Of a Node, and of a subnet, after which two objects are named."""
+NEW_SUBNET_NAME = NameType(_require_new_subnet_name)
+"""Of a subnet that is to be made. One that is there already may have a longer name."""
 ALLOCATOR_NAME = NameType(_require_allocator_name)
 """Of a network or a cluster, which only the allocator knows; also of a subnet that is there already."""

@@ -7,7 +7,7 @@ import click
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
 from podtide.cli.draining import draining_lines, holders_of
-from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
+from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
 from podtide.cli.output import BoundedCount, output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 from podtide.cli.screen_width import fitted, screen_width
@@ -35,7 +35,7 @@ def subnet() -> None:
 
 @subnet.command()
 @click.argument("network", type=ALLOCATOR_NAME)
-@click.argument("name", type=OBJECT_NAME)
+@click.argument("name", type=NEW_SUBNET_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_option
 @click.option(

@@ -14,6 +14,8 @@ from podtide.core.errors import InvalidInput, InvalidRange
 from podtide.core.ranges import IPAddress, IPNetwork, parse_address
 
 LONGEST_NAME = 253
+LONGEST_LABEL_VALUE = 63
+"""A node chooses its subnet by the value of a label: one with a longer name could not be chosen."""
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_KEY = len(str(2**128))
