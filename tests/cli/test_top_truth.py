@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -129,6 +130,34 @@ async def test_the_error_is_shown_while_it_lasts_and_clears_when_it_is_over(some
             await drawn.pod(f"late-{number}")
         assert await redraw(40) == ""
         assert await redraw(600) == ""
+    following.cancel()
+
+
+async def test_a_server_that_hangs_is_said_although_its_watches_stay_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn, goes_on = DrawnCluster(), asyncio.Event()
+    await sixty_two_held(drawn)
+    goes_on.set()
+    plain = drawn.cluster.list
+
+    async def hang(*which: Any, **more: Any) -> Any:
+        await goes_on.wait()
+        return await plain(*which, **more)
+
+    monkeypatch.setattr(drawn.cluster, "list", hang)
+    followed = FollowedCluster(drawn.cluster, LoopClock())
+    following = asyncio.create_task(followed.run())
+    await asyncio.sleep(61)
+    assert followed.complaint() == ""
+    goes_on.clear()
+    await asyncio.sleep(16)
+    assert followed.complaint() == "all as of 17s ago: the API server does not answer: see that it is up"
+    await asyncio.sleep(600)
+    assert followed.complaint().startswith("all as of 10m")
+    goes_on.set()
+    await asyncio.sleep(16)
+    assert followed.complaint() == ""
     following.cancel()
 
 
