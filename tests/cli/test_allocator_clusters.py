@@ -174,9 +174,15 @@ def test_a_database_that_lost_its_mark_as_well_is_restored_and_waits(podtide: Ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("backup", "{tmp}/copy", "--database", "sqlite:///{tmp}/none"), "there is no database"),
+        (
+            ("backup", "{tmp}/copy", "--database", "sqlite:///{tmp}/none"),
+            "--database sqlite:///{tmp}/none names no file: correct the path",
+        ),
         (("backup", "{tmp}/copy", "--database", "postgresql://me@h/d"), "pg_basebackup"),
-        (("restore", "{tmp}/none", "--database", "sqlite:///{tmp}/db"), "there is no database"),
+        (
+            ("restore", "{tmp}/none", "--database", "sqlite:///{tmp}/db"),
+            "FILE {tmp}/none names no file: correct the path",
+        ),
         (
             ("restore", "{tmp}/other", "--database", "sqlite:///{tmp}/db"),
             "is no database of podtide's allocator",
@@ -192,7 +198,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     (tmp_path / "other").write_text("something else, and long enough to be no SQLite file")
     outcome = podtide("allocator", *(each.format(tmp=tmp_path) for each in arguments))
     assert outcome.status == 2
-    assert words in outcome.err
+    assert words.format(tmp=tmp_path) in outcome.err
     assert outcome.err.count("\n") == 1
     assert not (tmp_path / "db").exists()
 

@@ -71,8 +71,9 @@ BOTH = ("--cni-bin-directory", "bin", "--cni-conf-directory", "net.d")
         (("--network-type", "macvlan"), "'macvlan' is not one of 'ptp', 'bridge'"),
         (("--network-name", ""), "has no name"),
         (("--mtu", "-1"), "MTU -1 is less than 0"),
-        (("--route", "everywhere"), "everywhere"),
-        (("--metrics-listen", "9391"), "no address to listen on"),
+        (("--route", "everywhere"), "--route=everywhere is refused: give a CIDR, such as 10.0.0.0/8"),
+        (("--metrics-listen", "9391"), "--metrics-listen '9391' is no address to listen on"),
+        (("--listen", "9391"), "--listen '9391' is no address to listen on"),
     ],
 )
 def test_what_cannot_be_installed_is_refused_in_one_line(

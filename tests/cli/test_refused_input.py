@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from socket import socket
 
 import pytest
 
@@ -265,3 +266,86 @@ def database_command(name: str, away: tuple[str, str]) -> tuple[str, ...]:
         "allocator": ("allocator", "--listen", "127.0.0.1:0"),
     }
     return (*(SUBNETS | others)[name], "--database")
+
+
+@pytest.mark.parametrize("text", ["9391", "somewhere", "127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("allocator", "--listen"),
+        ("agent", "--listen"),
+        ("agent", "--metrics-listen"),
+        ("controller", "--metrics-listen"),
+    ],
+)
+def test_an_address_that_nobody_can_listen_on(  # noqa: PLR0917 - fixtures and parameters
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, option: str, text: str
+) -> None:
+    outcome = podtide(*command(name, tmp_path, away), option, text)
+    refused(outcome, f"{option} '{text}' is no address to listen on: give one such as 127.0.0.1:8001")
+
+
+def test_a_port_that_is_taken(podtide: Run, tmp_path: Path, away: tuple[str, str]) -> None:
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        outcome = podtide(*command("allocator", tmp_path, away), "--listen", where, "--log-level", "error")
+    refused(
+        outcome,
+        f"cannot listen on {where} (Address already in use): name another address or port by --listen",
+    )
+
+
+@pytest.mark.parametrize("url", ["allocator:8080", "http://", "http://[::1", "http://allocator:99999"])
+@pytest.mark.parametrize("name", [*SUBNETS, "controller"])
+def test_a_url_that_is_no_allocators(podtide: Run, away: tuple[str, str], name: str, url: str) -> None:
+    option = "--allocator" if name == "controller" else "--server"
+    arguments = (*CONTROLLER, *away, "--log-level", "error") if name == "controller" else SUBNETS[name]
+    refused(
+        podtide(*arguments, option, url), f"{option} '{url}' is no address of an allocator: give one such as"
+    )
+
+
+@pytest.mark.parametrize("schedule", ["nightly", "* * * * * *", "0 0 30 2 *"])
+def test_a_schedule_that_never_comes(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], schedule: str
+) -> None:
+    outcome = podtide(*command("controller", tmp_path, away), "--repair-schedule", schedule)
+    refused(outcome, f"--repair-schedule '{schedule}' is no cron expression that ever comes: write minute")
+
+
+@pytest.mark.parametrize("name", [*SUBNETS, *READING, "controller", "allocator"])
+def test_a_database_is_refused_by_its_option(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str
+) -> None:
+    foreign, empty = tmp_path / "recipes.db", tmp_path / "zero.db"
+    make_foreign(foreign, "DELETE")
+    empty.touch()
+    arguments = database_command(name, away)
+    refused(
+        podtide(*arguments, f"sqlite:///{foreign}"), f"--database sqlite:///{foreign} has tables of something"
+    )
+    refused(
+        podtide(*arguments, "mysql://x"), "--database with a URL that begins with 'mysql' is refused: use"
+    )
+    refused(podtide(*arguments, "postgresql://[::x"), "--database postgresql://… is no URL of a PostgreSQL")
+    if name not in {"controller", "allocator"}:
+        refused(podtide(*arguments, f"sqlite:///{empty}"), f"--database sqlite:///{empty} has no schema yet")
+
+
+def test_a_postgresql_that_is_down_was_asked_nothing(podtide: Run) -> None:
+    with socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"postgresql://me:secret@127.0.0.1:{closed.getsockname()[1]}/subnets"
+        outcome = podtide("subnet", "list", "--database", url)
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert "nothing was asked of it yet: see that it runs, or correct --database" in outcome.err
+    assert "unknown" not in outcome.err
+    assert "secret" not in outcome.err
+
+
+@pytest.mark.parametrize("number", ["-1", "12345678901234567890123", "some"])
+def test_a_number_of_primaries_that_is_none(podtide: Run, number: str) -> None:
+    outcome = podtide("explain", "request", "--demand", "5", f"--primaries={number}")
+    refused(outcome, f"--primaries={number} is refused: give a whole number, at least 0 and at most 65536")

@@ -131,8 +131,12 @@ def agent(  # noqa: PLR0913 - one argument per option
         node_name=node_name or find_node_name(os.environ),
         state_directory=Path(state_directory),
         socket=socket,
-        listen=parse_listen_address(listen, open_because=_OPEN) if listen is not None else None,
-        metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
+        listen=parse_listen_address(listen, flag="--listen", open_because=_OPEN)
+        if listen is not None
+        else None,
+        metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
+        if metrics_listen is not None
+        else None,
         installation=installation,
         node_pool=node_pool,
         networks_namespace=networks_namespace or there.networks_namespace(),

@@ -41,12 +41,13 @@ async def open_allocator(
     rules = rules or Rules()
     if url.startswith(_SQLITE) and (path := url.removeprefix(_SQLITE)) not in {"", IN_MEMORY}:
         _look_at_file(path, clock, migrate=migrate)
+    named = url if url.startswith(_SQLITE) else _without_password(url)
     database, dialect = await _open(url, clock, rules, executor)
     try:
         if migrate:
-            await database.write(migration(database.name, dialect))
+            await database.write(migration(named, dialect))
         else:
-            await database.read(check_schema(database.name, dialect))
+            await database.read(check_schema(named, dialect))
         store = DatabaseAllocator(database, clock=clock, rules=rules)
         if migrate:
             await store.examine()
@@ -61,7 +62,7 @@ def _look_at_file(path: str, clock: Clock, *, migrate: bool) -> None:
     require_database_file(path, may_be_made=migrate)
     if Path(path).exists():
         check = check_ours if migrate else check_schema
-        read_untouched(path, check(path, SQLITE)(clock.wall()))
+        read_untouched(path, check(f"{_SQLITE}{path}", SQLITE)(clock.wall()))
 
 
 async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None) -> tuple[Database, Dialect]:
@@ -73,7 +74,7 @@ async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None)
 
         return await connect(url, _without_password(url), clock=clock, rules=rules), POSTGRESQL
     raise InvalidDatabaseUrl(
-        f"a database URL that begins with {url.partition(':')[0]!r} is refused: "
+        f"--database with a URL that begins with {url.partition(':')[0]!r} is refused: "
         "use sqlite:///path/to/file.db or postgresql://user@host/database"
     )
 
