@@ -349,3 +349,32 @@ def test_a_postgresql_that_is_down_was_asked_nothing(podtide: Run) -> None:
 def test_a_number_of_primaries_that_is_none(podtide: Run, number: str) -> None:
     outcome = podtide("explain", "request", "--demand", "5", f"--primaries={number}")
     refused(outcome, f"--primaries={number} is refused: give a whole number, at least 0 and at most 65536")
+
+
+def test_a_node_name_that_is_empty_does_not_become_a_guess(
+    podtide: Run, tmp_path: Path, away: tuple[str, str]
+) -> None:
+    outcome = podtide(*command("agent", tmp_path, away), "--node-name", "")
+    refused(outcome, "--node-name is empty: give a name, or leave out the option")
+
+
+@pytest.mark.parametrize("namespace", ["Bad_NS", "a.b", "n" * 64])
+@pytest.mark.parametrize("name", ["agent", "controller", "check", "migrate"])
+def test_a_namespace_that_is_none(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, namespace: str
+) -> None:
+    reading = {"check": ("check", *away), "migrate": ("migrate", "whereabouts", "--dry-run", *away)}
+    arguments = reading[name] if name in reading else command(name, tmp_path, away)
+    outcome = podtide(*arguments, "--networks-namespace", namespace)
+    refused(
+        outcome, "--networks-namespace '", "is no namespace's name: give lower-case letters, digits and '-'"
+    )
+
+
+@pytest.mark.parametrize("nodes", ["Bad Name", "a,node_1"])
+def test_a_node_to_be_explained_that_is_none(podtide: Run, nodes: str) -> None:
+    outcome = podtide("explain", "slices", "--range", "10.0.0.0/16", "--slice-size", "/24", "--nodes", nodes)
+    refused(
+        outcome,
+        f"--nodes '{nodes.rsplit(',', maxsplit=1)[-1]}' is no name that Kubernetes takes: give lower-case letters",
+    )

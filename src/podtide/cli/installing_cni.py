@@ -102,7 +102,11 @@ _OPTIONS = (
         help="The plugin that makes pods' interfaces in it.",
     ),
     click.option(
-        "--mtu", type=int, default=_DEFAULT.mtu, show_default="the interface plugin's own", help="Its MTU."
+        "--mtu",
+        type=int,
+        default=_DEFAULT.mtu,
+        show_default="the interface plugin's own",
+        help="Its MTU; 0 leaves it to the interface plugin.",
     ),
     click.option(
         "--ip-masq/--no-ip-masq",
