@@ -111,6 +111,19 @@ def test_an_unknown_variable(  # noqa: PLR0917 - fixtures and parameters
     refused(outcome, f"the environment variable {variable} is no setting of podtide: {advice}")
 
 
+def test_an_unknown_variable_is_nothing_to_a_command_without_settings(
+    podtide: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODTIDE_BATCHH", "8")
+    outcome = podtide("explain", "request", "--demand", "5")
+    assert (outcome.status, outcome.err) == (0, "")
+    documented = Path(__file__).parents[2] / "docs" / "settings.md"
+    assert (
+        "is refused by `podtide agent`, `podtide controller` and `podtide allocator`"
+        in documented.read_text()
+    )
+
+
 @pytest.mark.parametrize("name", ["Bad Name", "node_1", "-node", "n" * 254])
 def test_a_node_name_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
     outcome = podtide(*command("agent", tmp_path, away), f"--node-name={name}")
