@@ -87,6 +87,21 @@ async def test_a_node_that_is_owed_and_has_some_to_spare_is_told_both() -> None:
     assert (await why(drawn, "a")).next.startswith("it has 4 to spare, then subnet pods is full")
 
 
+async def test_in_a_full_subnet_what_is_free_on_the_pods_own_node_is_told_first() -> None:
+    drawn = a_cluster()
+    await drawn.lead()
+    await drawn.config("a", requested=9, granted=addresses(4), short=True)
+    await drawn.pod("served", "a", "10.1.0.10")
+    for number in range(5):
+        await drawn.pod(f"web-{number}", "a")
+    await drawn.subnet(reserved=253, batch=1, buffer=0.0, exhausted=True, starved=True)
+    for name in ("web-0", "web-4", "node/a"):
+        assert (await why(drawn, name)).next.startswith(
+            "node a has 3 free, which the next calls of the plugin take, for the 5 that wait; for the other 2: "
+            "subnet pods is full: all 253 addresses are reserved"
+        )
+
+
 async def test_with_a_dead_allocator_nobody_is_told_that_addresses_are_granted_now() -> None:
     drawn = a_cluster()
     await drawn.lead()
