@@ -73,7 +73,7 @@ def test_others_can_look_at_it_while_it_runs_and_ctrl_c_ends_it_with_a_summary(p
     with running("--nodes", "3", "--speed", "0.2", PODTIDE_PLUGIN=str(SCRIPT)) as show:
         where = show.until("podtide check").partition(" check ")[2].split()
         kubeconfig = where[:2]
-        show.until("3 nodes (node-1 … node-3): asks for 15 after 0")
+        show.until("each of node-1, node-2 and node-3 asks for 15 after 0")
         node = podtide("why", "node/node-3", *kubeconfig, "-o", "json")
         overview = podtide("top", *kubeconfig, "-o", "json")
         check = podtide("check", *where)
