@@ -380,6 +380,10 @@ async def draw_waiting(drawn: DrawnCluster) -> None:
             r"at {open}: .* the token is not known here: .*--token-file {token}: correct it there, or name another file\)",
         ),
         (
+            ("--database", "{down}"),
+            r"'s database: the database postgresql://me@.* did not answer: .*see that it runs, or correct --database",
+        ),
+        (
             ("--database", "{database}"),
             r"'s database \(network blue has no subnet pods.*\): correct --database",
         ),
@@ -398,6 +402,7 @@ def test_flags_that_lead_to_no_allocator_are_named_and_said_to_stop_nothing(
         places = {
             "closed": f"http://127.0.0.1:{closed.getsockname()[1]}",
             "open": url,
+            "down": f"postgresql://me@127.0.0.1:{closed.getsockname()[1]}/subnets",
             "token": tmp_path / "token",
             "database": database,
         }

@@ -41,10 +41,8 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     def asked_in_vain(self, error: PodtideError) -> str:
         """That the allocator could not be asked, and which option to correct. It says nothing of others, who go other ways."""
-        if self.database:
-            return f"could not ask the allocator's database ({error}): correct --database"
-        flag = self._at_fault(error)
-        where = f"could not ask the allocator at {self.server}"
+        flag = "--database" if self.database else self._at_fault(error)
+        where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.server}")
         return f"{where}: {error}" if flag in str(error) else f"{where} ({error}): correct {flag}"
 
     def _at_fault(self, error: PodtideError) -> str:
