@@ -78,12 +78,22 @@ def test_a_node_without_a_journal_believes_nothing_until_it_is_proven() -> None:
     disk = MemoryDisk()
     kept = opened(disk)
     assert kept.identity is None
-    assert kept.lost == "there is no journal"
-    assert killed_and_reopened(disk).lost == "there is no journal"
+    assert kept.lost == "there was no journal"
+    assert killed_and_reopened(disk).lost == "there was no journal"
     kept = killed_and_reopened(disk)
     kept.prove_free()
     assert kept.lost == ""
     assert killed_and_reopened(disk).lost == ""
+
+
+def test_a_node_that_is_started_again_before_it_has_anything_speaks_of_no_loss() -> None:
+    disk, lines = MemoryDisk(), io.StringIO()
+    opened(disk)
+    disk.crash(KeepsAll())
+    opened(disk, lines=lines)
+    [line] = [json.loads(each) for each in lines.getvalue().splitlines()]
+    assert line["event"].startswith("the journal is still empty: nothing is free until")
+    assert "lost" not in line
 
 
 def test_everything_is_as_it_was_after_a_kill() -> None:
@@ -301,7 +311,7 @@ def test_records_stay_lost_as_long_as_something_is_contested() -> None:
     assert kept.prove_free(contested={"10.0.0.1"}) == 0
     assert disk.read(JOURNAL) == before, "no news is written"
     kept = killed_and_reopened(disk)
-    assert kept.lost == "there is no journal"
+    assert kept.lost == "there was no journal"
     assert kept.pool.counts("nc") == Counts(available=1, quarantined=1)
     assert kept.prove_free() == 1
     assert killed_and_reopened(disk).lost == ""

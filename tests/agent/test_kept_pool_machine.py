@@ -248,7 +248,7 @@ def test_whatever_call_to_the_disk_is_the_last_what_is_found_is_what_was(
 ) -> None:
     """Killed, or cut off from power by a seed. Every change here is preceded by a rewrite of the journal."""
     monkeypatch.setattr(journal_module, "_SLACK_BYTES", -(10**9))
-    states: list[Known] = [(Snapshot(), None, "there is no journal")]
+    states: list[Known] = [(Snapshot(), None, "there was no journal")]
     healthy = UnluckyDisk(MemoryDisk())
     story(opened(healthy), states)
     for fatal_call in range(1, healthy.calls + 1):

@@ -213,12 +213,32 @@ async def test_a_new_node_does_not_say_that_its_records_are_lost() -> None:
     )
 
 
+async def test_a_new_node_whose_config_changes_while_it_is_read_alarms_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench(settings=QUICK)
+    config = await bench.join()
+    early = structs.replace(config, metadata=structs.replace(config.metadata, resource_version="1"))
+    late_page = Page([early], config.metadata.resource_version)
+    read = bench.cluster.list
+
+    async def list_late(kind: type[Resource], *arguments: Any, **options: Any) -> Any:
+        return late_page if kind is NodeNetworkConfig else await read(kind, *arguments, **options)
+
+    monkeypatch.setattr(bench.cluster, "list", list_late)
+    async with bench.running(sync=False):
+        await bench.settle()
+    [line] = bench.log("nothing new is handed out")
+    assert line["level"] == "info"
+    assert "this node has no addresses yet: waiting to be told of the present" in line["reason"]
+
+
 async def test_a_node_that_has_addresses_and_no_journal_says_once_that_its_records_are_lost() -> None:
     bench, _pods, _addresses = await bench_with_lost_records()
     async with bench.controller(), bench.running():
         await bench.settle(60)
     [line] = bench.log(LOST)
-    assert (line["level"], line["reason"], line["addresses"]) == ("warning", "there is no journal", 15)
+    assert (line["level"], line["reason"], line["addresses"]) == ("warning", "there was no journal", 15)
 
 
 async def test_a_damaged_journal_is_reported_and_the_pool_rebuilt() -> None:

@@ -16,7 +16,10 @@ DATABASE = ("--database", "sqlite:///:memory:")
         ((*DATABASE, "--tls-cert", "/dev/null"), "give both --tls-cert and --tls-key, or neither"),
         ((*DATABASE, "--tokens", ""), "this names no file: give its path, or leave out the option"),
         ((*DATABASE, "--cooldown", "soon"), "--cooldown=soon is refused"),
-        ((*DATABASE, "--quarantine", "1s"), "give less than quarantine, which is 1s"),
+        (
+            (*DATABASE, "--quarantine", "1s"),
+            "--quarantine=1s is refused: give more than contact_timeout, which is 5m",
+        ),
         ((*DATABASE, "--refresh", "soon"), "--refresh=soon is refused"),
         (("--database", "mysql://x", "--listen", "127.0.0.1:0"), "'mysql' is refused"),
     ],

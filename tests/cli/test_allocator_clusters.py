@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from allocator.contract.harness import a_wish
 from cli.conftest import Run
@@ -48,6 +49,27 @@ def filled(where: Where) -> None:  # noqa: F811
         await allocator.close()  # type: ignore[attr-defined]  # both have it
 
     asyncio.run(fill_there())
+
+
+def test_on_eighty_columns_no_row_is_broken_and_a_uid_is_whole(
+    podtide: Run,
+    where: Where,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    uid = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+    async def claim() -> None:
+        allocator = await opened(where)
+        await allocator.open_term(
+            replace(CLAIM, cluster_uid=uid, holder="podtide-controller-6d4cf56db6-x7k2p_4711")
+        )
+        await allocator.close()  # type: ignore[attr-defined]  # both have it
+
+    asyncio.run(claim())
+    monkeypatch.setattr("podtide.cli.allocator_cluster.screen_width", lambda: 80)
+    lines = podtide("allocator", "cluster", "list", *where).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split()[:2] == ["east", uid]
 
 
 def test_clusters_are_listed_moved_and_forgotten(podtide: Run, where: Where) -> None:  # noqa: F811
@@ -215,9 +237,15 @@ def test_a_database_that_lost_its_mark_as_well_is_restored_and_waits(podtide: Ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("backup", "{tmp}/copy", "--database", "sqlite:///{tmp}/none"), "there is no database"),
+        (
+            ("backup", "{tmp}/copy", "--database", "sqlite:///{tmp}/none"),
+            "--database sqlite:///{tmp}/none names no file: correct the path",
+        ),
         (("backup", "{tmp}/copy", "--database", "postgresql://me@h/d"), "pg_basebackup"),
-        (("restore", "{tmp}/none", "--database", "sqlite:///{tmp}/db"), "there is no database"),
+        (
+            ("restore", "{tmp}/none", "--database", "sqlite:///{tmp}/db"),
+            "FILE {tmp}/none names no file: correct the path",
+        ),
         (
             ("restore", "{tmp}/other", "--database", "sqlite:///{tmp}/db"),
             "is no database of podtide's allocator",
@@ -233,7 +261,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     (tmp_path / "other").write_text("something else, and long enough to be no SQLite file")
     outcome = podtide("allocator", *(each.format(tmp=tmp_path) for each in arguments))
     assert outcome.status == 2
-    assert words in outcome.err
+    assert words.format(tmp=tmp_path) in outcome.err
     assert outcome.err.count("\n") == 1
     assert not (tmp_path / "db").exists()
 

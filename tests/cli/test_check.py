@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from allocator.contract.harness import a_wish
+from allocator.contract.harness import HandClock, a_wish
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, name_of, served
-from podtide.allocator.port import Container, GrantedAddress, Subnet, SubnetSpec
-from podtide.allocator.store import open_allocator
+from podtide.allocator.port import Container, GrantedAddress, InForce, Subnet, SubnetSpec
+from podtide.allocator.store import InlineExecutor, open_allocator
 from podtide.cli.check import read
 from podtide.cli.check_findings import Books, Findings, Seen, confirmed, find
 from podtide.cluster.port import Forbidden, Page, R
@@ -306,6 +306,27 @@ def test_an_allocators_database_is_read_too(podtide: Run, tmp_path: Path) -> Non
     assert outcome.status == 1
     assert "3: 10.1.0.10 (grant-10-1-0-10) left node a, which had not named it" in outcome.out
     assert "name the allocator" not in outcome.out
+
+
+class PassingTime(HandClock):
+    """Time that passes between any two looks at it, as it does."""
+
+    def wall(self) -> float:
+        self.pass_by(1.0)
+        return super().wall()
+
+
+async def test_the_counts_of_a_subnet_with_a_batch_in_force_are_checked_although_time_passes() -> None:
+    drawn = await a_healthy_cluster()
+    async with await open_allocator(
+        "sqlite:///:memory:", clock=PassingTime(), executor=InlineExecutor(), migrate=True
+    ) as allocator:
+        await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
+        decided = InForce(batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="the first one")
+        await allocator.put_in_force("blue", "pods", decided)
+        books = (await read(drawn.cluster, allocator)).books
+    assert books is not None
+    assert ([subnet.name for subnet in books.subnets], books.moving) == (["pods"], ())
 
 
 def test_an_allocator_that_is_half_named_is_refused(podtide: Run, tmp_path: Path) -> None:

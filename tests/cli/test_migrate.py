@@ -88,6 +88,23 @@ def test_a_dry_run_shows_and_writes_nothing(podtide: Run, tmp_path: Path) -> Non
     )
 
 
+async def draw_many_ranges(drawn: DrawnCluster) -> None:
+    ranges = [{"range": f"fd00:{number}::/64"} for number in range(6)]
+    config = {"name": "n", "ipam": {"type": "whereabouts", "network_name": "storage", "ipRanges": ranges}}
+    await draw_attachment(drawn, "storage", json.dumps(config))
+
+
+def test_on_eighty_columns_no_row_is_broken(
+    podtide: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podtide.cli.migrate_whereabouts.screen_width", lambda: 80)
+    with served(draw_many_ranges, tmp_path) as kubeconfig:
+        header, row, *_ = migrate(podtide, kubeconfig, "--dry-run").out.splitlines()
+    assert (header.split()[:3], row.split()[:2]) == (["NETWORK", "MODE", "RANGES"], ["storage", "classic"])
+    assert "…" in row
+    assert len(row) <= 80
+
+
 def test_apply_does_it_and_a_second_time_there_is_nothing_to_do(podtide: Run, tmp_path: Path) -> None:
     with served(draw_whereabouts, tmp_path) as kubeconfig:
         before = json.loads(migrate(podtide, kubeconfig, "--dry-run", "-o", "json").out)

@@ -58,6 +58,25 @@ def test_what_is_in_quarantine_is_listed(podtide: Run, tmp_path: Path) -> None:
         assert len(podtide("quarantine", "list", "--node", "node-b", *where[:2]).out.splitlines()) == 1
 
 
+def test_on_eighty_columns_no_row_is_broken(
+    podtide: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+
+    async def remove() -> None:
+        async with await open_allocator(url, clock=SystemClock(), migrate=True) as allocator:
+            await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
+            await allocator.put_container(a_wish("0f8fad5b-d9cb-469f-a165-70867728950e", 40))
+            await allocator.delete_container("0f8fad5b-d9cb-469f-a165-70867728950e", cluster="east")
+
+    asyncio.run(remove())
+    monkeypatch.setattr("podtide.cli.quarantine.screen_width", lambda: 80)
+    header, row = podtide("quarantine", "list", "--database", url).out.splitlines()
+    assert header.split() == ["CLUSTER", "NODE", "SUBNET", "UNTIL", "ADDRESSES"]
+    assert len(row) <= 80
+    assert row.endswith("  10.1.0.2 and 40 more")
+
+
 def test_a_quarantine_ends_with_a_reason_that_is_logged(podtide: Run, tmp_path: Path) -> None:
     with a_removed_node(tmp_path) as where:
         ended = podtide("quarantine", "end", "10.1.0.2", "10.1.0.4", "--reason", "machine scrapped", *where)

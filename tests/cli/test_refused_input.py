@@ -1,6 +1,9 @@
 """Values that cannot be used, through every command that takes such a one: one sentence with the option and what to do."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from socket import socket
 
 import pytest
 
@@ -65,6 +68,18 @@ def test_a_number_of_23_digits(podtide: Run, tmp_path: Path, away: tuple[str, st
     refused(outcome, f"{option}={number} is refused: give a whole number, at least 1 and at most 65536")
 
 
+@pytest.mark.parametrize("number", ["12345678901234567890123", "65537", "-1", "few"])
+@pytest.mark.parametrize("where", [("--server", NOWHERE), ("--database", "sqlite:///nowhere.db")])
+def test_a_number_of_addresses_to_keep_back_that_is_none(
+    podtide: Run, number: str, where: tuple[str, str]
+) -> None:
+    outcome = podtide(*SUBNETS["add"], f"--keep-back-first={number}", *where)
+    refused(
+        outcome,
+        f"--keep-back-first={number} is refused: give a whole number, at least 0 and at most 65536",
+    )
+
+
 def test_a_number_of_23_digits_to_be_explained(podtide: Run) -> None:
     number = "12345678901234567890123"
     for arguments in (
@@ -96,6 +111,19 @@ def test_an_unknown_variable(  # noqa: PLR0917 - fixtures and parameters
     refused(outcome, f"the environment variable {variable} is no setting of podtide: {advice}")
 
 
+def test_an_unknown_variable_is_nothing_to_a_command_without_settings(
+    podtide: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODTIDE_BATCHH", "8")
+    outcome = podtide("explain", "request", "--demand", "5")
+    assert (outcome.status, outcome.err) == (0, "")
+    documented = Path(__file__).parents[2] / "docs" / "settings.md"
+    assert (
+        "is refused by `podtide agent`, `podtide controller` and `podtide allocator`"
+        in documented.read_text()
+    )
+
+
 @pytest.mark.parametrize("name", ["Bad Name", "node_1", "-node", "n" * 254])
 def test_a_node_name_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
     outcome = podtide(*command("agent", tmp_path, away), f"--node-name={name}")
@@ -114,6 +142,12 @@ def test_a_subnet_name_that_kubernetes_would_not_take(
         ("--subnet-v6", podtide(*command("controller", tmp_path, away), "--subnet-v6", name)),
     ):
         refused(outcome, f"{option} '{name}' is no name that Kubernetes takes: give lower-case letters")
+
+
+@pytest.mark.parametrize("where", [("--server", NOWHERE), ("--database", "sqlite:///nowhere.db")])
+def test_a_subnet_name_that_no_label_could_name(podtide: Run, where: tuple[str, str]) -> None:
+    outcome = podtide("subnet", "add", "blue", "p" * 64, "10.0.0.0/24", *where)
+    refused(outcome, "NAME 'ppp", "has 64 characters: give at most 63, because nodes choose a subnet by")
 
 
 @pytest.mark.parametrize("name", SUBNETS)
@@ -182,11 +216,178 @@ def test_a_database_in_a_directory_that_is_not_there(
     )
 
 
+READING = ("check", "top", "why", "quarantine", "clusters")
+
+
+def make_foreign(path: Path, journal: str) -> None:
+    """A database of another program."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.commit()
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+@pytest.mark.parametrize("name", [*SUBNETS, *READING, "controller", "allocator"])
+def test_a_database_of_another_program_stays_as_it_is(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, journal: str
+) -> None:
+    foreign = tmp_path / "recipes.db"
+    make_foreign(foreign, journal)
+    before = foreign.read_bytes()
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{foreign}"),
+        "has tables of something else (recipes): name one for podtide alone",
+    )
+    assert foreign.read_bytes() == before
+    assert list(tmp_path.glob("recipes.db*")) == [foreign]
+
+
+def test_a_database_that_another_program_has_not_finished_writing_stays_as_it_is(
+    podtide: Run, tmp_path: Path
+) -> None:
+    foreign = tmp_path / "recipes.db"
+    with closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.commit()
+        log = tmp_path / "recipes.db-wal"
+        before = foreign.read_bytes(), log.read_bytes()
+        refused(podtide("subnet", "list", "--database", f"sqlite:///{foreign}"), "(recipes)")
+        assert (foreign.read_bytes(), log.read_bytes()) == before
+
+
+@pytest.mark.parametrize("name", [*SUBNETS, *READING])
+def test_an_empty_file_stays_empty(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
+    empty = tmp_path / "zero.db"
+    empty.touch()
+    refused(
+        podtide(*database_command(name, away), f"sqlite:///{empty}"), "start `podtide allocator` on it, which"
+    )
+    assert (empty.read_bytes(), list(tmp_path.glob("zero.db*"))) == (b"", [empty])
+
+
 def database_command(name: str, away: tuple[str, str]) -> tuple[str, ...]:
     """A command that takes a database, up to its URL."""
     others = {
         "check": ("check", *away),
+        "top": ("top", "--once", *away),
+        "why": ("why", "pod-1", *away),
+        "quarantine": ("quarantine", "list"),
+        "clusters": ("allocator", "cluster", "list"),
         "controller": (*CONTROLLER, *away),
         "allocator": ("allocator", "--listen", "127.0.0.1:0"),
     }
     return (*(SUBNETS | others)[name], "--database")
+
+
+@pytest.mark.parametrize("text", ["9391", "somewhere", "127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("allocator", "--listen"),
+        ("agent", "--listen"),
+        ("agent", "--metrics-listen"),
+        ("controller", "--metrics-listen"),
+    ],
+)
+def test_an_address_that_nobody_can_listen_on(  # noqa: PLR0917 - fixtures and parameters
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, option: str, text: str
+) -> None:
+    outcome = podtide(*command(name, tmp_path, away), option, text)
+    refused(outcome, f"{option} '{text}' is no address to listen on: give one such as 127.0.0.1:8001")
+
+
+def test_a_port_that_is_taken(podtide: Run, tmp_path: Path, away: tuple[str, str]) -> None:
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        outcome = podtide(*command("allocator", tmp_path, away), "--listen", where, "--log-level", "error")
+    refused(
+        outcome,
+        f"cannot listen on {where} (Address already in use): name another address or port by --listen",
+    )
+
+
+@pytest.mark.parametrize("url", ["allocator:8080", "http://", "http://[::1", "http://allocator:99999"])
+@pytest.mark.parametrize("name", [*SUBNETS, "controller"])
+def test_a_url_that_is_no_allocators(podtide: Run, away: tuple[str, str], name: str, url: str) -> None:
+    option = "--allocator" if name == "controller" else "--server"
+    arguments = (*CONTROLLER, *away, "--log-level", "error") if name == "controller" else SUBNETS[name]
+    refused(
+        podtide(*arguments, option, url), f"{option} '{url}' is no address of an allocator: give one such as"
+    )
+
+
+@pytest.mark.parametrize("schedule", ["nightly", "* * * * * *", "0 0 30 2 *"])
+def test_a_schedule_that_never_comes(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], schedule: str
+) -> None:
+    outcome = podtide(*command("controller", tmp_path, away), "--repair-schedule", schedule)
+    refused(outcome, f"--repair-schedule '{schedule}' is no cron expression that ever comes: write minute")
+
+
+@pytest.mark.parametrize("name", [*SUBNETS, *READING, "controller", "allocator"])
+def test_a_database_is_refused_by_its_option(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str
+) -> None:
+    foreign, empty = tmp_path / "recipes.db", tmp_path / "zero.db"
+    make_foreign(foreign, "DELETE")
+    empty.touch()
+    arguments = database_command(name, away)
+    refused(
+        podtide(*arguments, f"sqlite:///{foreign}"), f"--database sqlite:///{foreign} has tables of something"
+    )
+    refused(
+        podtide(*arguments, "mysql://x"), "--database with a URL that begins with 'mysql' is refused: use"
+    )
+    refused(podtide(*arguments, "postgresql://[::x"), "--database postgresql://… is no URL of a PostgreSQL")
+    if name not in {"controller", "allocator"}:
+        refused(podtide(*arguments, f"sqlite:///{empty}"), f"--database sqlite:///{empty} has no schema yet")
+
+
+def test_a_postgresql_that_is_down_was_asked_nothing(podtide: Run) -> None:
+    with socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"postgresql://me:secret@127.0.0.1:{closed.getsockname()[1]}/subnets"
+        outcome = podtide("subnet", "list", "--database", url)
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert "nothing was asked of it yet: see that it runs, or correct --database" in outcome.err
+    assert "unknown" not in outcome.err
+    assert "secret" not in outcome.err
+
+
+@pytest.mark.parametrize("number", ["-1", "12345678901234567890123", "some"])
+def test_a_number_of_primaries_that_is_none(podtide: Run, number: str) -> None:
+    outcome = podtide("explain", "request", "--demand", "5", f"--primaries={number}")
+    refused(outcome, f"--primaries={number} is refused: give a whole number, at least 0 and at most 65536")
+
+
+def test_a_node_name_that_is_empty_does_not_become_a_guess(
+    podtide: Run, tmp_path: Path, away: tuple[str, str]
+) -> None:
+    outcome = podtide(*command("agent", tmp_path, away), "--node-name", "")
+    refused(outcome, "--node-name is empty: give a name, or leave out the option")
+
+
+@pytest.mark.parametrize("namespace", ["Bad_NS", "a.b", "n" * 64])
+@pytest.mark.parametrize("name", ["agent", "controller", "check", "migrate"])
+def test_a_namespace_that_is_none(
+    podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, namespace: str
+) -> None:
+    reading = {"check": ("check", *away), "migrate": ("migrate", "whereabouts", "--dry-run", *away)}
+    arguments = reading[name] if name in reading else command(name, tmp_path, away)
+    outcome = podtide(*arguments, "--networks-namespace", namespace)
+    refused(
+        outcome, "--networks-namespace '", "is no namespace's name: give lower-case letters, digits and '-'"
+    )
+
+
+@pytest.mark.parametrize("nodes", ["Bad Name", "a,node_1"])
+def test_a_node_to_be_explained_that_is_none(podtide: Run, nodes: str) -> None:
+    outcome = podtide("explain", "slices", "--range", "10.0.0.0/16", "--slice-size", "/24", "--nodes", nodes)
+    refused(
+        outcome,
+        f"--nodes '{nodes.rsplit(',', maxsplit=1)[-1]}' is no name that Kubernetes takes: give lower-case letters",
+    )

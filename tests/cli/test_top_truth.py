@@ -2,11 +2,14 @@
 
 import asyncio
 import io
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from cli.drawn_cluster import DrawnCluster, addresses
+from cli.conftest import Run
+from cli.drawn_cluster import DrawnCluster, addresses, served
 from cluster.faulty_cluster import FaultyCluster
 from podtide.allocator.port import AllocatorUnavailable, Subnet, SubnetSpec, Wish
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, open_allocator
@@ -105,6 +108,42 @@ async def test_an_allocator_that_does_not_answer_is_said_until_it_does() -> None
         asking.cancel()
 
 
+async def test_a_subnet_that_the_allocator_does_not_have_is_named() -> None:
+    drawn = DrawnCluster()
+    await sixty_two_held(drawn)
+    async with await open_allocator(
+        "sqlite:///:memory:", clock=LoopClock(), executor=InlineExecutor(), migrate=True
+    ) as allocator:
+        await allocator.add_subnet(SubnetSpec(network="blue", name="others", cidrs=("10.2.0.0/24",)))
+        asked = AskedAllocator(allocator, "--database")
+        assert asked.trouble(None) == ""
+        await asked.ask()
+        assert asked.trouble(await look_once(drawn.cluster, asked.subnets)) == (
+            "RESERVED of subnet pods is what objects show: the allocator has none of the name; correct --database"
+        )
+        await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
+        await asked.ask()
+        assert asked.trouble(await look_once(drawn.cluster, asked.subnets)) == ""
+    assert AskedAllocator(None).trouble(await look_once(drawn.cluster)) == ""
+
+
+def test_it_is_said_once_too(podtide: Run, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'subnets.db'}"
+
+    async def make() -> None:
+        async with await open_allocator(database, clock=LoopClock(), migrate=True):
+            pass
+
+    asyncio.run(make())
+    with served(sixty_two_held, tmp_path) as kubeconfig:
+        outcome = podtide("top", "--once", "--kubeconfig", str(kubeconfig), "--database", database)
+    assert outcome.status == 0
+    assert outcome.err == (
+        "podtide: warning: RESERVED of subnet pods is what objects show: the allocator has none of the name; "
+        "correct --database\n"
+    )
+
+
 @pytest.mark.parametrize("something_happens", [True, False])
 async def test_the_error_is_shown_while_it_lasts_and_clears_when_it_is_over(something_happens: bool) -> None:
     drawn, outage = DrawnCluster(), Outage()
@@ -129,6 +168,34 @@ async def test_the_error_is_shown_while_it_lasts_and_clears_when_it_is_over(some
             await drawn.pod(f"late-{number}")
         assert await redraw(40) == ""
         assert await redraw(600) == ""
+    following.cancel()
+
+
+async def test_a_server_that_hangs_is_said_although_its_watches_stay_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn, goes_on = DrawnCluster(), asyncio.Event()
+    await sixty_two_held(drawn)
+    goes_on.set()
+    plain = drawn.cluster.list
+
+    async def hang(*which: Any, **more: Any) -> Any:
+        await goes_on.wait()
+        return await plain(*which, **more)
+
+    monkeypatch.setattr(drawn.cluster, "list", hang)
+    followed = FollowedCluster(drawn.cluster, LoopClock())
+    following = asyncio.create_task(followed.run())
+    await asyncio.sleep(61)
+    assert followed.complaint() == ""
+    goes_on.clear()
+    await asyncio.sleep(16)
+    assert followed.complaint() == "all as of 17s ago: the API server does not answer: see that it is up"
+    await asyncio.sleep(600)
+    assert followed.complaint().startswith("all as of 10m")
+    goes_on.set()
+    await asyncio.sleep(16)
+    assert followed.complaint() == ""
     following.cancel()
 
 

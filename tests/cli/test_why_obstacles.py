@@ -1,15 +1,25 @@
 """The first line of `podtide why` when something is wrong: it says what, and what to do, and never that nothing has to happen."""
 
 import asyncio
+import hashlib
+import io
+import re
 import shlex
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from socket import socket
 
 import pytest
 from msgspec.structs import replace
 
+from allocator.service.running import open_store
+from allocator.service.running import served as allocator_serving
 from cli.conftest import Run
 from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
 from podtide.allocator.port import SubnetSpec, Wish
+from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import InlineExecutor, Rules, open_allocator
 from podtide.cli.why import lines_of
 from podtide.cli.why_chain import Chain, build_chain
@@ -27,7 +37,8 @@ from podtide.resources.marks import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.pod import PodPhase
 from podtide.resources.statements import render
 from podtide.resources.timestamps import to_time, to_wall_seconds
-from podtide.runtime.clock import LoopClock
+from podtide.runtime.clock import LoopClock, SystemClock
+from podtide.runtime.logging import make_logger
 
 BEGIN = to_wall_seconds(THEN)
 
@@ -74,6 +85,21 @@ async def test_a_node_that_is_owed_and_has_some_to_spare_is_told_both() -> None:
     await drawn.config("a", requested=15, granted=addresses(4), short=True)
     await drawn.subnet(reserved=253, batch=1, buffer=0.0, exhausted=True)
     assert (await why(drawn, "a")).next.startswith("it has 4 to spare, then subnet pods is full")
+
+
+async def test_in_a_full_subnet_what_is_free_on_the_pods_own_node_is_told_first() -> None:
+    drawn = a_cluster()
+    await drawn.lead()
+    await drawn.config("a", requested=9, granted=addresses(4), short=True)
+    await drawn.pod("served", "a", "10.1.0.10")
+    for number in range(5):
+        await drawn.pod(f"web-{number}", "a")
+    await drawn.subnet(reserved=253, batch=1, buffer=0.0, exhausted=True, starved=True)
+    for name in ("web-0", "web-4", "node/a"):
+        assert (await why(drawn, name)).next.startswith(
+            "node a has 3 free, which the next calls of the plugin take, for the 5 that wait; for the other 2: "
+            "subnet pods is full: all 253 addresses are reserved"
+        )
 
 
 async def test_with_a_dead_allocator_nobody_is_told_that_addresses_are_granted_now() -> None:
@@ -334,6 +360,87 @@ async def test_on_eighty_columns_no_line_but_the_first_is_wider() -> None:
     assert len(lines) > 10
 
 
+async def draw_waiting(drawn: DrawnCluster) -> None:
+    """Node a waits for an address of a full subnet, node b for the next call of the plugin."""
+    await draw_full(drawn)
+    await drawn.config("b", requested=15, granted=addresses(15, 40))
+    await drawn.pod("soon", "b")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            ("--server", "{closed}"),
+            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --server",
+        ),
+        (("--server", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
+        (
+            ("--server", "{open}", "--token-file", "{token}"),
+            r"at {open}: .* the token is not known here: .*--token-file {token}: correct it there, or name another file\)",
+        ),
+        (
+            ("--database", "{down}"),
+            r"'s database: the database postgresql://me@.* did not answer: .*see that it runs, or correct --database",
+        ),
+        (
+            ("--database", "{database}"),
+            r"'s database \(network blue has no subnet pods.*\): correct --database",
+        ),
+    ],
+)
+def test_flags_that_lead_to_no_allocator_are_named_and_said_to_stop_nothing(
+    podtide: Run, tmp_path: Path, flags: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "token").write_text("wrong")
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"{hashlib.sha256(b'right').hexdigest()} administration\n")
+    database = f"sqlite:///{tmp_path / 'empty.db'}"
+    make_database(database, subnet="others")
+    with socket() as closed, served(draw_waiting, tmp_path) as kubeconfig, allocator_served(tokens) as url:
+        closed.bind(("127.0.0.1", 0))
+        places = {
+            "closed": f"http://127.0.0.1:{closed.getsockname()[1]}",
+            "open": url,
+            "down": f"postgresql://me@127.0.0.1:{closed.getsockname()[1]}/subnets",
+            "token": tmp_path / "token",
+            "database": database,
+        }
+        given = [flag.format(**places) for flag in flags]
+        for name, begin in {
+            "web-2": "pod default/web-2 has no address: subnet pods is full: all 3 addresses are reserved",
+            "soon": "pod default/soon has no address: node b has 15 free for the 1 that wait",
+        }.items():
+            answer = podtide("why", name, "--kubeconfig", str(kubeconfig), *given)
+            first = answer.out.splitlines()[0]
+            assert first.startswith(begin)
+            assert re.search("; could not ask the allocator ?" + words.format(**places) + "$", first)
+            assert "nothing is granted" not in first
+
+
+@contextmanager
+def allocator_served(tokens: Path) -> Iterator[str]:
+    """The URL of an allocator that knows the tokens in a file."""
+    started, stopped = threading.Event(), threading.Event()
+    urls: list[str] = []
+
+    async def serve() -> None:
+        known = Tokens(tokens, make_logger(io.StringIO(), SystemClock()))
+        async with await open_store() as store, allocator_serving(store, tokens=known) as url:
+            urls.append(url)
+            started.set()
+            await asyncio.to_thread(stopped.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        assert started.wait(20)
+        yield urls[0]
+    finally:
+        stopped.set()
+        thread.join()
+
+
 async def draw_full(drawn: DrawnCluster) -> None:
     await drawn.lead(renewed=to_time(4_000_000_000.0))
     await an_owed_node(drawn)
@@ -353,16 +460,33 @@ def test_the_command_that_it_prints_works_as_printed(podtide: Run, tmp_path: Pat
     assert "10.1.1.0/29" in grown.out
 
 
-def make_database(url: str) -> None:
-    """A database with the subnet, of which everything is taken."""
+async def draw_stray(drawn: DrawnCluster) -> None:
+    await drawn.lead(renewed=to_time(4_000_000_000.0))
+    await drawn.config("a", requested=2, granted=addresses(2))
+    await drawn.pod("stray", "a", "10.1.0.99")
+
+
+def test_the_check_that_it_advises_is_of_the_same_cluster_and_the_same_allocator(
+    podtide: Run, tmp_path: Path
+) -> None:
+    database = f"sqlite:///{tmp_path / 'subnets.db'}"
+    make_database(database)
+    with served(draw_stray, tmp_path) as kubeconfig:
+        where = ("--kubeconfig", str(kubeconfig), "--database", database)
+        answer = podtide("why", "stray", *where)
+    assert f"check {' '.join(where)}`" in answer.out.splitlines()[0]
+
+
+def make_database(url: str, subnet: str = "pods") -> None:
+    """A database with a subnet, of which everything is taken."""
 
     async def make() -> None:
         async with await open_allocator(url, clock=LoopClock(), migrate=True) as allocator:
-            await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/29",)))
+            await allocator.add_subnet(SubnetSpec(network="blue", name=subnet, cidrs=("10.1.0.0/29",)))
             everything = Wish(
                 id="b",
                 network="blue",
-                subnet="pods",
+                subnet=subnet,
                 cluster="east",
                 node="b",
                 request_uid="r",

@@ -54,8 +54,9 @@ def test_the_agent_reads_it_as_the_primary_network(type_: InterfaceType) -> None
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"name": ""}, "has no name"),
-        ({"mtu": -1}, "MTU -1 is less than 0"),
+        ({"name": ""}, "'' is no name that runtimes take"),
+        ({"name": "a b"}, "'a b' is no name that runtimes take"),
+        ({"mtu": -1}, "mtu=-1 is refused: give 68 to 65535"),
         ({"routes": ("everything",)}, "everything"),
     ],
 )

@@ -35,6 +35,17 @@ async def test_a_subnet_in_use_has_its_two_objects_from_the_start() -> None:
         assert (state.exhausted, state.timestamp) == (False, "2025-06-15T15:06:40Z")
 
 
+async def test_all_ranges_of_a_subnet_are_shown_beside_the_capacity_of_all() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        await moment()
+        assert (await world.cluster_subnet()).status.ranges == "10.1.0.0/24"
+        await world.allocator.grow_subnet("blue", "pods", ("10.9.0.0/28",))
+        await moment(6)
+        status = (await world.cluster_subnet()).status
+        assert (status.ranges, status.capacity) == ("10.1.0.0/24,10.9.0.0/28", 253 + 13)
+
+
 async def test_exhaustion_turns_on_and_off_and_does_not_flap_between_the_thresholds() -> None:
     async with a_world() as world:  # 253 addresses: on over 227.7, off under 202.4
         world.replica().start()

@@ -246,6 +246,9 @@ def test_starved_when_batch_1_was_answered_and_somebody_is_owed_and_nothing_is_l
     assert decision.reason == (
         "11 addresses are owed, 0 are free; nodes keep none in reserve until 10 are free, one for each container"
     )
+    assert decide(structs.replace(full, owed=1), by(1)).reason.startswith(
+        "1 address is owed, 0 are free; nodes"
+    )
     assert not decide(structs.replace(full, reserved=252), by(1)).starved
     assert not decide(structs.replace(full, owed=0), by(1)).starved
 

@@ -1,6 +1,6 @@
 import pytest
 
-from podtide.core.count_text import capacity_text, count_text
+from podtide.core.count_text import are_text, capacity_text, count_text
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,12 @@ def test_a_wide_ipv6_subnet_says_what_there_is_and_what_is_used(
     capacity: int, cidrs: list[str], words: str
 ) -> None:
     assert capacity_text(capacity, cidrs) == words
+
+
+def test_one_is_and_many_are() -> None:
+    assert [are_text(count, "address", "addresses") for count in (0, 1, 2)] == [
+        "0 addresses are",
+        "1 address is",
+        "2 addresses are",
+    ]
+    assert [are_text(count) for count in (0, 1, 2)] == ["0 are", "1 is", "2 are"]

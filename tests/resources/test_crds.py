@@ -223,7 +223,7 @@ def test_cluster_subnet_states_have_a_status_of_two_required_fields_and_no_spec(
 def test_cluster_subnets_show_how_full_they_are_and_what_is_in_force() -> None:
     assert version(ClusterSubnet)["subresources"] == {"status": {}}
     assert columns(ClusterSubnet) == [
-        ("CIDR", ".status.cidr", 0),
+        ("CIDRs", ".status.ranges", 0),
         ("Capacity", ".status.capacity", 0),
         ("Reserved", ".status.reserved", 0),
         ("Batch", ".status.scaler.batch", 0),

@@ -163,17 +163,20 @@ def test_a_flag_that_is_no_setting_is_refused_with_those_that_are() -> None:
         ),
         (
             {"lower_threshold": "0.9"},
-            "lower_threshold 0.9 is refused: give less than upper_threshold, which is 0.9",
+            "--lower-threshold=0.9 is refused: give less than upper_threshold, which is 0.9",
         ),
-        ({"gather": "1s"}, "gather 1s is refused: give at most gather_at_most, which is 500ms"),
-        ({"contact_timeout": "6m"}, "contact_timeout 6m is refused: give less than quarantine, which is 6m"),
+        ({"gather": "1s"}, "--gather=1s is refused: give at most gather_at_most, which is 500ms"),
+        (
+            {"contact_timeout": "6m"},
+            "--contact-timeout=6m is refused: give less than quarantine, which is 6m",
+        ),
         (
             {"leader_renew_deadline": "15s"},
-            "leader_renew_deadline 15s is refused: give less than leader_lease, which is 15s",
+            "--leader-renew-deadline=15s is refused: give less than leader_lease, which is 15s",
         ),
         (
             {"leader_retry": "11s"},
-            "leader_retry 11s is refused: give less than leader_renew_deadline, which is 10s",
+            "--leader-retry=11s is refused: give less than leader_renew_deadline, which is 10s",
         ),
     ],
 )
@@ -181,6 +184,42 @@ def test_a_bad_value_is_one_line_that_says_what_is_allowed(flags: dict[str, str]
     with pytest.raises(InvalidSetting) as refusal:
         load_settings({}, flags)
     assert str(refusal.value) == line
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ({"quarantine": "1m"}, "--quarantine=1m is refused: give more than contact_timeout, which is 5m"),
+        (
+            {"gather_at_most": "50ms"},
+            "--gather-at-most=50ms is refused: give at least gather, which is 100ms",
+        ),
+        (
+            {"leader_lease": "5s"},
+            "--leader-lease=5s is refused: give more than leader_renew_deadline, which is 10s",
+        ),
+        (
+            {"quarantine": "1m", "contact_timeout": "2m"},
+            "--contact-timeout=2m is refused: give less than --quarantine, which is 1m",
+        ),
+    ],
+)
+def test_of_two_that_clash_the_one_that_was_given_is_refused(flags: dict[str, str], line: str) -> None:
+    with pytest.raises(InvalidSetting) as refusal:
+        load_settings({}, flags)
+    assert str(refusal.value) == line
+
+
+def test_a_variable_that_clashes_is_refused_by_its_name() -> None:
+    with pytest.raises(InvalidSetting) as refusal:
+        load_settings({"PODTIDE_QUARANTINE": "1m"}, {})
+    assert (
+        str(refusal.value) == "PODTIDE_QUARANTINE=1m is refused: give more than contact_timeout, which is 5m"
+    )
+    with pytest.raises(
+        InvalidSetting, match=r"^contact_timeout 5m is refused: give less than quarantine, which"
+    ):
+        Settings(quarantine_seconds=60.0)
 
 
 def test_a_bad_variable_is_refused_by_its_name() -> None:

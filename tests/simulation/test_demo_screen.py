@@ -104,6 +104,21 @@ async def test_the_whole_screen_is_no_higher_than_the_terminal() -> None:
     assert "╰" in lines[-1]  # its lower edge is there: nothing was cut off
 
 
+async def test_a_command_to_copy_is_on_a_line_of_its_own_however_narrow_the_terminal_is() -> None:
+    command = f"podtide why --kubeconfig /tmp/{'long/' * 20}kubeconfig pod-10"
+    file = io.StringIO()
+    lines: list[str] = []
+    console = Console(width=WIDTH, height=HEIGHT, file=file, force_terminal=True, color_system=None)
+    chapter = Chapter(
+        "One more", "pod-10 comes to node-1, and there is no address for it. This says so:", command
+    )
+    with ScreenTeller(console, LoopClock()) as teller:
+        teller.begin(chapter)
+    PlainTeller(lines.append, LoopClock()).begin(chapter)
+    assert f"    {command}\n" in file.getvalue()
+    assert f"    {command}" in lines
+
+
 def test_twenty_nodes_that_decide_the_same_are_one_line_with_a_count() -> None:
     told = FoldedDecisions(8)
     for number in range(1, 21):
@@ -112,10 +127,36 @@ def test_twenty_nodes_that_decide_the_same_are_one_line_with_a_count() -> None:
     for _ in range(3):
         told.add("the plugin failed", "", at=31.0)
     assert told.lines() == [
-        "20 nodes (node-01 … node-20): asks for 15 after 0",
+        "each of 20 nodes (node-01, node-02, …) asks for 15 after 0",
         "node-01 asks for 47 after 15",
         "3 times: the plugin failed",
     ]
+
+
+def test_a_few_nodes_that_decide_the_same_are_named() -> None:
+    told = FoldedDecisions(8)
+    for number in (3, 1):
+        told.add("asks for 15 after 0", f"node-{number}", at=0.0)
+    assert told.lines() == ["each of node-1 and node-3 asks for 15 after 0"]
+    told.add("asks for 15 after 0", "node-7", at=0.0)
+    assert told.lines() == ["each of node-1, node-3 and node-7 asks for 15 after 0"]
+
+
+def test_on_a_terminal_lines_break_between_words() -> None:
+    lines: list[str] = []
+    teller = PlainTeller(lines.append, Ticking(), WIDTH)
+    words = (
+        "Pods arrive on all nodes until the subnet is exhausted: more than 0.9 of its addresses are reserved."
+    )
+    teller.begin(Chapter("The tide rises", words))
+    teller.say(words)
+    teller.decided(LONG, "node-01")
+    teller.flush()
+    assert max(map(len, lines)) <= WIDTH
+    told = " ".join(" ".join(lines).split())
+    assert told == (f"0.0 s 1. The tide rises. {words} 0.0 s => {words} 0.0 s node-01 {LONG}"), (
+        "no word is broken, and none is lost"
+    )
 
 
 def test_only_the_latest_are_kept_and_what_is_said_again_is_late() -> None:
@@ -136,7 +177,7 @@ async def test_on_lines_too_twenty_equal_decisions_are_one_and_none_is_lost_at_t
     assert lines == []
     clock.now += 1.0
     teller.show(a_scene(2))
-    assert lines == ["   0.0 s     20 nodes (node-01 … node-20): asks for 15 after 0"]
+    assert lines == ["   0.0 s     each of 20 nodes (node-01, node-02, …) asks for 15 after 0"]
     teller.decided("asks for 47 after 15", "node-01")
     teller.flush()
     assert lines[1:] == ["   1.4 s     node-01 asks for 47 after 15"]

@@ -86,7 +86,7 @@ class ConfigFollower:
                 await self._follow()
                 retry_at = None
             except (RetryError, ClusterError) as error:
-                self._refuse(str(error))
+                self._refuse(str(error), is_usual=isinstance(error, _NotYet))
                 retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
             self._changed()
             await self._bell.wait(retry_at)
@@ -111,10 +111,10 @@ class ConfigFollower:
         now = self._informer.get(config_key(self._node))
         return now is not None and now.metadata.resource_version == config.metadata.resource_version
 
-    def _refuse(self, why: str) -> None:
-        """Say it once, however long it lasts."""
+    def _refuse(self, why: str, *, is_usual: bool = False) -> None:
+        """Say it once, however long it lasts; what befalls every new node alarms nobody."""
         if why and why != self.refusal:
-            self._log.warning("nothing new is handed out", reason=why)
+            (self._log.info if is_usual else self._log.warning)("nothing new is handed out", reason=why)
         self.refusal = why
 
     async def _confirm(self, identity: Identity) -> None:
@@ -133,11 +133,16 @@ class ConfigFollower:
     async def _require_newest(self, config: NodeNetworkConfig) -> None:
         """Raises unless the object is as the cluster has it now: a cache may lag behind what pods were given."""
         newest = await self._cluster.get(NodeNetworkConfig, self._node, config.metadata.namespace)
-        if newest.metadata.resource_version != config.metadata.resource_version:
-            raise _Outdated(
-                f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time, and there are no "
-                "records of this node to go by: waiting to be told of the present"
+        if newest.metadata.resource_version == config.metadata.resource_version:
+            return
+        is_known = f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time"
+        if not any(each.ip_assignments for each in newest.status.network_containers):
+            raise _NotYet(
+                f"{is_known}, and this node has no addresses yet: waiting to be told of the present"
             )
+        raise _Outdated(
+            f"{is_known}, and there are no records of this node to go by: waiting to be told of the present"
+        )
 
     def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
         known, pool = self._holdings.identity, self._holdings.pool
@@ -178,6 +183,10 @@ class ConfigFollower:
 
 class _Outdated(RetryError):
     """The cache has not caught up with the cluster."""
+
+
+class _NotYet(_Outdated):
+    """The same while the node has no addresses: nothing can be wrong with those, so there is nothing to see to."""
 
 
 class _OfAnotherNode(RetryError):

@@ -47,6 +47,9 @@ DAMAGED_JOURNAL = "agent.journal.damaged"
 RECORDS_LOST = "this node's records are lost; nothing is free until it is proven"
 """What is logged of a damaged journal, and of none on a node that has addresses: one without is new."""
 
+_NO_JOURNAL = "there was no journal"
+"""It is written into the one that is begun then."""
+
 T = TypeVar("T")
 
 
@@ -203,7 +206,7 @@ def _replayed_or_lost(
     content = disk.read(JOURNAL)
     if content is None:
         log.info("there is no journal yet: nothing is free until the cluster has shown what this node has")
-        return _begin_lost(disk, cooldown_seconds, "there is no journal")
+        return _begin_lost(disk, cooldown_seconds, _NO_JOURNAL)
     try:
         found = read_records(content)
         state = replay(found.records, Pool(cooldown_seconds), now)
@@ -212,8 +215,11 @@ def _replayed_or_lost(
         reason = f"the journal cannot be believed: {error}; it is kept as {DAMAGED_JOURNAL}"
         log.warning(RECORDS_LOST, reason=reason)
         return _begin_lost(disk, cooldown_seconds, reason)
-    torn_bytes = len(content) - found.good_bytes
-    log.info("replayed the journal", records=len(found.records), torn_bytes=torn_bytes, lost=state.lost)
+    if state.identity is None and state.lost == _NO_JOURNAL:
+        log.info("the journal is still empty: nothing is free until the cluster has shown what this node has")
+    else:
+        torn_bytes = len(content) - found.good_bytes
+        log.info("replayed the journal", records=len(found.records), torn_bytes=torn_bytes, lost=state.lost)
     return state, Journal.resume(disk, JOURNAL, content, found)
 
 

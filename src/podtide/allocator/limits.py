@@ -13,6 +13,7 @@ from podtide.core.exact import exact, shortened, text
 from podtide.core.exhaustion import Thresholds
 from podtide.core.ranges import parse_address
 from podtide.core.statement import StatedDemand
+from podtide.resources.names import LONGEST_LABEL_VALUE
 
 LONGEST_NAME = 253
 MOST_WANTED = 65_536
@@ -52,6 +53,15 @@ def check_spec(spec: SubnetSpec) -> None:
     check_names(network=spec.network, subnet=spec.name)
     _check_number("keep_back_first", spec.keep_back_first, MOST_WANTED)
     _check_length("keep_back", spec.keep_back, MOST_KEPT_BACK, "use keep_back_first for more")
+
+
+def check_new_subnet(name: str) -> None:
+    """Refuse a name by which no node could choose the subnet. Those that are there keep theirs."""
+    if len(name) > LONGEST_LABEL_VALUE:
+        raise InvalidInput(
+            f"subnet {shortened(name)!r} has {len(name)} characters: give a new one at most {LONGEST_LABEL_VALUE}, because "
+            "nodes choose a subnet by the value of a label, which is no longer"
+        )
 
 
 def check_wish(wish: Wish) -> None:

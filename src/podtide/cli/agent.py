@@ -19,7 +19,7 @@ from podtide.agent.serving import make_api, serving
 from podtide.cli.health import serving_health
 from podtide.cli.installing_cni import installation_options
 from podtide.cli.named_file import NamedFile
-from podtide.cli.names import OBJECT_NAME
+from podtide.cli.names import NODE_NAME
 from podtide.cli.node_name import find_node_name
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
@@ -54,7 +54,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
 @click.command()
 @click.option(
     "--node-name",
-    type=OBJECT_NAME,
+    type=NODE_NAME,
     metavar="NAME",
     help="This node's name. Default: $NODENAME, else what Whereabouts' nodename file says, else the host's name.",
 )
@@ -132,8 +132,12 @@ def agent(  # noqa: PLR0913 - one argument per option
         node_name=node_name or find_node_name(os.environ),
         state_directory=Path(state_directory),
         socket=socket,
-        listen=parse_listen_address(listen, open_because=_OPEN) if listen is not None else None,
-        metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
+        listen=parse_listen_address(listen, flag="--listen", open_because=_OPEN)
+        if listen is not None
+        else None,
+        metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
+        if metrics_listen is not None
+        else None,
         installation=installation,
         node_pool=node_pool,
         networks_namespace=networks_namespace or there.networks_namespace(),

@@ -125,7 +125,7 @@ def allocator(  # noqa: PLR0913 - one argument per option
     settings = load_settings(os.environ, flags)
     plan = _Plan(
         database=database,
-        address=parse_listen_address(listen, open_because=_OPEN if tokens is None else ""),
+        address=parse_listen_address(listen, flag="--listen", open_because=_OPEN if tokens is None else ""),
         rules=Rules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         ),

@@ -7,9 +7,12 @@ from podtide.allocator.terms import ClusterRecord, ClusterRegistry
 from podtide.cli.known_cluster import known_cluster, refuse_if_acting
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
+from podtide.cli.screen_width import fitted, screen_width
 from podtide.core.errors import InvalidInput
 
 _COLUMNS = ("NAME", "UID", "CONTAINERS", "OF ANOTHER UID", "WITHOUT UID", "CONTROLLER", "REPORTED")
+_DISPENSABLE = ("CONTROLLER", "WITHOUT UID", "OF ANOTHER UID")
+"""Before a uid is shortened, which is there to be copied."""
 _NONE = "-"
 
 
@@ -31,7 +34,8 @@ def list_clusters(*, reach: Reach, output: str) -> None:
     """
     registry = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
     lines = [_waiting(registry)] if registry.recovering else []
-    show(output, registry, [*lines, *table([_COLUMNS, *map(_row, registry.clusters)])])
+    rows = [_COLUMNS, *map(_row, registry.clusters)]
+    show(output, registry, [*lines, *table(fitted(rows, screen_width(), dispensable=_DISPENSABLE))])
 
 
 @cluster.command()

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import click
+from msgspec.structs import replace
 
-from podtide.allocator.port import Allocator, Container
+from podtide.allocator.port import Allocator, Container, Subnet
 from podtide.cli.check_findings import Books, Findings, Seen, confirmed, find
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
@@ -91,13 +92,18 @@ async def _read_books(allocator: Allocator) -> Books:
         if not (more := page.more):
             break
     after = await allocator.list_subnets()
-    still = tuple(subnet for subnet in after if subnet in before)
+    stood = {_timeless(subnet) for subnet in before}
     return Books(
         containers=tuple(containers),
-        subnets=still,
-        moving=tuple(subnet.name for subnet in after if subnet not in before),
+        subnets=tuple(subnet for subnet in after if _timeless(subnet) in stood),
+        moving=tuple(subnet.name for subnet in after if _timeless(subnet) not in stood),
         broken=await _audit_database(allocator),
     )
+
+
+def _timeless(subnet: Subnet) -> Subnet:
+    """The subnet without what another read of it shows otherwise although nothing was done."""
+    return replace(subnet, in_force=replace(subnet.in_force, age_seconds=0.0))
 
 
 async def _audit_database(allocator: Allocator) -> tuple[Violation, ...]:

@@ -43,7 +43,9 @@ def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:
     namespaces, and runs nothing. There is no authentication: it is for demos, tests and laptops, and listens on the
     loopback address alone. Ctrl-C stops it.
     """
-    address = parse_listen_address(listen, open_because="there is no authentication: listen on 127.0.0.1")
+    address = parse_listen_address(
+        listen, flag="--listen", open_because="there is no authentication: listen on 127.0.0.1"
+    )
     capture_standard_logging(make_logger(sys.stderr, SystemClock(), rate=LogRate()))
     raise_descriptor_limit()
     asyncio.run(_serve(address, file, kubeconfig))

@@ -62,7 +62,9 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
 
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
-            server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
+            server = Server(
+                url=self.url, token_file=self.token_file, authority=self.ca_file, flag="--allocator"
+            )
             # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
             patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
             async with HttpAllocator(server, patience=patience) as there:
@@ -231,7 +233,9 @@ def controller(  # noqa: PLR0913 - one argument per option
         ),
         allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",
-        metrics_listen=parse_listen_address(metrics_listen) if metrics_listen is not None else None,
+        metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
+        if metrics_listen is not None
+        else None,
         access=access_to(there),
         settings=settings,
     )

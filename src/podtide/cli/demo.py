@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from podtide.cli.own_commands import own_command
+from podtide.cli.screen_width import folded, screen_width
 from podtide.runtime.clock import SystemClock
 from podtide.simulation.demo.plain import PlainTeller
 from podtide.simulation.demo.playing import Outcome, play
@@ -66,7 +67,7 @@ def demo(  # noqa: PLR0913 - one argument per option
         _report(outcome)
         if not outcome.is_clean:
             tidying_up.pop_all()
-            click.echo(f"  what the programs logged is kept in {plan.log}")
+            _tell(f"what the programs logged is kept in {plan.log}", indent=2)
             sys.exit(_NOT_CLEAN)
 
 
@@ -88,7 +89,7 @@ async def _play(story: Story, plan: Plan, nodes: int, *, plain: bool) -> Outcome
 @contextmanager
 def _teller(*, plain: bool) -> Iterator[Teller]:
     if plain:
-        plainly = PlainTeller(lambda line: print(line, flush=True), SystemClock())  # noqa: T201 - it is the output
+        plainly = PlainTeller(lambda line: print(line, flush=True), SystemClock(), screen_width())  # noqa: T201 - it is the output
         try:
             yield plainly
         finally:
@@ -103,23 +104,26 @@ def _teller(*, plain: bool) -> Iterator[Teller]:
 
 
 def _introduce(story: Story, plan: Plan, nodes: int) -> None:
-    click.echo(f"podtide demo, story {story.name}: {nodes} nodes in subnet {plan.subnet}.")
+    _tell(f"podtide demo, story {story.name}: {nodes} nodes in subnet {plan.subnet}.")
     if plan.plugin.suffix == _SCRIPT:
-        click.echo(
-            "The plugin is the portable script: the one in Rust is not built (`make plugin` builds it)."
-        )
+        _tell("The plugin is the portable script: the one in Rust is not built (`make plugin` builds it).")
     click.echo("Look at it from another terminal while it runs:")
     podtide, where = own_command(), _where(plan)
     for command in (
-        f"{podtide} top {where} --database {plan.database}",
+        f"{podtide} top {where}",
         f"{podtide} why {where} node/node-{'1'.zfill(len(str(nodes)))}",
-        f"{podtide} check {where} --database {plan.database}",
-        f"kubectl {where} get nnc -A",
+        f"{podtide} check {where}",
+        f"kubectl {_cluster_of(plan)} get nnc -A",
     ):
         click.echo(f"    {command}")
 
 
 def _where(plan: Plan) -> str:
+    """The cluster and the allocator's database: the demonstration serves no allocator that --server could name."""
+    return f"{_cluster_of(plan)} --database {plan.database}"
+
+
+def _cluster_of(plan: Plan) -> str:
     return f"--kubeconfig {plan.kubeconfig}"
 
 
@@ -127,8 +131,16 @@ def _report(outcome: Outcome) -> None:
     click.echo()
     click.echo("Stopped early. So far:" if outcome.was_stopped else "The end.")
     for line in outcome.summary.lines():
-        click.echo(f"  {line}")
+        _tell(line, indent=2)
     if outcome.is_clean:
-        click.echo(f"  audit: clean, {outcome.audits} times: no address twice, none lost, all counts add up")
+        _tell(
+            f"audit: clean, {outcome.audits} times: no address twice, none lost, all counts add up", indent=2
+        )
     else:
-        click.echo(f"  audit: NOT CLEAN: {outcome.failure}")
+        _tell(f"audit: NOT CLEAN: {outcome.failure}", indent=2)
+
+
+def _tell(words: str, indent: int = 0) -> None:
+    """On a screen, in lines that break between words."""
+    for line in folded(" " * indent, " " * 2 * indent, words, screen_width()):
+        click.echo(line)

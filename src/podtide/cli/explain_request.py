@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import COUNT, FRACTION, output_option, show, warn
+from podtide.cli.output import COUNT, FRACTION, BoundedCount, output_option, show, warn
 from podtide.core.exact import text
 from podtide.core.scaler import (
     DEFAULT_BATCH,
@@ -16,6 +16,9 @@ from podtide.core.scaler import (
     effective_scaler,
 )
 from podtide.core.scaling import decide_request
+
+_MOST_PRIMARIES = 65_536
+"""No node has as many network containers as it may have addresses."""
 
 
 @click.command()
@@ -30,7 +33,7 @@ from podtide.core.scaling import decide_request
 )
 @click.option(
     "--primaries",
-    type=COUNT,
+    type=BoundedCount(0, _MOST_PRIMARIES),
     default=0,
     show_default=True,
     help="P: primary addresses of the node's network containers.",

@@ -4,6 +4,7 @@ from collections import Counter
 
 import click
 
+from podtide.cli.names import require_object_name
 from podtide.cli.output import output_option, show, warn
 from podtide.core.errors import InvalidSlice
 from podtide.core.ranges import parse_range
@@ -30,6 +31,8 @@ def slices(*, range_: str, slice_size: str, nodes: str, output: str) -> None:
         raise InvalidSlice(
             f"--nodes {nodes!r} names no node: give names with commas between them, such as a,b,c"
         )
+    for name in names:
+        require_object_name(name, "--nodes")
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise InvalidSlice(
             f"--nodes names {', '.join(twice)} more than once: a node has one slice of a range"

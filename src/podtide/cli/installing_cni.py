@@ -12,10 +12,29 @@ from podtide.cli.named_directory import NamedDirectory
 from podtide.cli.named_file import NamedFile
 from podtide.cni.conflist import InterfaceType, PrimaryNetwork
 from podtide.core.errors import InvalidInput
+from podtide.core.exact import shortened
+from podtide.core.ranges import parse_network
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _DEFAULT = PrimaryNetwork()
+
+
+class _Route(click.ParamType[str]):
+    """A CIDR that pods reach."""
+
+    name = "route"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The route as it was written."""
+        del param, ctx
+        try:
+            parse_network(value)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"--route={shortened(value)} is refused: give a CIDR, such as 10.0.0.0/8, or ::/0 for all of IPv6"
+            ) from error
+        return str(value)
 
 
 def installation_options(command: Command) -> Command:
@@ -83,7 +102,11 @@ _OPTIONS = (
         help="The plugin that makes pods' interfaces in it.",
     ),
     click.option(
-        "--mtu", type=int, default=_DEFAULT.mtu, show_default="the interface plugin's own", help="Its MTU."
+        "--mtu",
+        type=int,
+        default=_DEFAULT.mtu,
+        show_default="the interface plugin's own",
+        help="Its MTU; 0 leaves it to the interface plugin.",
     ),
     click.option(
         "--ip-masq/--no-ip-masq",
@@ -93,6 +116,7 @@ _OPTIONS = (
     ),
     click.option(
         "--route",
+        type=_Route(),
         multiple=True,
         default=_DEFAULT.routes,
         metavar="CIDR",

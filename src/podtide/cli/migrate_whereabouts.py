@@ -10,6 +10,7 @@ from msgspec import Struct
 from podtide.cli.output import output_option, show, table
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cli.reading_cluster import list_all, list_if_known
+from podtide.cli.screen_width import fitted, screen_width
 from podtide.cluster.port import Cluster, Conflict
 from podtide.networks.migration import Change, Migration, Situation, confirmed, plan_migration
 from podtide.resources.base import ObjectMeta
@@ -187,7 +188,7 @@ def _networks(found: Migration) -> Iterator[str]:
         )
         for item in found.networks
     ]
-    yield from table(rows)
+    yield from table(fitted(rows, screen_width(), dispensable=("DEFINITIONS", "POOLS")))
 
 
 def _section(title: str, items: Sequence[str]) -> Iterator[str]:

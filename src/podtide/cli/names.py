@@ -7,7 +7,8 @@ import click
 
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
-from podtide.resources.names import LONGEST_NAME, is_object_name
+from podtide.resources.marks import SUBNET_LABEL
+from podtide.resources.names import LONGEST_LABEL_VALUE, LONGEST_NAME, is_namespace, is_object_name
 
 
 def require_object_name(name: str, source: str) -> None:
@@ -19,18 +20,38 @@ def require_object_name(name: str, source: str) -> None:
         )
 
 
+def _require_new_subnet_name(name: str, source: str) -> None:
+    require_object_name(name, source)
+    if len(name) > LONGEST_LABEL_VALUE:
+        raise InvalidInput(
+            f"{source} {shortened(name)!r} has {len(name)} characters: give at most {LONGEST_LABEL_VALUE}, because nodes "
+            f"choose a subnet by the value of the label {SUBNET_LABEL}"
+        )
+
+
+def _require_namespace(name: str, source: str) -> None:
+    if not is_namespace(name):
+        raise InvalidInput(
+            f"{source} {shortened(name)!r} is no namespace's name: give lower-case letters, digits and '-', with a letter or "
+            f"digit at both ends, at most {LONGEST_LABEL_VALUE}"
+        )
+
+
 class NameType(click.ParamType[str]):
-    """A name that passes a check. An empty one is a name that is not given."""
+    """A name that passes a check. An empty one is a name that is not given, unless it `may_not_be_empty`."""
 
     name = "name"
 
-    def __init__(self, require: Callable[[str, str], None]) -> None:
+    def __init__(self, require: Callable[[str, str], None], *, may_not_be_empty: bool = False) -> None:
         self._require = require
+        self._may_not_be_empty = may_not_be_empty
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name as it was written."""
         del ctx
         text = str(value)
+        if self._may_not_be_empty and not text:
+            raise InvalidInput(f"{_called(param)} is empty: give a name, or leave out the option")
         if text:
             self._require(text, _called(param))
         return text
@@ -51,5 +72,10 @@ def _require_allocator_name(name: str, source: str) -> None:
 
 OBJECT_NAME = NameType(require_object_name)
 """Of a Node, and of a subnet, after which two objects are named."""
+NODE_NAME = NameType(require_object_name, may_not_be_empty=True)
+"""Of this Node: an empty one, as an unset variable of a shell leaves it, must not become a guess."""
+NAMESPACE = NameType(_require_namespace)
+NEW_SUBNET_NAME = NameType(_require_new_subnet_name)
+"""Of a subnet that is to be made. One that is there already may have a longer name."""
 ALLOCATOR_NAME = NameType(_require_allocator_name)
 """Of a network or a cluster, which only the allocator knows; also of a subnet that is there already."""

@@ -63,6 +63,28 @@ class CountType(click.ParamType[int]):
 COUNT = CountType()
 
 
+class BoundedCount(CountType):
+    """A whole number between two bounds, which whoever is asked would refuse in words that name no option."""
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least = least
+        self._most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it, and call it by its option's name when it is none, or out of bounds."""
+        try:
+            number = super().convert(value, param, ctx)
+        except InvalidInput:
+            number = self._least - 1
+        if not self._least <= number <= self._most:
+            name = param.opts[0] if param else "value"
+            raise InvalidInput(
+                f"{name}={shortened(str(value))} is refused: give a whole number, at least {self._least} and at most "
+                f"{self._most}"
+            )
+        return number
+
+
 def show(output: str, document: Any, lines: Iterable[str]) -> None:
     """Print the document or the lines, as asked."""
     if output == "json":

@@ -29,16 +29,17 @@ class OwnCommands(Struct, frozen=True, kw_only=True):
 
     podtide: str = _NAME
     cluster_flags: str = ""
-    allocator_flags: str = "--server URL"
-    """A person has to fill in the capitals where nothing says where the allocator is."""
+    allocator_flags: str = ""
+    """Empty where nothing says where the allocator is."""
 
     def check(self) -> str:
-        """Check the cluster."""
-        return " ".join(filter(None, (self.podtide, "check", self.cluster_flags)))
+        """Check the cluster, and the allocator where it is known."""
+        return " ".join(filter(None, (self.podtide, "check", self.cluster_flags, self.allocator_flags)))
 
     def grow(self, network: str, subnet: str) -> str:
-        """Grow a subnet; which CIDR it is to have is a person's to say."""
-        return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {self.allocator_flags}"
+        """Grow a subnet; which CIDR it is to have is a person's to say, and so is what else is in capitals."""
+        where = self.allocator_flags or "--server URL"
+        return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {where}"
 
 
 def own_commands(there: ClusterReach, reach: Reach | None) -> OwnCommands:

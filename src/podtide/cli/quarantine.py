@@ -11,6 +11,7 @@ from podtide.cli.program import log_option
 from podtide.cli.reaching import Reach, reach_options
 from podtide.cli.reaching_cluster import ClusterReach, cluster_options
 from podtide.cli.reading_cluster import list_all
+from podtide.cli.screen_width import fitted, screen_width
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError, InvalidInput
 from podtide.core.ranges import parse_address
@@ -20,6 +21,8 @@ from podtide.resources.timestamps import to_time
 from podtide.runtime.logging import Logger
 
 _COLUMNS = ("CLUSTER", "NODE", "SUBNET", "CONTAINER", "UNTIL", "ADDRESSES")
+_MOST_SHOWN = 2
+"""Addresses in a row on a screen; a file and `-o json` have all."""
 _WHAT_COULD_HAPPEN = (
     "a pod that still has one of them, on a machine that lives on, would share it with another pod"
 )
@@ -52,7 +55,9 @@ def quarantine() -> None:
 def list_quarantined(*, cluster: str, node: str, reach: Reach, output: str) -> None:
     """List what is in quarantine, and until when."""
     left = reach.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
-    show(output, left, table([_COLUMNS, *map(_row, left)]))
+    width = screen_width()
+    rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
+    show(output, left, table(fitted(rows, width, dispensable=("CONTAINER",))))
 
 
 @quarantine.command("end")
@@ -204,7 +209,10 @@ def _refuse_what_is_unclear(
         )
 
 
-def _row(left: Quarantined) -> tuple[str, ...]:
+def _row(left: Quarantined, *, in_short: bool) -> tuple[str, ...]:
     until = to_time(left.until) if left.seconds_left else "due"
     subnet = f"{left.network}/{left.subnet}"
-    return left.cluster, left.node, subnet, left.container, until, ",".join(left.addresses)
+    addresses = ",".join(left.addresses)
+    if in_short and len(left.addresses) > _MOST_SHOWN:
+        addresses = f"{left.addresses[0]} and {len(left.addresses) - 1} more"
+    return left.cluster, left.node, subnet, left.container, until, addresses

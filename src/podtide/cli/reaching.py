@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from podtide.allocator.port import AdministeredAllocator, Allocator
+from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
 from podtide.cli.named_file import ExistingFile
-from podtide.core.errors import InvalidInput
+from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.clock import SystemClock
 
 T = TypeVar("T")
@@ -38,6 +38,20 @@ class Reach(Struct, frozen=True, kw_only=True):
             )
         if self.database and (self.token_file or self.ca_file):
             raise InvalidInput("--token-file and --ca-file are for --server: a database asks for neither")
+
+    def asked_in_vain(self, error: PodtideError) -> str:
+        """That the allocator could not be asked, and which option to correct. It says nothing of others, who go other ways."""
+        flag = "--database" if self.database else self._at_fault(error)
+        where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.server}")
+        return f"{where}: {error}" if flag in str(error) else f"{where} ({error}): correct {flag}"
+
+    def _at_fault(self, error: PodtideError) -> str:
+        """The option that said what the error is about: errors name the files that were read."""
+        if self.ca_file and str(self.ca_file) in str(error):
+            return "--ca-file"
+        if isinstance(error, NotAllowed) or (self.token_file and str(self.token_file) in str(error)):
+            return "--token-file"
+        return "--server"
 
     def ask_as_administration(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
         """The answer to a question that a cluster may not ask."""

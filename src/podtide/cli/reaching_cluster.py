@@ -12,6 +12,7 @@ import click
 from msgspec import Struct
 
 from podtide.cli.named_file import NamedFile
+from podtide.cli.names import NAMESPACE
 from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
 from podtide.cluster.port import Cluster
 from podtide.resources.marks import SYSTEM_NAMESPACE
@@ -70,6 +71,7 @@ class ClusterReach(Struct, frozen=True, kw_only=True):
 
 networks_namespace_option = click.option(
     "--networks-namespace",
+    type=NAMESPACE,
     default="",
     metavar="NAME",
     help="Where the pools of secondary networks are. Default: the namespace of the kubeconfig's context, else kube-system.",

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
 from podtide.cli.draining import draining_lines, holders_of
-from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
-from podtide.cli.output import output_option, show, table
+from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
+from podtide.cli.output import BoundedCount, output_option, show, table
 from podtide.cli.reaching import Reach, reach_options
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.core.count_text import capacity_text, count_text
@@ -36,7 +37,7 @@ def subnet() -> None:
 
 @subnet.command()
 @click.argument("network", type=ALLOCATOR_NAME)
-@click.argument("name", type=OBJECT_NAME)
+@click.argument("name", type=NEW_SUBNET_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_option
 @click.option(
@@ -44,7 +45,7 @@ def subnet() -> None:
 )
 @click.option(
     "--keep-back-first",
-    type=int,
+    type=BoundedCount(0, MOST_WANTED),
     default=0,
     show_default=True,
     metavar="COUNT",

@@ -63,10 +63,15 @@ async def _look(there: ClusterReach, reach: Reach | None) -> Overview:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
-        asked = AskedAllocator(allocator)
+        asked = AskedAllocator(allocator, _flag(reach))
         await asked.ask()
-        warn(filter(None, (asked.complaint,)))
-        return await look_once(cluster, asked.subnets)
+        overview = await look_once(cluster, asked.subnets)
+        warn(filter(None, (asked.trouble(overview),)))
+        return overview
+
+
+def _flag(reach: Reach | None) -> str:
+    return "--database" if reach and reach.database else "--server"
 
 
 async def look_once(cluster: Cluster, at_allocator: Iterable[Subnet] = ()) -> Overview:
@@ -99,12 +104,12 @@ async def _keep_drawing(there: ClusterReach, reach: Reach | None, interval_secon
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
         await look_once(cluster)  # that a cluster cannot be reached is said before the screen is taken
-        followed, asked = FollowedCluster(cluster), AskedAllocator(allocator)
+        followed, asked = FollowedCluster(cluster), AskedAllocator(allocator, _flag(reach))
         beside = [asyncio.create_task(followed.run()), asyncio.create_task(asked.run(interval_seconds))]
         with Live(screen=True, auto_refresh=False) as live:
             while not stopped.is_set():
                 overview = followed.overview(asked.subnets)
-                complaint = followed.complaint() or asked.complaint
+                complaint = followed.complaint() or asked.trouble(overview)
                 live.update(drawing_of(overview, complaint, live.console.width), refresh=True)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(

@@ -1,6 +1,8 @@
 """The objects behind `podtide top`, followed by informers.
 
-A cluster is listed once and then watched: to look at it for an hour costs it no more than to look once.
+A cluster is listed once and then watched: to look at it for an hour costs it little more than to look once. But a server
+that hangs leaves its watches open and says nothing on them, as one does where nothing happens: so it is asked for one
+object now and then, and that it does not answer is said.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from podtide.allocator.port import Subnet
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.top_overview import Overview, overlook
 from podtide.cluster.informer import EVERYTHING, Informer, Scope
-from podtide.cluster.port import Cluster, R
+from podtide.cluster.port import Cluster, ClusterError, R, Unavailable
 from podtide.cluster.served.ages import age
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -28,6 +30,9 @@ from podtide.runtime.randomness import system_randomness
 
 _SETTLED_SECONDS = 5.0
 """A watch that has been open so long is one: connections that fail do so earlier. And so long a gap is not worth a word."""
+_PROBE_EVERY_SECONDS = 10.0
+_PROBE_SECONDS = 5.0
+"""How long the server may take to answer for one object."""
 _SYSTEM = Scope(namespace=SYSTEM_NAMESPACE)
 
 
@@ -49,12 +54,35 @@ class FollowedCluster:
             ClusterSubnetState.api.kind: self._states,
         }
         self._in_contact_at = dict.fromkeys(self._informers, self._clock.monotonic())
+        self._answered_at = self._clock.monotonic()
+        self._no_answer = ""
 
     async def run(self) -> None:
         """Follow the cluster until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers.values():
                 tasks.create_task(informer.run())
+            tasks.create_task(self._keep_probing())
+
+    async def _keep_probing(self) -> None:
+        while True:
+            await asyncio.sleep(_PROBE_EVERY_SECONDS)
+            await self._probe()
+
+    async def _probe(self) -> None:
+        """Any answer is one, a refusal too."""
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self._cluster.list(ClusterSubnet, SYSTEM_NAMESPACE, limit=1)
+        except TimeoutError:
+            self._no_answer = "the API server does not answer: see that it is up"
+            return
+        except Unavailable as error:
+            self._no_answer = str(error)
+            return
+        except ClusterError:
+            pass
+        self._answered_at, self._no_answer = self._clock.monotonic(), ""
 
     def overview(self, at_allocator: Iterable[Subnet] = ()) -> Overview | None:
         """What is known; None until everything is."""
@@ -76,7 +104,9 @@ class FollowedCluster:
         kind = max(silent, key=lambda each: silent[each])
         lines = self._said[kind].getvalue().splitlines()
         if silent[kind] < _SETTLED_SECONDS or not lines:
-            return ""
+            return (
+                f"all as of {age(now - self._answered_at)} ago: {self._no_answer}" if self._no_answer else ""
+            )
         error = msgspec.json.decode(lines[-1], type=_Complaint).error
         return f"{kind}s as of {age(silent[kind])} ago: {error}"
 

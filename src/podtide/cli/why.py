@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 import click
 
+from podtide.allocator.port import AllocatorUnavailable
 from podtide.cli.output import output_option, show
 from podtide.cli.own_commands import own_commands
 from podtide.cli.reaching import Reach, optional_reach_options
@@ -46,9 +47,16 @@ async def _explain(name: str, namespace: str, there: ClusterReach, reach: Reach 
     where = namespace or there.namespace() or _DEFAULT_NAMESPACE
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        allocator, in_vain = None, None
+        try:
+            allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        except AllocatorUnavailable as error:
+            in_vain = error  # a database that is down: all else can be told
         facts = await gather_facts(cluster, name, where, SystemClock().wall(), allocator)
-    return build_chain(facts, own_commands(there, reach))
+    errors = (in_vain, *(subnet.allocator_error for subnet in facts.subnets))
+    first = next(filter(None, errors), None)
+    not_asked = reach.asked_in_vain(first) if reach and first else ""
+    return build_chain(facts, own_commands(there, reach), not_asked)
 
 
 def lines_of(chain: Chain, *, verbose: bool, width: int | None) -> Iterator[str]:

@@ -66,14 +66,17 @@ class Chain(Struct, frozen=True, kw_only=True):
     """None for a pod without a node."""
     next: str
     """What will happen, or what a person should do."""
+    not_asked: str = ""
+    """Why the allocator could not be asked, and which flag to correct; "" where it answered, or was not to be asked."""
 
     @property
     def headline(self) -> str:
         """The truth and the next thing to do, in one line."""
-        return f"{self.verdict}: {self.next}"
+        words = f"{self.verdict}: {self.next}"
+        return f"{words}; {self.not_asked}" if self.not_asked else words
 
 
-def build_chain(facts: Facts, commands: OwnCommands | None = None) -> Chain:
+def build_chain(facts: Facts, commands: OwnCommands | None = None, not_asked: str = "") -> Chain:
     """Everything that is known, link by link. `commands` are those to print for people to run."""
     addresses = shown_addresses(facts.pod) if facts.pod else ()
     node, right = facts.observed, right_request(facts)
@@ -89,6 +92,7 @@ def build_chain(facts: Facts, commands: OwnCommands | None = None) -> Chain:
         links=tuple(links),
         numbers=_numbers(node, right) if node.name else None,
         next=what_next(facts, right, commands or OwnCommands()),
+        not_asked=not_asked,
     )
 
 

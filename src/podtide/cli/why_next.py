@@ -33,10 +33,22 @@ def what_next(facts: Facts, right: RightRequest | None, commands: OwnCommands) -
         _of_the_pod(facts, commands)
         or _of_the_node(facts)
         or _of_the_pool(facts)
-        or _of_the_maximum(facts, right)
+        or _beside_what_is_free(facts, _of_the_maximum(facts, right))
         or _of_the_request(facts, right)
-        or _of_the_grant(facts, commands)
+        or _beside_what_is_free(facts, _of_the_grant(facts, commands))
         or f"node {facts.observed.name} has an address for each of its pods; if this lasts, {agent_advice(facts.observed)}"
+    )
+
+
+def _beside_what_is_free(facts: Facts, words: str) -> str:
+    """What keeps addresses from a node keeps them from those alone for whom it has none. Which are served first nobody knows."""
+    node = facts.observed
+    if not words or not node.free:
+        return words
+    waiting = len(node.waiting)
+    return (
+        f"node {node.name} has {node.free} free, which the next calls of the plugin take, for the {waiting} that wait; "
+        f"for the other {waiting - node.free}: {words}"
     )
 
 
@@ -135,6 +147,7 @@ def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
 
 
 def _of_the_allocator(facts: Facts) -> str:
+    """By the request controller's word alone: that a person's own flags lead nowhere stops no grant."""
     config = facts.observed.config
     granted = condition_of(config, GRANTED) if config else None
     error, since = "", ""
@@ -145,7 +158,6 @@ def _of_the_allocator(facts: Facts) -> str:
             return ""  # it has just answered
         if subnet.out_of_reach is not None:
             error, since = subnet.out_of_reach.message, subnet.out_of_reach.last_transition_time
-        error = subnet.allocator_error or error
     if not error:
         return ""
     is_so = f"has not answered for {age(facts.now - to_wall_seconds(since))}" if since else "does not answer"

@@ -33,9 +33,9 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
     holders: tuple[ObservedNode, ...]
     """Every node with a container in the subnet; with its pods only where the subnet is full."""
     at_allocator: Subnet | None = None
-    """None where the allocator was not asked, or did not answer."""
-    allocator_error: str = ""
-    """Why it did not."""
+    """None where the allocator was not asked, or could not be."""
+    allocator_error: AllocatorError | InvalidInput | None = None
+    """Why it could not. That the request controller can is another matter: it goes another way."""
 
     @property
     def is_exhausted(self) -> bool:
@@ -160,7 +160,7 @@ async def _asked(facts: SubnetFacts, allocator: Allocator) -> SubnetFacts:
     try:
         return structs.replace(facts, at_allocator=await allocator.get_subnet(facts.network, facts.name))
     except (AllocatorError, InvalidInput) as error:
-        return structs.replace(facts, allocator_error=str(error))
+        return structs.replace(facts, allocator_error=error)
 
 
 def _in_subnet(nodes: Iterable[ObservedNode], subnet: str) -> tuple[ObservedNode, ...]:

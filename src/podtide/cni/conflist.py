@@ -18,6 +18,7 @@ be dead, and the agent finds by itself what nobody knows of any more. And the re
 pass STATUS on to IPAM, but not GC (release 1.9.0).
 """
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +36,10 @@ CNI_VERSION = "1.0.0"
 IPAM_TYPE = "podtide"
 
 _BRIDGE = "podtide0"
+_NETWORK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+"""As CNI's specification has it."""
+_SMALLEST_MTU, _LARGEST_MTU = 68, 65_535
+"""What IPv4 needs, and what its packets can have."""
 
 
 class InterfaceType(StrEnum):
@@ -57,11 +62,14 @@ class PrimaryNetwork(Struct, frozen=True, kw_only=True):
     """What pods reach through the gateway; a second address needs its own, `::/0`."""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InvalidConfig("the primary network has no name: give it one, such as podtide")
-        if self.mtu < 0:
+        if not _NETWORK_NAME.fullmatch(self.name):
             raise InvalidConfig(
-                f"MTU {self.mtu} is less than 0: give a positive one, or 0 for the plugin's own"
+                f"--network-name {self.name!r} is no name that runtimes take for a network: give letters, digits, '.', '_' "
+                "and '-', with a letter or digit first, such as podtide"
+            )
+        if self.mtu and not _SMALLEST_MTU <= self.mtu <= _LARGEST_MTU:
+            raise InvalidConfig(
+                f"--mtu={self.mtu} is refused: give {_SMALLEST_MTU} to {_LARGEST_MTU}, or 0 for the interface plugin's own"
             )
         for route in self.routes:
             parse_network(route)

@@ -45,7 +45,7 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
                     "lower-case letters, digits, '-' and '.' for a name; give the subnet such a one"
                 )
         if self.repair_schedule:
-            check_expression(self.repair_schedule)
+            check_expression(self.repair_schedule, "--repair-schedule")
         if self.subnet_v6 == self.subnet:
             raise InvalidInput(
                 f"subnet {self.subnet} is given for both addresses of a node: give the second a subnet of its own"

@@ -43,6 +43,7 @@ def subnet_status(
         all_conditions = with_condition(all_conditions, condition)
     return ClusterSubnetStatus(
         cidr=subnet.cidrs[0],
+        ranges=",".join(subnet.cidrs),
         cidrs=[
             SubnetCidr(cidr=cidr, gateway=gateway, draining=cidr in subnet.draining)
             for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)

@@ -28,6 +28,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from podtide.core.batch_bounds import BatchBounds
+from podtide.core.count_text import are_text
 from podtide.core.errors import InvalidThresholds
 from podtide.core.exact import text
 from podtide.core.exhaustion import Exhaustion, judge_exhaustion
@@ -197,8 +198,8 @@ class _Choice:
             return _Move(
                 STARVED,
                 Step.NONE if standing.starved else Step.STARVED,
-                f"{reading.owed} addresses are owed, {reading.free} are free; nodes keep none in reserve until "
-                f"{reading.containers} are free, one for each container",
+                f"{are_text(reading.owed, 'address', 'addresses')} owed, {are_text(reading.free)} free; nodes keep none in reserve until "
+                f"{are_text(reading.containers)} free, one for each container",
                 starved=True,
             )
         if standing.starved:

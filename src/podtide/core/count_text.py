@@ -21,6 +21,11 @@ def count_text(count: int) -> str:
     return f"~2^{nearest}"
 
 
+def are_text(count: int, one: str = "", many: str = "") -> str:
+    """`1 address is` or `3 addresses are`; without a noun `1 is` or `3 are`."""
+    return " ".join(filter(None, (str(count), one, "is") if count == 1 else (str(count), many, "are")))
+
+
 def capacity_text(capacity: int, cidrs: Sequence[str]) -> str:
     """`251 addresses in 10.0.0.0/24`; where not all are used, how many there are and how many of them."""
     there = sum(parse_network(cidr).num_addresses for cidr in cidrs)

@@ -13,6 +13,7 @@ from math import ceil
 
 from podtide.core.batch_bounds import BatchBounds
 from podtide.core.batching import STARVED, Patience, Reading, Standing, Step, SubnetDecision
+from podtide.core.count_text import are_text
 from podtide.core.exact import text
 from podtide.core.exhaustion import judge_exhaustion
 from podtide.core.scaler import EXHAUSTED_BATCH, EXHAUSTED_BUFFER, SubnetScaler
@@ -38,7 +39,10 @@ def decide_by_ladder(
     starved = _is_starved(standing, reading, dwelt=dwelt)
     before = standing.scaler or rungs[-1]
     if starved:
-        scaler, reason = STARVED, f"{reading.owed} addresses are owed, {reading.free} are free"
+        scaler, reason = (
+            STARVED,
+            f"{are_text(reading.owed, 'address', 'addresses')} owed, {are_text(reading.free)} free",
+        )
     elif exhaustion.exhausted:
         scaler, reason = SubnetScaler(EXHAUSTED_BATCH, EXHAUSTED_BUFFER), exhaustion.comparison
     elif standing.starved or standing.exhausted:

@@ -120,6 +120,9 @@ class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
     cidrs: Annotated[list[SubnetCidr], Meta(description="The subnet's ranges, each with its gateway.")] = (
         field(default_factory=list)
     )
+    ranges: Annotated[
+        str, Meta(description="All ranges in one text, because a column of kubectl shows one item of a list.")
+    ] = ""
     capacity: Annotated[
         Count,
         Meta(
@@ -152,7 +155,7 @@ class ClusterSubnet(Resource, frozen=True, kw_only=True):
         namespaced=True,
         status_subresource=True,
         columns=(
-            Column(name="CIDR", type="string", json_path=".status.cidr"),
+            Column(name="CIDRs", type="string", json_path=".status.ranges"),
             Column(name="Capacity", type="integer", json_path=".status.capacity"),
             Column(name="Reserved", type="integer", json_path=".status.reserved"),
             Column(name="Batch", type="integer", json_path=".status.scaler.batch"),

@@ -14,6 +14,8 @@ from podtide.core.errors import InvalidInput, InvalidRange
 from podtide.core.ranges import IPAddress, IPNetwork, parse_address
 
 LONGEST_NAME = 253
+LONGEST_LABEL_VALUE = 63
+"""A node chooses its subnet by the value of a label: one with a longer name could not be chosen. Namespaces are as long."""
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_KEY = len(str(2**128))
@@ -33,6 +35,11 @@ class Naming(StrEnum):
 def is_object_name(text: str) -> bool:
     """Whether Kubernetes takes this for an object's name."""
     return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
+
+
+def is_namespace(text: str) -> bool:
+    """Whether Kubernetes takes this for a namespace's name: one label, without dots."""
+    return len(text) <= LONGEST_LABEL_VALUE and re.fullmatch(_LABEL, text) is not None
 
 
 def normalise_range(cidr: str) -> str:

@@ -25,32 +25,37 @@ class ListenAddress(Struct, frozen=True):
 
     host: str
     port: int
+    flag: str = ""
+    """The option that named it, for errors."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_listen_address(text: str, *, open_because: str = "") -> ListenAddress:
+def parse_listen_address(text: str, *, flag: str = "", open_because: str = "") -> ListenAddress:
     """`127.0.0.1:8001`, `0.0.0.0:8080`, `localhost:0` or `[::1]:8001`.
 
     A service that asks nobody who they are says so in `open_because`, and is refused every address but the loopback's.
+    `flag` is the option that names it.
     """
+    said = f"{flag} {text!r}" if flag else repr(text)
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > _LAST_PORT:
         raise InvalidListenAddress(
-            f"{text!r} is no address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
+            f"{said} is no address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
         )
     host = match["bracketed"] or match["host"]
     if open_because and not is_loopback(host):
-        raise InvalidListenAddress(f"{text!r} could be reached by others, and {open_because}")
-    return ListenAddress("127.0.0.1" if host == "localhost" else host, int(match["port"]))
+        raise InvalidListenAddress(f"{said} could be reached by others, and {open_because}")
+    return ListenAddress("127.0.0.1" if host == "localhost" else host, int(match["port"]), flag)
 
 
 def cannot_listen(address: ListenAddress, error: OSError) -> CannotListen:
     """What to raise, with the kernel's own reason: servers wrap it, each in words of theirs."""
     reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    by = f" by {address.flag}" if address.flag else ""
     return CannotListen(
-        f"cannot listen on {address} ({reason}): name another address or port, or port 0 for any that is free"
+        f"cannot listen on {address} ({reason}): name another address or port{by}, or port 0 for any that is free"
     )
 
 

@@ -119,17 +119,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for setting in SETTINGS:
             setting.check(getattr(self, setting.field))
-        for smaller, relation, larger in _ORDERED:
-            low, high = getattr(self, smaller), getattr(self, larger)
-            if low > high or (low == high and relation == _LESS):
-                first, second = _BY_FIELD[smaller], _BY_FIELD[larger]
-                raise InvalidSetting(
-                    f"{first.name} {first.show(low)} is refused: "
-                    f"give {relation} {second.name}, which is {second.show(high)}"
-                )
+        _refuse_clash(structs.asdict(self), {})
 
 
 _LESS = "less than"
+_THE_OTHER_WAY = {_LESS: "more than", "at most": "at least"}
 _ORDERED = (
     ("lower_threshold", _LESS, "upper_threshold"),
     ("gather_seconds", "at most", "gather_at_most_seconds"),
@@ -208,6 +202,26 @@ class Setting(Struct, frozen=True):
         return f"{shown} is refused: give {self.allowed}{most}"
 
 
+def _refuse_clash(values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+    """Refuse values that make no sense together, by their fields, in the name of what a person gave.
+
+    `sources` says where each that was given was: a flag or a variable. What was not given is nobody's mistake.
+    """
+    for smaller, relation, larger in _ORDERED:
+        low, high = values[smaller], values[larger]
+        if low < high or (low == high and relation != _LESS):
+            continue
+        refused, bound = smaller, larger
+        if larger in sources and smaller not in sources:
+            refused, bound, relation = larger, smaller, _THE_OTHER_WAY[relation]  # noqa: PLW2901 - said from the other end
+        shown = _BY_FIELD[refused].show(values[refused])
+        named = f"{sources[refused]}={shown}" if refused in sources else f"{_BY_FIELD[refused].name} {shown}"
+        raise InvalidSetting(
+            f"{named} is refused: give {relation} {sources.get(bound, _BY_FIELD[bound].name)}, "
+            f"which is {_BY_FIELD[bound].show(values[bound])}"
+        )
+
+
 def _read_table() -> tuple[Setting, ...]:
     hints = get_type_hints(Settings, include_extras=True)
     rows = []
@@ -232,9 +246,14 @@ def load_settings(environment: Mapping[str, str], flags: Mapping[str, str]) -> S
         if name not in names:
             raise InvalidSetting(f"setting {name!r} does not exist: give one of {', '.join(names)}")
     stated: dict[str, Any] = {}
+    sources: dict[str, str] = {}
     for setting in SETTINGS:
         if setting.name in flags:
-            stated[setting.field] = setting.parse(flags[setting.name], setting.flag)
+            given, sources[setting.field] = flags[setting.name], setting.flag
         elif setting.variable in environment:
-            stated[setting.field] = setting.parse(environment[setting.variable], setting.variable)
+            given, sources[setting.field] = environment[setting.variable], setting.variable
+        else:
+            continue
+        stated[setting.field] = setting.parse(given, sources[setting.field])
+    _refuse_clash({setting.field: setting.default for setting in SETTINGS} | stated, sources)
     return Settings(**stated)

@@ -40,6 +40,13 @@ async def test_the_same_subnet_again_answers_the_one_there(open_allocator: OpenA
         assert (await under.stands()).reserved == 4
 
 
+async def test_a_new_subnet_has_a_name_that_a_label_can_have(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        assert (await under.subnet(name="p" * 63)).name == "p" * 63
+        with pytest.raises(InvalidInput, match="has 64 characters: give a new one at most 63"):
+            await under.subnet("10.2.0.0/28", name="p" * 64)
+
+
 async def test_a_name_that_is_taken_by_another_definition_is_refused(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
         before = await under.subnet("10.1.0.0/28")

@@ -18,16 +18,16 @@ async def test_no_statement_of_any_call_scans_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: set[str] = set()
-    execute = sqlite.SqliteDatabase._execute
+    execute = sqlite._execute
 
-    def recording(self: sqlite.SqliteDatabase, statement: Statement) -> Rows:
+    def recording(connection: sqlite3.Connection, statement: Statement) -> Rows:
         asked.add(sqlite._spell(statement.sql))
-        return execute(self, statement)
+        return execute(connection, statement)
 
     database = DatabaseUnderTest(f"sqlite:///{tmp_path}/allocator.db", in_a_thread=False)
     async with database.allocator() as allocator:
         await allocator.add_subnet(spec("10.1.0.0/26"))
-        monkeypatch.setattr(sqlite.SqliteDatabase, "_execute", recording)
+        monkeypatch.setattr(sqlite, "_execute", recording)
         held = await allocator.put_container(wish("a", 40))
         await allocator.put_container(wish("b", 40))
         await allocator.put_container(wish("a", 20, 2, release=tuple(named(held))[:20]))

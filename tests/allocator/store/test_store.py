@@ -5,6 +5,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
@@ -42,6 +43,19 @@ async def test_a_wide_subnet_is_opened_without_writing_its_addresses(
         container = await allocator.put_container(wish("a", 40))
         assert len({container.primary, *named(container).values()}) == 41
         assert container.cidr == cidr
+
+
+async def test_a_subnet_that_is_there_keeps_a_name_that_no_new_one_may_have(
+    database: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = replace(spec("10.1.0.0/29"), name="p" * 64)
+    async with database.allocator() as allocator:
+        with monkeypatch.context() as earlier:
+            earlier.setattr("podtide.allocator.store.subnets.check_new_subnet", lambda _name: None)
+            await allocator.add_subnet(long)
+        assert (await allocator.add_subnet(long)).name == long.name
+        assert (await allocator.grow_subnet("blue", long.name, ("10.9.0.0/30",))).cidrs[1] == "10.9.0.0/30"
+        assert (await allocator.put_container(replace(wish("a", 2), subnet=long.name))).subnet == long.name
 
 
 async def test_each_cidr_of_a_grown_subnet_keeps_its_own_ends(database: DatabaseUnderTest) -> None:

@@ -35,6 +35,7 @@ SUBNET: dict[str, Any] = {
 }
 SUBNET_STATUS = {
     "cidr": "10.0.0.0/24",
+    "ranges": "10.0.0.0/24",
     "capacity": 251,
     "reserved": 33,
     "exhausted": False,
@@ -130,7 +131,7 @@ def test_columns_are_those_of_a_real_cluster(kubectl: Kubectl, namespace: str) -
     assert header[6:] == ["NC MODE", "NC TYPE", "NC VERSION"]
     assert row == ["node-a", "16", "16", "podnet", "10.0.0.0/24", "nc-1", "dynamic", "vnet", "3"]
     (header, row) = kubectl.table("get", "clustersubnets", "-n", namespace)
-    assert header == ["NAME", "CIDR", "CAPACITY", "RESERVED", "BATCH", "BUFFER", "EXHAUSTED", "AGE"]
+    assert header == ["NAME", "CIDRS", "CAPACITY", "RESERVED", "BATCH", "BUFFER", "EXHAUSTED", "AGE"]
     assert row[:-1] == ["podnet", "10.0.0.0/24", "251", "33", "8", "0.5", "false"]
     (header, row) = kubectl.table("get", "nodeslicepools", "-n", namespace)
     assert header == ["NAME", "RANGE", "SLICE SIZE", "ASSIGNED", "TOTAL", "AGE"]

@@ -87,13 +87,14 @@ def test_a_clustersubnet_shows_numbers_truth_and_age() -> None:
     metadata = {"name": "a", "namespace": "b", "uid": "c", "creationTimestamp": "1970-01-01T00:00:10Z"}
     status = {
         "cidr": "10.0.0.0/24",
+        "ranges": "10.0.0.0/24,10.9.0.0/28",
         "capacity": 251,
         "exhausted": False,
         "scaler": {"batch": 16, "buffer": 0.5},
     }
     assert cells(ClusterSubnet, {"metadata": metadata, "status": status}, now=70.0) == {
         "Name": "a",
-        "CIDR": "10.0.0.0/24",
+        "CIDRs": "10.0.0.0/24,10.9.0.0/28",
         "Capacity": 251,
         "Reserved": None,
         "Batch": 16,

@@ -41,13 +41,22 @@ class Server(Struct, frozen=True, kw_only=True):
     """Read for every request: tokens are rotated."""
     authority: Path | None = None
     """Who signs the service's certificate; None for whom the machine trusts."""
+    flag: str = "--server"
+    """The option that named it, for errors."""
 
     def __post_init__(self) -> None:
-        url = URL(self.url)
-        if url.scheme not in {"http", "https"} or not url.host:
+        if not _is_http(self.url):
             raise InvalidInput(
-                f"{self.url!r} is no address of an allocator: give one such as https://allocator:8080"
+                f"{self.flag} {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
             )
+
+
+def _is_http(text: str) -> bool:
+    try:
+        url = URL(text)
+    except ValueError:
+        return False
+    return url.scheme in {"http", "https"} and bool(url.host)
 
 
 class Patience(Struct, frozen=True, kw_only=True):

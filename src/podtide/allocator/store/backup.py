@@ -24,7 +24,7 @@ def backup(database: str, copy: Path) -> None:
         raise UnusableDatabase(f"{copy} is there already: give the name of a new file")
     with (
         _readable_errors(f"back {database} up to {copy}"),
-        closing(_open_existing(database)) as source,
+        closing(_open_existing(database, f"--database sqlite:///{database}")) as source,
         closing(sqlite3.connect(copy)) as target,
     ):
         source.backup(target)
@@ -32,7 +32,10 @@ def backup(database: str, copy: Path) -> None:
 
 def restore(database: str, copy: Path, now: float) -> None:
     """Put a copy in the database's place, and have it recover; refused while anybody has the database open."""
-    with _readable_errors(f"restore {database} from {copy}"), closing(_open_existing(str(copy))) as source:
+    with (
+        _readable_errors(f"restore {database} from {copy}"),
+        closing(_open_existing(str(copy), f"FILE {copy}")) as source,
+    ):
         _refuse_stranger(source, copy)
         with closing(sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None)) as target:
             _refuse_live(target, database)
@@ -40,9 +43,9 @@ def restore(database: str, copy: Path, now: float) -> None:
             target.execute(_BEGIN, (now, f"it was restored from {copy.name}", recovery_number(now)))
 
 
-def _open_existing(path: str) -> sqlite3.Connection:
+def _open_existing(path: str, named: str) -> sqlite3.Connection:
     if not Path(path).is_file():
-        raise UnusableDatabase(f"there is no database {path}: give the file of one")
+        raise UnusableDatabase(f"{named} names no file: correct the path")
     return sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
 
 

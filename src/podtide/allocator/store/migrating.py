@@ -45,7 +45,7 @@ POSTGRESQL = Dialect(
 
 
 def migrate(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
-    """A script that brings the database `name` to this podtide's schema, if it is behind; refuses one that is ahead."""
+    """A script that brings the database at `name` to this podtide's schema, if it is behind; refuses one that is ahead."""
 
     def script(now: float) -> Script[None]:
         if dialect.lock is not None:
@@ -62,7 +62,7 @@ def migrate(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
 
 
 def check_schema(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
-    """A script that raises UnusableDatabase unless the schema of the database `name` is this podtide's own."""
+    """A script that raises UnusableDatabase unless the schema of the database at `name` is this podtide's own."""
 
     def script(_now: float) -> Script[None]:
         schema = yield from _schema(name, dialect)
@@ -70,8 +70,17 @@ def check_schema(name: str, dialect: Dialect) -> Callable[[float], Script[None]]
         if schema != SCHEMA:
             found = f"has schema {schema}" if schema else "has no schema yet"
             raise UnusableDatabase(
-                f"the database {name} {found}, and this podtide needs {SCHEMA}: start `podtide allocator` on it, which migrates"
+                f"--database {name} {found}, and this podtide needs {SCHEMA}: start `podtide allocator` on it, which migrates"
             )
+
+    return script
+
+
+def check_ours(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
+    """A script that raises UnusableDatabase where `migrate` would, and writes nothing."""
+
+    def script(_now: float) -> Script[None]:
+        _refuse_newer(name, (yield from _schema(name, dialect)))
 
     return script
 
@@ -83,7 +92,7 @@ def _schema(name: str, dialect: Dialect) -> Script[str]:
         return ""
     if not {"alembic_version", "subnets"} <= tables:
         raise UnusableDatabase(
-            f"the database {name} has tables of something else ({', '.join(sorted(tables)[:3])}): name one for podtide alone"
+            f"--database {name} has tables of something else ({', '.join(sorted(tables)[:3])}): name one for podtide alone"
         )
     ((schema,),) = yield Query(_READ)
     return cast("str", schema)
@@ -92,7 +101,7 @@ def _schema(name: str, dialect: Dialect) -> Script[str]:
 def _refuse_newer(name: str, schema: str) -> None:
     if schema > SCHEMA:
         raise UnusableDatabase(
-            f"the database {name} has schema {schema}, and this podtide knows {SCHEMA}: use a podtide as new as the one "
+            f"--database {name} has schema {schema}, and this podtide knows {SCHEMA}: use a podtide as new as the one "
             "that migrated it"
         )
 

@@ -6,16 +6,17 @@
 Errors name the database without its password.
 """
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from podtide.allocator.store.allocator import DatabaseAllocator
 from podtide.allocator.store.database import Database, InvalidDatabaseUrl
 from podtide.allocator.store.database_file import require_database_file
 from podtide.allocator.store.executors import Executor, ThreadExecutor
-from podtide.allocator.store.migrating import POSTGRESQL, SQLITE, Dialect, check_schema
+from podtide.allocator.store.migrating import POSTGRESQL, SQLITE, Dialect, check_ours, check_schema
 from podtide.allocator.store.migrating import migrate as migration
 from podtide.allocator.store.rules import Rules
-from podtide.allocator.store.sqlite import IN_MEMORY, SqliteDatabase
+from podtide.allocator.store.sqlite import IN_MEMORY, SqliteDatabase, read_untouched
 from podtide.runtime.clock import Clock
 
 _SQLITE = "sqlite:///"
@@ -38,14 +39,15 @@ async def open_allocator(
     is used, by default in a thread of its own; PostgreSQL needs none.
     """
     rules = rules or Rules()
-    if url.startswith(_SQLITE) and url.removeprefix(_SQLITE) not in {"", IN_MEMORY}:
-        require_database_file(url.removeprefix(_SQLITE), may_be_made=migrate)
+    if url.startswith(_SQLITE) and (path := url.removeprefix(_SQLITE)) not in {"", IN_MEMORY}:
+        _look_at_file(path, clock, migrate=migrate)
+    named = url if url.startswith(_SQLITE) else _without_password(url)
     database, dialect = await _open(url, clock, rules, executor)
     try:
         if migrate:
-            await database.write(migration(database.name, dialect))
+            await database.write(migration(named, dialect))
         else:
-            await database.read(check_schema(database.name, dialect))
+            await database.read(check_schema(named, dialect))
         store = DatabaseAllocator(database, clock=clock, rules=rules)
         if migrate:
             await store.examine()
@@ -53,6 +55,14 @@ async def open_allocator(
         await database.close()
         raise
     return store
+
+
+def _look_at_file(path: str, clock: Clock, *, migrate: bool) -> None:
+    """Refuse a file that is not ours to use while nothing of it is changed: opening it for use makes it a database."""
+    require_database_file(path, may_be_made=migrate)
+    if Path(path).exists():
+        check = check_ours if migrate else check_schema
+        read_untouched(path, check(f"{_SQLITE}{path}", SQLITE)(clock.wall()))
 
 
 async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None) -> tuple[Database, Dialect]:
@@ -64,7 +74,7 @@ async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None)
 
         return await connect(url, _without_password(url), clock=clock, rules=rules), POSTGRESQL
     raise InvalidDatabaseUrl(
-        f"a database URL that begins with {url.partition(':')[0]!r} is refused: "
+        f"--database with a URL that begins with {url.partition(':')[0]!r} is refused: "
         "use sqlite:///path/to/file.db or postgresql://user@host/database"
     )
 

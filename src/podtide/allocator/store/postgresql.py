@@ -34,6 +34,9 @@ _RUN_AGAIN = (
     asyncpg.DeadlockDetectedError,
     asyncpg.UniqueViolationError,
 )
+_UNKNOWN = "whether what was asked was done is unknown, so ask again"
+_NOT_ASKED = "nothing was asked of it yet: see that it runs, or correct --database"
+_ONLY_READ = "it was only to be read, so nothing was changed: ask again"
 _NO_ANSWER = (
     OSError,
     asyncpg.InterfaceError,
@@ -64,7 +67,7 @@ async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "Postgr
         await _look_at_mark(connection, clock.wall())
 
     try:
-        with _readable_errors(name):
+        with _readable_errors(name, _NOT_ASKED):
             pool = await asyncpg.create_pool(
                 url,
                 min_size=1,
@@ -75,7 +78,7 @@ async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "Postgr
             )
     except ValueError:
         raise InvalidDatabaseUrl(
-            f"{name} is no URL of a PostgreSQL database: use postgresql://user@host:port/database"
+            f"--database {name} is no URL of a PostgreSQL database: use postgresql://user@host:port/database"
         ) from None
     return PostgresqlDatabase(pool, name, clock=clock, rules=rules)
 
@@ -96,7 +99,7 @@ class PostgresqlDatabase:
     async def read(self, script: Callable[[float], Script[T]]) -> T:
         """Run a script that changes nothing; it sees one instant."""
         self._refuse_when_closed()
-        with _readable_errors(self.name):
+        with _readable_errors(self.name, _ONLY_READ):
             async with (
                 self._pool.acquire() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
@@ -194,13 +197,13 @@ async def _execute(connection: "asyncpg.pool.PoolConnectionProxy[Any]", statemen
 
 
 @contextmanager
-def _readable_errors(name: str) -> Iterator[None]:
+def _readable_errors(name: str, outcome: str = _UNKNOWN) -> Iterator[None]:
+    """`outcome` says what became of what was asked where there is no answer."""
     try:
         yield
     except _NO_ANSWER as error:
         raise AllocatorUnavailable(
-            f"the database {name} did not answer: {_in_one_line(error)}; whether what was asked was done is unknown, "
-            "so ask again"
+            f"the database {name} did not answer: {_in_one_line(error)}; {outcome}"
         ) from error
     except asyncpg.PostgresError as error:
         raise AllocatorUnavailable(

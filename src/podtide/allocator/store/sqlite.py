@@ -7,8 +7,9 @@ transaction that writes takes the file's lock first, and waits for it for some s
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from podtide.allocator.port import AllocatorUnavailable
@@ -73,7 +74,7 @@ class SqliteDatabase:
 
         def work() -> T:
             with self._transaction(begin):
-                return self._carry_out(script(now))
+                return _carry_out(self._connection, script(now))
 
         return await self._executor.run(work)
 
@@ -99,24 +100,9 @@ class SqliteDatabase:
         with self._transaction(_TO_WRITE):
             for (network, subnet), numbers in by_subnet.items():
                 script = serve(network, subnet, [calls[n].call for n in numbers], now, self._rules)
-                for number, outcome in zip(numbers, self._carry_out(script), strict=True):
+                for number, outcome in zip(numbers, _carry_out(self._connection, script), strict=True):
                     outcomes[number] = outcome
         return outcomes
-
-    def _carry_out(self, script: Script[T]) -> T:
-        try:
-            statement = next(script)
-            while True:
-                statement = script.send(self._execute(statement))
-        except StopIteration as end:
-            return cast("T", end.value)
-
-    def _execute(self, statement: Statement) -> Rows:
-        sql = _spell(statement.sql)
-        if isinstance(statement, Query):
-            return self._connection.execute(sql, statement.parameters).fetchall()
-        self._connection.executemany(sql, statement.rows)
-        return ()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -135,6 +121,43 @@ class SqliteDatabase:
     def _refuse_when_closed(self) -> None:
         if not self._open:
             raise AllocatorUnavailable(f"{self.name} is closed: the allocator is stopping, try again")
+
+
+def read_untouched(path: str, script: Script[T]) -> T:
+    """The answer of a script that changes nothing, from a file that stays as it is, to the byte, whosever it is.
+
+    `_connect` makes of whatever it opens a database with a write-ahead log: that is for a file that is known to be ours.
+    """
+    file = Path(path).absolute()
+    with _readable_errors(path):
+        connection = sqlite3.connect(
+            f"{file.as_uri()}?{_how_to_look(file)}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+        )
+        with closing(connection):
+            return _carry_out(connection, script)
+
+
+def _how_to_look(file: Path) -> str:
+    """Without a log there is nothing but the file: looked at as if it could not change, no other file is made beside it."""
+    log = file.with_name(f"{file.name}-wal")
+    return "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+
+
+def _carry_out(connection: sqlite3.Connection, script: Script[T]) -> T:
+    try:
+        statement = next(script)
+        while True:
+            statement = script.send(_execute(connection, statement))
+    except StopIteration as end:
+        return cast("T", end.value)
+
+
+def _execute(connection: sqlite3.Connection, statement: Statement) -> Rows:
+    sql = _spell(statement.sql)
+    if isinstance(statement, Query):
+        return connection.execute(sql, statement.parameters).fetchall()
+    connection.executemany(sql, statement.rows)
+    return ()
 
 
 def _connect(path: str) -> sqlite3.Connection:

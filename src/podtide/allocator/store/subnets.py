@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from podtide.allocator.limits import check_new_subnet
 from podtide.allocator.port import Subnet, SubnetExists, SubnetInUse, SubnetSpec
 from podtide.allocator.store.book import Book, open_book
 from podtide.allocator.store.draining import end_drain
@@ -49,6 +50,7 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
         row, _due = yield from find_subnet(spec.network, spec.name, now)
         _refuse_another_definition(spec, layout, row.for_callers(now))
         return row.for_callers(now)
+    check_new_subnet(spec.name)
     _refuse_overlap(spec.network, spec.name, layout.cidrs, there)
     ((id_,),) = yield Query(_NEXT_ID)
     ((sequence,),) = yield Query(_SEQUENCE)

@@ -11,8 +11,11 @@ from podtide.core.errors import InvalidInput
 _FIELDS = 5
 
 
-def check_expression(expression: str) -> None:
-    """Refuse what is no cron expression of five fields. One of six counts seconds, and a look is no matter of seconds."""
+def check_expression(expression: str, source: str = "") -> None:
+    """Refuse what is no cron expression of five fields. One of six counts seconds, and a look is no matter of seconds.
+
+    `source` is the option that it is of, if it is of one.
+    """
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few use expressions
 
     try:
@@ -21,8 +24,9 @@ def check_expression(expression: str) -> None:
     except (CronSimError, StopIteration):
         is_one = False
     if not is_one:
+        said = f"{source} {expression!r}" if source else repr(expression)
         raise InvalidInput(
-            f"{expression!r} is no cron expression that ever comes: write minute, hour, day of month, month and day of "
+            f"{said} is no cron expression that ever comes: write minute, hour, day of month, month and day of "
             "week, such as '30 4 * * *'"
         )
 

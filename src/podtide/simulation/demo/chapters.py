@@ -26,10 +26,8 @@ async def quiet_water(stage: Stage) -> None:
     )
     calm = stage.now
     await stage.pause(_CALM_SECONDS)
-    written = len(stage.requests_since(calm))
-    stage.say(
-        f"And then? {written or 'No'} requests in the next {_CALM_SECONDS:g} seconds: demand stands still."
-    )
+    written = requests_text(len(stage.requests_since(calm)))
+    stage.say(f"And then? {written} in the next {_CALM_SECONDS:g} seconds: demand stands still.")
 
 
 async def burst_on(stage: Stage, node: str) -> None:
@@ -45,7 +43,7 @@ async def burst_on(stage: Stage, node: str) -> None:
     failed = sum(not add.ok for add in adds)
     requests = stage.requests_since(beginning, node)
     stage.say(
-        f"{_count(len(requests), 'request')}: {_distinct(requests)}. All {BURST_PODS} had their addresses after "
+        f"{requests_text(len(requests))}: {_distinct(requests)}. All {BURST_PODS} had their addresses after "
         f"{adds[-1].at - began:.2f} s; {failed or 'no'} ADD failed."
     )
 
@@ -54,5 +52,6 @@ def _distinct(requests: list[int]) -> str:
     return ", ".join(str(request) for request in dict.fromkeys(requests)) or "none"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def requests_text(number: int) -> str:
+    """`No requests`, `1 request` or `3 requests`."""
+    return "1 request" if number == 1 else f"{number or 'No'} requests"

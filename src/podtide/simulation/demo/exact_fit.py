@@ -1,5 +1,7 @@
 """The story of the exact fit: every last address becomes a pod's, and the pod that comes after waits its turn."""
 
+from podtide.core.count_text import are_text
+from podtide.simulation.demo.chapters import requests_text
 from podtide.simulation.demo.stage import Stage
 
 _POD_EVERY_SECONDS = 0.08
@@ -33,18 +35,23 @@ async def _fill(stage: Stage) -> None:
     )
     calm = stage.now
     await stage.pause(_CALM_SECONDS)
-    stage.say(f"{len(stage.requests_since(calm)) or 'No'} requests in the next {_CALM_SECONDS:g} seconds.")
+    written = requests_text(len(stage.requests_since(calm)))
+    stage.say(f"{written} in the next {_CALM_SECONDS:g} seconds.")
 
 
 async def _one_more(stage: Stage) -> str:
     node = stage.names[0]
     (late,) = await stage.add_pods(node)
     stage.begin(
-        "One more", f"{late} comes to {node}, and there is no address for it. `{stage.why} {late}` says so."
+        "One more",
+        f"{late} comes to {node}, and there is no address for it. This says so:",
+        f"{stage.why} {late}",
     )
     await stage.until(lambda: stage.decided.starved and stage.decided.owed > 0)
     await stage.pause(_CALM_SECONDS)
-    stage.say(f"{late} waits; {stage.decided.owed} address is owed. Everybody else goes on undisturbed.")
+    stage.say(
+        f"{late} waits; {are_text(stage.decided.owed, 'address', 'addresses')} owed. Everybody else goes on undisturbed."
+    )
     return late
 
 

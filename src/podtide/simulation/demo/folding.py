@@ -2,6 +2,8 @@
 
 from msgspec import Struct, field
 
+_MOST_NAMED = 3
+
 
 class _Told(Struct):
     words: str
@@ -10,10 +12,12 @@ class _Told(Struct):
     times: int = 0
 
     def line(self) -> str:
-        """`node-1 asks for 15`, `20 nodes (node-01 … node-20): asks for 15`, or `3 times: the plugin failed`."""
+        """`node-1 asks for 15`, `each of 20 nodes (node-01, node-02, …) asks for 15`, or `3 times: the plugin failed`."""
         if len(self.who) > 1:
             names = sorted(self.who)
-            return f"{len(names)} nodes ({names[0]} … {names[-1]}): {self.words}"
+            if len(names) <= _MOST_NAMED:
+                return f"each of {', '.join(names[:-1])} and {names[-1]} {self.words}"
+            return f"each of {len(names)} nodes ({names[0]}, {names[1]}, …) {self.words}"
         line = f"{self.who[0]} {self.words}" if self.who else self.words
         return f"{self.times} times: {line}" if self.times > 1 else line
 

@@ -1,5 +1,6 @@
 """The story line by line, for logs and for terminals that cannot be redrawn."""
 
+import textwrap
 from collections.abc import Callable
 
 from podtide.runtime.clock import Clock
@@ -15,8 +16,10 @@ _MANY = 1_000
 class PlainTeller:
     """Prints; how everything stands is told only when a chapter begins. What is held back is printed by `flush`."""
 
-    def __init__(self, write: Callable[[str], None], clock: Clock) -> None:
+    def __init__(self, write: Callable[[str], None], clock: Clock, width: int | None = None) -> None:
         self._write = write
+        self._width = width
+        """Of the terminal that is written to; None where there is none, and lines are as long as they are."""
         self._clock = clock
         self._began = clock.monotonic()
         self._chapters = 0
@@ -28,6 +31,8 @@ class PlainTeller:
         self._chapters += 1
         self._write("")
         self._line(self._seconds(), f"{self._chapters}. {chapter.title}. {chapter.words}")
+        if chapter.command:
+            self._write(f"    {chapter.command}")
 
     def say(self, words: str) -> None:
         """See `Teller`."""
@@ -55,4 +60,15 @@ class PlainTeller:
         return self._clock.monotonic() - self._began
 
     def _line(self, at: float, words: str) -> None:
-        self._write(f"{at:6.1f} s  {words}")
+        when = f"{at:6.1f} s  "
+        if self._width is None:
+            self._write(when + words)
+            return
+        for line in textwrap.wrap(
+            when + words,
+            self._width,
+            subsequent_indent=" " * len(when),
+            break_long_words=False,
+            break_on_hyphens=False,
+        ):
+            self._write(line)

@@ -58,6 +58,9 @@ class ScreenTeller:
         self._chapters += 1
         self._chapter = chapter
         self._console.print(Text(f"{self._chapters}. {chapter.title}. {chapter.words}", style="bold"))
+        if chapter.command:
+            # Left to the terminal, which copies what it breaks as one line again.
+            self._console.print(Text(f"    {chapter.command}"), soft_wrap=True)
 
     def say(self, words: str) -> None:
         """See `Teller`."""

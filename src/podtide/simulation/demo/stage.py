@@ -59,9 +59,9 @@ class Stage(stage.Stage):
 
     # What is told
 
-    def begin(self, title: str, words: str) -> None:
-        """A chapter begins."""
-        self.teller.begin(Chapter(title, words))
+    def begin(self, title: str, words: str, command: str = "") -> None:
+        """A chapter begins, with a command that shows more of it."""
+        self.teller.begin(Chapter(title, words, command))
 
     def say(self, words: str) -> None:
         """What has come of something."""

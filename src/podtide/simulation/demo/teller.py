@@ -12,6 +12,8 @@ class Chapter(Struct, frozen=True):
 
     title: str
     words: str
+    command: str = ""
+    """One for people to copy and run: it stands on a line of its own, which is never broken."""
 
 
 class Teller(Protocol):
