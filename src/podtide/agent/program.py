@@ -169,6 +169,11 @@ class NodeAgent:
         return self._holdings.pool
 
     @property
+    def is_in_doubt(self) -> bool:
+        """Whether the NodeNetworkConfig was seen to go, and none of the present was seen since: what is free is withheld."""
+        return bool(self._holdings.doubt)
+
+    @property
     def synced(self) -> asyncio.Event:
         """Set once pods, NodeNetworkConfig and subnet have all been seen."""
         return self._knowledge.synced

@@ -193,9 +193,9 @@ class AddressBook:
     def _present(self, node: str) -> _View | None:
         """The node as it is, if its pool is known."""
         machine = self._machines.get(node)
-        if machine is None or not machine.uid or machine.agent is None or not machine.agent.synced.is_set():
+        if machine is None or not machine.uid or (agent := machine.knowing_agent) is None:
             return None
-        return _View(machine, machine.agent)
+        return _View(machine, agent)
 
     def _holder(self, machine: Machine, ip: str) -> str:
         """The node by which a sandbox has an address: the machine may be another Node by now.

@@ -47,6 +47,12 @@ class Machine:
         """Every name that agents of this node wrote as to be released."""
 
     @property
+    def knowing_agent(self) -> NodeAgent | None:
+        """The agent, if it has been told what is its own: what is in its pool before that it gives to nobody."""
+        agent = self.agent
+        return agent if agent is not None and agent.synced.is_set() and not agent.is_in_doubt else None
+
+    @property
     def agent_program(self) -> str:
         """What its agent is called in the trace and in the log."""
         return f"agent {self.full_name}"
