@@ -235,17 +235,16 @@ class Leading:
                 self._sweep_queue.add(self._options.cluster)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
-        if new is not None:
-            self._retirement.see(new.metadata.uid)
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
-            if (
-                not self._node_copies.is_listing
-            ):  # what a list lacks may have changed since it was last heard of
+            if not self._node_copies.is_listing:  # else nobody knows how it went, or whether it did
                 self._leftovers.watched_to_its_end(old)
+                self._retirement.watched_to_its_end(old.metadata.uid)
             self._node_queue.add(old.metadata.name)
-        elif old is None or _what_matters(old) != _what_matters(new):
+            return
+        self._retirement.see(new.metadata.uid)
+        if old is None or _what_matters(old) != _what_matters(new):
             self._node_queue.add(new.metadata.name)
             self._leftovers.node_changed(new.metadata.name)
 
