@@ -1,5 +1,7 @@
 """A name at the allocator is one cluster's: another under it, a wrong kubeconfig or a clone retires nobody's nodes."""
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -11,6 +13,7 @@ from podtide.core.cluster_identity import TERM_SECONDS
 from podtide.core.retirement import LOOK_AGAIN_SECONDS
 from podtide.resources.event import Event
 from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.namespace import Namespace
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
@@ -76,6 +79,55 @@ async def test_a_second_cluster_under_the_same_name_retires_nobody_and_is_told_w
         finally:
             await other.stop()
             other.cluster.close()
+
+
+async def test_an_api_server_that_becomes_another_clusters_in_the_middle_of_a_term_is_not_acted_on() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        uids = await nodes_with_addresses(world, 6)
+        own, other = world.cluster.snapshot(), World(world.allocator, seed=2)
+        await other.add_node("stranger")
+        written = len(replica.cluster.work())
+        world.cluster.restore(other.cluster.snapshot())
+        await moment(3 * LOOK_AGAIN_SECONDS)
+        assert await holding(world, uids) == 6
+        assert replica.cluster.work()[written:] == ["create Event"]
+        assert await world.events() == ["ControllerRefused"]
+        assert replica.controller.metrics.refused
+        world.cluster.restore(own)
+        await moment(2 * LOOK_AGAIN_SECONDS)
+        assert [replica.controller.metrics.refused] == [False]
+        assert await holding(world, uids) == 6
+        await world.ask("n0", 5)
+        await moment()
+        assert len(await world.names("n0")) == 5
+        other.cluster.close()
+
+
+async def test_which_cluster_it_is_is_read_again_only_where_objects_were_listed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with a_world() as world:
+        replica, reads = world.replica(), 0
+        get = replica.cluster.get
+
+        async def count(kind: type[Any], *arguments: Any, **more: Any) -> Any:
+            nonlocal reads
+            reads += kind is Namespace
+            return await get(kind, *arguments, **more)
+
+        monkeypatch.setattr(replica.cluster, "get", count)
+        replica.start()
+        await nodes_with_addresses(world, 1)
+        backup = world.cluster.snapshot()
+        await world.add_node("n1")
+        await moment(600.0)
+        assert reads == 1
+        world.cluster.restore(backup)
+        await moment(600.0)
+        lists = 4  # of Nodes, NodeNetworkConfigs, ClusterSubnets and their states
+        assert 1 < reads <= 1 + lists
 
 
 async def test_a_cloned_cluster_waits_while_its_original_acts() -> None:

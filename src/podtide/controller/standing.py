@@ -5,22 +5,33 @@ anything is written, here or there, the allocator has to agree that this control
 with a wrong kubeconfig, or of a second cluster under the same name, waits and says why. The term is renewed every few
 seconds, and each renewal and wish carries the highest versions that the cluster's NodeNetworkConfigs showed, by which an
 allocator notices that its store went back (DESIGN.md "Who a cluster is", "A store that went back").
+
+Where objects were listed anew, the server may be another cluster's than before, or this one's restored: so the uid is
+read again, and until it is known to be the same, nothing is written.
 """
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import NoReturn
 
 from msgspec import structs
 
 from podtide.allocator.limits import LARGEST_VERSION
-from podtide.allocator.port import Allocator, AllocatorError, AllocatorUnavailable, Container, Wish
+from podtide.allocator.port import (
+    Allocator,
+    AllocatorError,
+    AllocatorUnavailable,
+    AnotherCluster,
+    Container,
+    Wish,
+)
 from podtide.allocator.terms import SeenVersion, TermClaim
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.options import ControllerOptions
-from podtide.core.errors import FixError, PodtideError
+from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -30,6 +41,10 @@ RENEW_SECONDS = 3.0
 """A third of how long a term lasts."""
 _REFUSED_SECONDS = 30.0
 _LAST_WORD_SECONDS = 2.0
+
+
+class ClusterDoubted(RetryError):
+    """It is not certain which cluster this is."""
 
 
 class Standing:
@@ -58,6 +73,11 @@ class Standing:
         self._seen: dict[tuple[str, str], int] = {}
         self._objection: PodtideError | None = None
         self._is_open = False
+        self._lists = 0
+        """How often anything was listed, and so how often it was asked which cluster this is."""
+        self._doubted = asyncio.Event()
+        self.recognised = asyncio.Event()
+        """Set while it is certain which cluster this is."""
         self.news = asyncio.Event()
         """Set when the allocator begins or ceases to refuse this controller."""
 
@@ -90,8 +110,23 @@ class Standing:
         seen = self._seen.get((wish.network, wish.subnet), 0)
         return structs.replace(wish, cluster_uid=self.uid, seen=seen)
 
+    def doubt(self) -> None:
+        """Objects were listed anew: it may be another cluster that answered."""
+        self._lists += 1
+        self.recognised.clear()
+        self._doubted.set()
+
+    def check_cluster(self) -> None:
+        """Raise while it is not certain that this is the cluster which the term is for."""
+        if self.uid and not self.recognised.is_set():
+            raise ClusterDoubted(
+                f"objects were listed anew, and it is not known yet whether this is still the cluster with uid {self.uid}: "
+                "reading its namespace kube-system"
+            )
+
     def check(self) -> None:
         """Raise while this controller may not act."""
+        self.check_cluster()
         if self._objection is not None:
             raise self._objection
         if not self._is_open:
@@ -112,7 +147,10 @@ class Standing:
     async def keep(self) -> NoReturn:
         """Renew the term until cancelled."""
         while True:
-            await asyncio.sleep(self._pause_seconds())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause_seconds()):
+                    await self._doubted.wait()
+            self._doubted.clear()
             await self._renew()
 
     async def close(self) -> None:
@@ -135,8 +173,8 @@ class Standing:
     async def _renew(self) -> None:
         """Ask once. Where there is no answer, what was so stays so."""
         try:
-            if not self.uid:
-                self.uid = (await self._cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+            if not await self._recognise():
+                return
             opened = await self._allocator.open_term(self._claim())
         except AllocatorUnavailable as error:
             self._log.debug("the term was not renewed", error=str(error))
@@ -154,6 +192,28 @@ class Standing:
             self.news.set()
         if opened.recovery:
             self._reports.add(opened.recovery)
+
+    async def _recognise(self) -> bool:
+        """Read which cluster this is, if that is not certain; AnotherCluster if it is not the one it was."""
+        if self.recognised.is_set():
+            return True
+        lists = self._lists
+        try:
+            found = (await self._cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+        except ClusterError:
+            if not self.uid:
+                raise
+            return False  # the server was there a moment ago
+        if self.uid and found != self.uid:
+            raise AnotherCluster(
+                f"namespace kube-system has uid {found}, and had {self.uid} when this controller began: the API server is "
+                "another cluster's now, or was restored from the backup of one; see where the controller's kubeconfig leads, "
+                "then restart the controller"
+            )
+        self.uid = found
+        if lists == self._lists:
+            self.recognised.set()
+        return True
 
     def _refuse(self, error: PodtideError) -> None:
         if str(error) != self.objection:
