@@ -126,6 +126,28 @@ async def test_an_object_that_another_came_after_is_doubted_too() -> None:
                 await bench.add("another")
 
 
+async def test_an_object_of_before_the_first_one_that_the_agent_knows_is_doubted_too() -> None:
+    """As after a restore to the day on which another machine bore the node's name."""
+    bench = Bench(settings=QUICK)
+    await bench.join()
+    backup = bench.server.snapshot()
+    await bench.settle(60)
+    await bench.server.delete(Node, NODE)
+    await bench.settle(1)
+    async with bench.controller():
+        await bench.join()
+        async with bench.running():
+            await bench.add("sandbox")
+            await bench.settle()
+            bench.server.restore(backup)
+            await bench.settle()
+            with pytest.raises(NotReady, match="was gone and is back"):
+                await bench.add("another")
+            await confirm(bench)
+            await bench.settle()
+            await bench.add("another")
+
+
 async def test_what_is_granted_anew_under_other_names_goes_on_and_what_went_to_others_is_not_given() -> None:
     bench = Bench(settings=QUICK)
     await bench.join()

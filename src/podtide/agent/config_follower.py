@@ -110,7 +110,7 @@ class ConfigFollower:
         self._doubt_what_went()
         refusal = refusal_of(config, self._node)
         if config is not None and not refusal:
-            identity = Identity(node_uid=node_uid_of(config), config_uid=config.metadata.uid)
+            identity = identity_in(config)
             if identity != self._confirmed:
                 await self._confirm(identity)
             if self._holdings.lost and not self.networks:
@@ -140,12 +140,16 @@ class ConfigFollower:
             self._has_seen_it_go = False
 
     def _may_be_of_the_past(self, identity: Identity) -> bool:
-        """Whether the object is one that was seen to go, or that another one came after."""
+        """Whether the object is one that was seen to go, or that the present one came after."""
         known = self._holdings.identity
-        if self._holdings.is_former(identity.config_uid):
-            self._holdings.doubt_it(self._new_mark())
-            return True
-        return bool(self._holdings.doubt) and known is not None and known.config_uid == identity.config_uid
+        if known is None:
+            return False
+        if known.config_uid == identity.config_uid:
+            return bool(self._holdings.doubt)
+        if not self._holdings.is_former(identity.config_uid) and not known.is_after(identity.made):
+            return False
+        self._holdings.doubt_it(self._new_mark())
+        return True
 
     def _new_mark(self) -> str:
         """What no object ever contained: by chance, and by the time for whoever's chance begins anew with a program."""
@@ -229,6 +233,12 @@ class ConfigFollower:
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
             self._log.error("a network container says what cannot be used", complaints=network.unusable)
+
+
+def identity_in(config: NodeNetworkConfig) -> Identity:
+    """Whose object it is."""
+    place = config.metadata
+    return Identity(node_uid=node_uid_of(config), config_uid=place.uid, made=place.creation_timestamp or "")
 
 
 def _is_gone(config: NodeNetworkConfig | None) -> bool:

@@ -16,11 +16,17 @@ from podtide.core.pool import Applied, Container, Pool
 from podtide.core.pool_snapshot import Snapshot
 
 
-class Identity(Struct, frozen=True):
+class Identity(Struct, frozen=True, omit_defaults=True):
     """Whose records these are: a Node and its NodeNetworkConfig, by uid."""
 
     node_uid: str
     config_uid: str
+    made: str = ""
+    """When the NodeNetworkConfig was made, as it says."""
+
+    def is_after(self, made: str) -> bool:
+        """Whether an object that was made then cannot have been made after this one, as far as both say when they were."""
+        return bool(made) and made <= self.made
 
 
 _MOST_FORMER = 16
