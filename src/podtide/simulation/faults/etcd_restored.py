@@ -19,6 +19,8 @@ _YOUNGEST_SECONDS = 2.0
 _OLDEST_SECONDS = 90.0
 _APART_SECONDS = 120.0
 """Between two restores every agent has time to put back what its sandboxes have: who is late is not protected."""
+_UNDER_WAY_SECONDS = 20.0
+"""For as long as a request about a Node's end may be under way, the server is not back yet: restoring takes longer."""
 _KUBELET_TELLS_SECONDS = 10.0
 """How often a kubelet looks whether its Node says what is so."""
 _MISSED_SECONDS = (5.0, 60.0)
@@ -49,8 +51,8 @@ class EtcdRestored(Mishap):
             since = scene.clock.monotonic() - scene.restored_at
             if not scene.conditions.is_bad or since <= _APART_SECONDS:
                 return
-            if any(not _has_records(scene, machine) for machine in _becoming_others(scene, nodes)):
-                return  # without records an agent has but the cluster's word, and that is of the past
+            if not _may_go_back(scene, nodes):
+                return
             _restore(scene, backup)
             _be_who_was(scene, nodes, chance)
             for network in scene.world.networks:
@@ -61,13 +63,21 @@ class EtcdRestored(Mishap):
         return f"to version {backup.version} in {seconds:.1f} s"
 
 
-def _becoming_others(scene: Scene, nodes: dict[str, Node]) -> list[Machine]:
-    """The machines that will have another Node than they have, or than they had last."""
-    return [
-        machine
-        for machine in scene.world.machines.values()
+def _may_go_back(scene: Scene, nodes: dict[str, Node]) -> bool:
+    """Whether no program is misled by what it cannot know, should these be the Nodes again."""
+    machines = scene.world.machines
+    if {name: machine.uid for name, machine in machines.items()} == {
+        name: node.metadata.uid for name, node in nodes.items()
+    }:
+        return True
+    if scene.world.networks or scene.clock.monotonic() - scene.node_gone_at < _UNDER_WAY_SECONDS:
+        return False
+    # Without records an agent has but the cluster's word, and that is of the past.
+    return all(
+        _has_records(scene, machine)
+        for machine in machines.values()
         if machine.name in nodes and nodes[machine.name].metadata.uid != machine.uid
-    ]
+    )
 
 
 def _has_records(scene: Scene, machine: Machine) -> bool:
@@ -86,6 +96,7 @@ def _be_who_was(scene: Scene, nodes: dict[str, Node], chance: Random) -> None:
                 machine.uid = ""
                 plan_registration(scene, machine, chance)
             continue
+        machine.is_back |= machine.uid != node.metadata.uid
         machine.uid = node.metadata.uid
         if node.status.node_info != node_info(machine.identity):
             scene.plan(chance.uniform(0.0, _KUBELET_TELLS_SECONDS), _teller(scene, machine))

@@ -47,6 +47,7 @@ class NodeRecreated(Mishap):
             return ""
         world = scene.world
         await world.cluster.delete(Node, machine.name, uid=machine.uid)
+        scene.node_gone_at = scene.clock.monotonic()
         machine.uid = ""
         if chance.random() < _AGENT_GOES_TOO:
             await world.kill_agent(machine.name)
@@ -68,6 +69,7 @@ class MachineReplaced(Mishap):
         world = scene.world
         scene.doors.switch_off(machine.name)
         await world.remove_node(machine.name)
+        scene.node_gone_at = scene.clock.monotonic()
 
         async def join() -> None:
             await world.add_node(machine.name, policy=machine.policy)
@@ -91,6 +93,7 @@ class NodeRenamed(Mishap):
         world = scene.world
         scene.doors.switch_off(machine.name)
         await world.remove_node(machine.name)
+        scene.node_gone_at = scene.clock.monotonic()
         stem, _, number = machine.name.partition(".")
 
         async def join() -> None:
