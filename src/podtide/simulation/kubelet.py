@@ -123,8 +123,11 @@ class _Charge:
 
 
 def _is_known(pod: Pod | None, charge: _Charge) -> bool:
-    """Whether this is what the kubelet has written itself: then the answer has told of it."""
-    return pod is not None and pod.metadata.resource_version == charge.last_seen.metadata.resource_version
+    """Whether this is what the kubelet has written itself: then the answer has told of it.
+
+    One that was gone is news by whatever version it is back, in a cluster that went back; and so is another content.
+    """
+    return pod == charge.last_seen and not charge.gone
 
 
 class Kubelet:
