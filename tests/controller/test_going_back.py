@@ -1,10 +1,13 @@
 """A cluster restored from a backup under a running controller: requests are taken anew, and nobody loses anything."""
 
 from cluster.faulty_cluster import Script
-from controller.world import a_world, moment
-from podtide.allocator.port import LastWish, StaleWish
+from controller.world import World, a_world, moment
+from podtide.allocator.port import AllocatorUnavailable, LastWish, StaleWish
+from podtide.controller.node_status import condition_of
 from podtide.controller.program import ControllerOptions
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.base import ObjectMeta
+from podtide.resources.doubts import CONFIRMED, is_confirmed
+from podtide.resources.marks import DOUBT_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 
@@ -118,6 +121,102 @@ async def test_a_node_that_was_deleted_and_is_back_has_a_container_again() -> No
         await moment(30)
         assert await world.holds(node.metadata.uid) == 4
         assert (await world.granted("n1")).status == "True"
+
+
+async def a_node_back_whose_addresses_are_gone(world: World) -> str:
+    """The uid of a Node that is back, with the status it had, when another cluster has all that there is."""
+    world.replica().start()
+    node = await world.add_node("n1")
+    await moment()
+    await world.ask("n1", 4)
+    await moment(30)
+    backup = world.cluster.snapshot()
+    await world.remove_node("n1")
+    await moment(400)
+    assert (await world.subnet()).quarantined == 0
+    await world.reserve((await world.subnet()).capacity)
+    world.cluster.restore(backup)
+    return node.metadata.uid
+
+
+async def test_what_a_node_that_is_back_had_is_not_shown_when_there_is_none_for_it() -> None:
+    async with a_world("10.1.0.0/28") as world:
+        uid = await a_node_back_whose_addresses_are_gone(world)
+        assert len(await world.names("n1")) == 4
+        await moment(10)
+        assert (await world.config("n1")).status.network_containers == []
+        assert (await world.granted("n1")).reason == "SubnetFull"
+        await world.reserve(2)
+        await moment(200)
+        assert (await world.holds(uid), len(await world.names("n1"))) == (4, 4)
+        assert (await world.granted("n1")).status == "True"
+
+
+async def test_what_a_node_that_is_back_had_is_not_shown_while_the_allocator_cannot_answer() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        await world.add_node("n1")
+        await moment()
+        await world.ask("n1", 4)
+        await moment(30)
+        backup = world.cluster.snapshot()
+        await world.remove_node("n1")
+        await moment(30)
+        away = AllocatorUnavailable("away")
+        world.allocator.faults = Script(put=[None, away, away, away])
+        world.cluster.restore(backup)
+        await moment(2)
+        assert (await world.config("n1")).status.network_containers == []
+        await moment(60)
+        assert len(await world.names("n1")) == 4
+
+
+async def doubt(world: World, mark: str) -> None:
+    """Ask as the node's agent does."""
+    config = await world.config("n1")
+    place = ObjectMeta(
+        name="n1",
+        namespace=SYSTEM_NAMESPACE,
+        uid=config.metadata.uid,
+        annotations={DOUBT_ANNOTATION: mark},
+    )
+    await world.cluster.apply(NodeNetworkConfig(metadata=place, spec=config.spec), manager="agent")
+
+
+async def test_a_doubt_is_answered_by_one_write_and_by_nothing_from_before() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        await world.add_node("n1")
+        await moment()
+        await world.ask("n1", 4)
+        await moment(30)
+        assert condition_of(await world.config("n1"), CONFIRMED) is None
+        before = len(replica.cluster.work())
+        await doubt(world, "first")
+        await moment(30)
+        assert replica.cluster.work()[before:] == ["status NodeNetworkConfig"]
+        assert is_confirmed(await world.config("n1"), "first")
+        await doubt(world, "second")
+        assert not is_confirmed(await world.config("n1"), "second")
+        await moment(30)
+        assert is_confirmed(await world.config("n1"), "second")
+        assert len(replica.cluster.work()) == before + 2
+
+
+async def test_a_doubt_is_not_answered_before_the_allocator_has_spoken() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        await world.add_node("n1")
+        await moment()
+        await world.ask("n1", 4)
+        await moment(30)
+        world.allocator.faults = Script(put=[AllocatorUnavailable("away")] * 5)
+        await doubt(world, "mark")
+        await moment(1)
+        assert not is_confirmed(await world.config("n1"), "mark")
+        await moment(60)
+        assert is_confirmed(await world.config("n1"), "mark")
 
 
 async def test_a_config_that_is_of_before_the_backup_is_made_again() -> None:

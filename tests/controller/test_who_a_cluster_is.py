@@ -1,14 +1,20 @@
 """A name at the allocator is one cluster's: another under it, a wrong kubeconfig or a clone retires nobody's nodes."""
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
+from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, moment, wish_of
+from podtide.allocator.port import AllocatorUnavailable
 from podtide.controller.binding import without_finalizer
 from podtide.core.cluster_identity import TERM_SECONDS
 from podtide.core.retirement import LOOK_AGAIN_SECONDS
 from podtide.resources.event import Event
 from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.namespace import Namespace
+from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 QUARANTINE = 400.0
@@ -73,6 +79,55 @@ async def test_a_second_cluster_under_the_same_name_retires_nobody_and_is_told_w
         finally:
             await other.stop()
             other.cluster.close()
+
+
+async def test_an_api_server_that_becomes_another_clusters_in_the_middle_of_a_term_is_not_acted_on() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        uids = await nodes_with_addresses(world, 6)
+        own, other = world.cluster.snapshot(), World(world.allocator, seed=2)
+        await other.add_node("stranger")
+        written = len(replica.cluster.work())
+        world.cluster.restore(other.cluster.snapshot())
+        await moment(3 * LOOK_AGAIN_SECONDS)
+        assert await holding(world, uids) == 6
+        assert replica.cluster.work()[written:] == ["create Event"]
+        assert await world.events() == ["ControllerRefused"]
+        assert replica.controller.metrics.refused
+        world.cluster.restore(own)
+        await moment(2 * LOOK_AGAIN_SECONDS)
+        assert [replica.controller.metrics.refused] == [False]
+        assert await holding(world, uids) == 6
+        await world.ask("n0", 5)
+        await moment()
+        assert len(await world.names("n0")) == 5
+        other.cluster.close()
+
+
+async def test_which_cluster_it_is_is_read_again_only_where_objects_were_listed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with a_world() as world:
+        replica, reads = world.replica(), 0
+        get = replica.cluster.get
+
+        async def count(kind: type[Any], *arguments: Any, **more: Any) -> Any:
+            nonlocal reads
+            reads += kind is Namespace
+            return await get(kind, *arguments, **more)
+
+        monkeypatch.setattr(replica.cluster, "get", count)
+        replica.start()
+        await nodes_with_addresses(world, 1)
+        backup = world.cluster.snapshot()
+        await world.add_node("n1")
+        await moment(600.0)
+        assert reads == 1
+        world.cluster.restore(backup)
+        await moment(600.0)
+        lists = 4  # of Nodes, NodeNetworkConfigs, ClusterSubnets and their states
+        assert 1 < reads <= 1 + lists
 
 
 async def test_a_cloned_cluster_waits_while_its_original_acts() -> None:
@@ -153,6 +208,68 @@ async def test_many_nodes_that_seem_gone_at_the_start_wait_for_a_second_look(wit
         await moment(20.0)
         assert await holding(world, uids) == 2
         assert late.controller.metrics.held_retirements == 0
+
+
+async def test_many_nodes_that_a_restore_took_away_in_the_middle_of_a_term_wait_too() -> None:
+    async with a_world("10.1.0.0/26") as world:
+        replica = world.replica()
+        replica.start()
+        await moment(5.0)
+        backup = world.cluster.snapshot()
+        uids = await nodes_with_addresses(world, 6)
+        world.cluster.restore(backup)
+        await moment(LOOK_AGAIN_SECONDS - 10)
+        assert await holding(world, uids) == 6
+        assert replica.controller.metrics.held_retirements == 6
+        assert (await world.events()).count("RetirementHeld") == 1
+        await moment(20.0)
+        assert await holding(world, uids) == 0
+        assert replica.controller.metrics.held_retirements == 0
+
+
+async def test_nodes_that_a_second_restore_brings_back_keep_what_they_have() -> None:
+    async with a_world("10.1.0.0/26") as world:
+        replica = world.replica()
+        replica.start()
+        await moment(5.0)
+        backup = world.cluster.snapshot()
+        uids = await nodes_with_addresses(world, 6)
+        latest = world.cluster.snapshot()
+        world.cluster.restore(backup)
+        await moment(60.0)
+        assert replica.controller.metrics.held_retirements == 6
+        world.cluster.restore(latest)
+        await moment(2 * LOOK_AGAIN_SECONDS)
+        assert await holding(world, uids) == 6
+        assert replica.controller.metrics.held_retirements == 0
+
+
+async def test_three_nodes_that_a_list_anew_lacks_are_retired_at_once() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        uids = await nodes_with_addresses(world, 4)
+        replica.cluster.turn_deaf(Node)
+        for number in range(3):
+            await world.remove_node(f"n{number}")
+        world.relist()
+        replica.cluster.hear()
+        await moment(30.0)
+        assert await holding(world, uids) == 1
+
+
+async def test_a_node_without_anything_that_a_list_anew_lacks_holds_up_nobody_under_its_name() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        backup = world.cluster.snapshot()
+        world.allocator.faults = Script(put=[AllocatorUnavailable("not yet")] * 3)
+        replica.start()
+        await world.add_node("n0")
+        await moment()
+        world.cluster.restore(backup)
+        node = await world.add_node("n0")
+        await moment(200.0)
+        assert await world.holds(node.metadata.uid) == 0
 
 
 async def test_nodes_that_are_back_at_the_second_look_keep_what_they_have() -> None:

@@ -1,6 +1,7 @@
 """The node's pool: the table, who is served with what, and what becomes of a container's addresses."""
 
 import pytest
+from msgspec import structs
 
 from podtide.core.address_states import TRANSITIONS, BrokenPool, Event, State
 from podtide.core.pool import Address, Applied, Container, Counts, Family, Owner, Pool
@@ -532,6 +533,19 @@ def test_nothing_is_carried_over_that_the_container_does_not_grant_or_that_is_it
         assert not pool.carried_over(other, former)
         assert pool.carry_over(other, former, 1.0) == ()
     assert pool.containers() == ("nc",)
+
+
+def test_a_container_that_was_granted_the_same_anew_goes_on_under_its_new_names() -> None:
+    pool = pool_with(1, 2, 3)
+    pool.take(pod(1), ["10.0.0.1"], 0.0)
+    pool.name("nc", ["nc-2"], 0.0)
+    anew = Container("nc", 9, 4, {"anew-1": "10.0.0.1", "anew-2": "10.0.0.2", "anew-4": "10.0.0.4"})
+    assert set(pool.carry_over(anew, ["nc"], 1.0)) == {"anew-1", "anew-2"}
+    applied = pool.apply(anew, 1.0)
+    assert (applied.granted, applied.gone, len(applied.alarms)) == (("anew-4",), ("nc-3",), 1)
+    assert ips(pool.held_by("sandbox-1", "eth0")) == ["10.0.0.1"]
+    assert pool.named("nc") == ("anew-2",)
+    assert not pool.carried_over(structs.replace(anew, version=8), ["nc"])
 
 
 def test_addresses_carried_over_go_on_being_handed_out_in_their_order() -> None:

@@ -41,6 +41,11 @@ def test_before_the_second_look_nobody_goes_and_who_came_back_is_not_held() -> N
     assert judge_retirement(nodes(5), 10, 699.0, held) == Judgement(NONE, HeldRetirement(nodes(5), 700.0))
 
 
+def test_when_all_who_were_held_are_back_nobody_else_waits_for_them() -> None:
+    held = HeldRetirement(nodes(6), 700.0)
+    assert judge_retirement(nodes(2, start=6), 10, 699.0, held) == Judgement(nodes(2, start=6))
+
+
 def test_at_the_second_look_those_go_that_are_still_missing() -> None:
     held = HeldRetirement(nodes(6), 700.0)
     assert judge_retirement(nodes(5), 10, 700.0, held) == Judgement(nodes(5))

@@ -9,6 +9,8 @@ are somebody else's. So before an object is gone by, the Node is read once, and 
     no records                         what the container holds is quarantined (see `recovery`), once the cache is as
                                        new as a read: what it lacks would later seem to be granted to this program
     a container that is missing        withdrawn, once the controller says that all is done
+    one that was seen to go            etcd was restored, and what the object shows may be others' by now: it is gone by
+                                       when the controller has answered that it is of the present (`resources.doubts`)
 
 While there is no object to go by, nothing new is handed out, and pods keep what they have.
 """
@@ -18,6 +20,7 @@ from random import Random
 from typing import NoReturn
 
 from podtide.agent.bell import Bell
+from podtide.agent.doubting import question
 from podtide.agent.holdings import Holdings
 from podtide.agent.kept_pool import Identity
 from podtide.agent.node_config import (
@@ -32,6 +35,8 @@ from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster, ClusterError, NotFound
 from podtide.core.errors import RetryError
+from podtide.resources.doubts import doubt_in, is_confirmed
+from podtide.resources.marks import AGENT_MANAGER
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
@@ -68,8 +73,10 @@ class ConfigFollower:
         self._failures = FailureStreak(Backoff(), clock, randomness)
         self._log = log
         self._bell = Bell(clock)
+        self._randomness = randomness
         self._confirmed: Identity | None = None
-        informer.add_handler(lambda _old, _new: self._bell.ring())
+        self._has_seen_it_go = False
+        informer.add_handler(self._hear)
         informer.on_watch.append(self._bell.ring)
 
     @property
@@ -91,20 +98,67 @@ class ConfigFollower:
             self._changed()
             await self._bell.wait(retry_at)
 
+    def _hear(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
+        """The object changed. That it went is noted here: it may be back before anybody looks."""
+        if _is_gone(new):
+            self._has_seen_it_go = True
+        self._bell.ring()
+
     async def _follow(self) -> None:
         config = self._informer.get(config_key(self._node))
+        self._has_seen_it_go |= _is_gone(config)
+        self._doubt_what_went()
         refusal = refusal_of(config, self._node)
         if config is not None and not refusal:
-            identity = Identity(node_uid=node_uid_of(config), config_uid=config.metadata.uid)
+            identity = identity_in(config)
             if identity != self._confirmed:
                 await self._confirm(identity)
             if self._holdings.lost and not self.networks:
                 await self._require_newest(config)
-            if not self._is_current(config):
-                return  # it changed while the Node was read, and the bell was rung for that
+            if self._has_seen_it_go or not self._is_current(config):
+                return  # it went or changed while the Node was read, and the bell was rung for that
+            is_in_doubt = self._may_be_of_the_past(identity)
+            if is_in_doubt and not is_confirmed(config, self._holdings.doubt):
+                await self._ask_whether_present(config)
+                self._refuse(
+                    f"NodeNetworkConfig {config_key(self._node)} was gone and is back, as after a restore of etcd: "
+                    "waiting for the request controller to say what of it is this node's now; see that it runs"
+                )
+                return
             self._holdings.confirm(identity)
             self._take_in(config, identity)
+            if identity == self._holdings.identity and (self.networks or not is_in_doubt):
+                self._holdings.believe()
         self._refuse(refusal)
+
+    def _doubt_what_went(self) -> None:
+        """Write down that the object was seen to go, as far as there is anything that it was about."""
+        if self._has_seen_it_go:
+            self._confirmed = None
+            if self._holdings.identity is not None:
+                self._holdings.doubt_it(self._new_mark())
+            self._has_seen_it_go = False
+
+    def _may_be_of_the_past(self, identity: Identity) -> bool:
+        """Whether the object is one that was seen to go, or that the present one came after."""
+        known = self._holdings.identity
+        if known is None:
+            return False
+        if known.config_uid == identity.config_uid:
+            return bool(self._holdings.doubt)
+        if not self._holdings.is_former(identity.config_uid) and not known.is_after(identity.made):
+            return False
+        self._holdings.doubt_it(self._new_mark())
+        return True
+
+    def _new_mark(self) -> str:
+        """What no object ever contained: by chance, and by the time for whoever's chance begins anew with a program."""
+        return f"{self._clock.wall():.3f}-{self._randomness.getrandbits(64):016x}"
+
+    async def _ask_whether_present(self, config: NodeNetworkConfig) -> None:
+        """Ask by our mark, once; all else that the agent states in the object it states again as it is."""
+        if doubt_in(config.metadata.annotations) != self._holdings.doubt:
+            await self._cluster.apply(question(config, self._holdings), manager=AGENT_MANAGER, force=True)
 
     def _is_current(self, config: NodeNetworkConfig) -> bool:
         """By version: a list anew brings another copy of the same object, and of that nobody is told."""
@@ -124,6 +178,10 @@ class ConfigFollower:
         except NotFound:
             present = "none"
         if present != identity.node_uid:
+            known = self._holdings.identity
+            if known is not None and known.node_uid == identity.node_uid:
+                self._has_seen_it_go = True
+                self._doubt_what_went()
             raise _OfAnotherNode(
                 f"NodeNetworkConfig {config_key(self._node)} is that of a Node with uid {identity.node_uid}, and the "
                 f"present one's is {present}: the request controller will replace it; see that it runs"
@@ -154,7 +212,8 @@ class ConfigFollower:
             return  # only its containers tell what of the former Node's is this one's now
         unseen = {id_ for id_ in networks if is_another or id_ not in pool.containers()}
         for network in networks.values():
-            former = [id_ for id_ in pool.containers() if id_ not in networks]
+            is_back = network.container.id if self._holdings.doubt else ""
+            former = [id_ for id_ in pool.containers() if id_ not in networks or id_ == is_back]
             self._holdings.carry_over(network.container, former)
         if is_another:
             for container_id in pool.containers():
@@ -179,6 +238,17 @@ class ConfigFollower:
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
             self._log.error("a network container says what cannot be used", complaints=network.unusable)
+
+
+def identity_in(config: NodeNetworkConfig) -> Identity:
+    """Whose object it is."""
+    place = config.metadata
+    return Identity(node_uid=node_uid_of(config), config_uid=place.uid, made=place.creation_timestamp or "")
+
+
+def _is_gone(config: NodeNetworkConfig | None) -> bool:
+    """Whether the object is not there, or on its way out: neither ever ends in a cluster that goes forward."""
+    return config is None or config.metadata.deletion_timestamp is not None
 
 
 class _Outdated(RetryError):

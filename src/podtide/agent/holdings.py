@@ -70,6 +70,15 @@ class Holdings:
         """Why the records of this node cannot be believed; "" when they can."""
         return self._kept.lost
 
+    @property
+    def doubt(self) -> str:
+        """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is none."""
+        return self._kept.doubt
+
+    def is_former(self, config_uid: str) -> bool:
+        """Whether it is a NodeNetworkConfig that another one came after."""
+        return self._kept.is_former(config_uid)
+
     def held_by(self, owner: Owner) -> tuple[Address, ...]:
         """What the sandbox's interface has."""
         return self.pool.held_by(owner.sandbox, owner.interface)
@@ -161,6 +170,16 @@ class Holdings:
         """These are the addresses of this Node."""
         with self._stopping_at_contradictions:
             self._kept.bind(identity)
+
+    def doubt_it(self, mark: str) -> None:
+        """The NodeNetworkConfig went: should it be back, it may be of the past."""
+        with self._stopping_at_contradictions:
+            self._kept.doubt_it(mark)
+
+    def believe(self) -> None:
+        """The NodeNetworkConfig is of the present, and what it shows was taken in."""
+        with self._stopping_at_contradictions:
+            self._kept.believe()
 
     def apply(self, container: Container) -> None:
         """A container is now like this; its addresses can be used at once."""

@@ -16,10 +16,12 @@ from podtide.agent.journal import Damaged, Journal, read_records
 from podtide.agent.pool_changes import (
     Adopted,
     Assigned,
+    Believed,
     Bound,
     CarriedOver,
     Change,
     ContainerApplied,
+    Doubted,
     Freed,
     Identity,
     Named,
@@ -96,7 +98,26 @@ class KeptPool:
         """Why earlier records cannot be believed. Empty when they are whole, and again after `prove_free`."""
         return self._state.lost
 
+    @property
+    def doubt(self) -> str:
+        """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is none."""
+        return self._state.doubt
+
+    def is_former(self, config_uid: str) -> bool:
+        """Whether it is a NodeNetworkConfig that another one came after."""
+        return config_uid in self._state.former
+
     # What the cluster says
+
+    def doubt_it(self, mark: str) -> None:
+        """The NodeNetworkConfig of these records went; durable. Who doubts already goes on doubting by the same mark."""
+        if not self.doubt:
+            self._change(Doubted(mark))
+
+    def believe(self) -> None:
+        """What the NodeNetworkConfig shows is of the present, and was taken in."""
+        if self.doubt:
+            self._change(Believed())
 
     def bind(self, identity: Identity) -> None:
         """These records are this node's from now on; durable. First withdraw what was another's."""

@@ -16,11 +16,20 @@ from podtide.core.pool import Applied, Container, Pool
 from podtide.core.pool_snapshot import Snapshot
 
 
-class Identity(Struct, frozen=True):
+class Identity(Struct, frozen=True, omit_defaults=True):
     """Whose records these are: a Node and its NodeNetworkConfig, by uid."""
 
     node_uid: str
     config_uid: str
+    made: str = ""
+    """When the NodeNetworkConfig was made, as it says."""
+
+    def is_after(self, made: str) -> bool:
+        """Whether an object that was made then cannot have been made after this one, as far as both say when they were."""
+        return bool(made) and made <= self.made
+
+
+_MOST_FORMER = 16
 
 
 class PoolState:
@@ -31,6 +40,10 @@ class PoolState:
         self.identity = identity
         self.lost = lost
         """Why earlier records cannot be believed; empty when they are whole, or nothing depends on them any more."""
+        self.former: tuple[str, ...] = ()
+        """Uids of NodeNetworkConfigs that came before the present one: if one of them is back, it is of the past."""
+        self.doubt = ""
+        """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is none."""
 
 
 class Beginning(Struct, frozen=True, omit_defaults=True):
@@ -40,10 +53,13 @@ class Beginning(Struct, frozen=True, omit_defaults=True):
     identity: Identity | None = None
     lost: str = ""
     pool: Snapshot = Snapshot()
+    former: tuple[str, ...] = ()
+    doubt: str = ""
 
     def carry_out(self, state: PoolState, now: float) -> None:
         """Make a new state this one."""
         state.identity, state.lost = self.identity, self.lost
+        state.former, state.doubt = self.former, self.doubt
         state.pool.restore(self.pool, now)
 
 
@@ -74,7 +90,31 @@ class Bound(_Record, frozen=True, tag="bound"):
 
     def carry_out(self, state: PoolState, _now: float) -> None:
         """See `Change`."""
+        before = state.identity.config_uid if state.identity is not None else ""
+        if before and before != self.identity.config_uid:
+            known = [uid for uid in state.former if uid not in (before, self.identity.config_uid)]
+            state.former = (*known, before)[-_MOST_FORMER:]
         state.identity = self.identity
+
+
+class Doubted(_Record, frozen=True, tag="doubted"):
+    """The NodeNetworkConfig went: if it is seen again, it may be of the past."""
+
+    mark: str
+
+    durable: ClassVar[bool] = True
+
+    def carry_out(self, state: PoolState, _now: float) -> None:
+        """See `Change`."""
+        state.doubt = self.mark
+
+
+class Believed(_Record, frozen=True, tag="believed"):
+    """What the NodeNetworkConfig shows is of the present, and was taken in."""
+
+    def carry_out(self, state: PoolState, _now: float) -> None:
+        """See `Change`."""
+        state.doubt = ""
 
 
 class ContainerApplied(_Record, frozen=True, tag="applied"):
@@ -189,6 +229,8 @@ class ProvenFree(_Record, frozen=True, tag="proven free"):
 
 AnyChange = (
     Bound
+    | Doubted
+    | Believed
     | ContainerApplied
     | CarriedOver
     | Recovered

@@ -175,6 +175,16 @@ class NodeAgent:
         return self._holdings.pool
 
     @property
+    def node_uid(self) -> str:
+        """The Node that the pool is of, by its uid; "" as long as none is known."""
+        return self._holdings.identity.node_uid if self._holdings.identity is not None else ""
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the NodeNetworkConfig was seen to go, and none of the present was seen since: what is free is withheld."""
+        return bool(self._holdings.doubt)
+
+    @property
     def synced(self) -> asyncio.Event:
         """Set once pods, NodeNetworkConfig and subnet have all been seen."""
         return self._knowledge.synced

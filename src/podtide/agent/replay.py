@@ -31,7 +31,11 @@ def encode_change(change: Change[object]) -> bytes:
 
 def encode_state(state: PoolState) -> bytes:
     """A state as the payload of a first record."""
-    return _encoder.encode(Beginning(FORMAT, state.identity, state.lost, state.pool.snapshot()))
+    return _encoder.encode(
+        Beginning(
+            FORMAT, state.identity, state.lost, state.pool.snapshot(), former=state.former, doubt=state.doubt
+        )
+    )
 
 
 def replay(records: tuple[Record, ...], pool: Pool, now: float) -> PoolState:

@@ -39,14 +39,19 @@ from podtide.core.ranges import contains
 from podtide.core.scaling import to_release
 from podtide.core.statement import Statement
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION, waiting_pods_in
+from podtide.resources.marks import (
+    AGENT_MANAGER,
+    STATEMENT_ANNOTATION,
+    WAITING_PODS_ANNOTATION,
+    waiting_pods_in,
+)
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.resources.statements import render, statement_in
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
-MANAGER = "podtide-agent"
-"""The field manager: what it applies is the agent's, and of all else in the object nothing is."""
+MANAGER = AGENT_MANAGER
+"""The field manager of all that the agent writes."""
 
 _NOBODYS_NAME = "podtide-none"
 """Names that another manager stated too (an Azure CNS that ran here before) do not go when we leave them out. Stating

@@ -93,6 +93,8 @@ class Informer(Generic[R]):
         self.watches = 0
         """How often a watch began. What is remembered from before, besides the copy, may be of another history: a server
         that went back no further than the copy has it resumed."""
+        self.on_list: list[Listener] = []
+        """Called whenever everything was listed, before handlers are told of differences: it may be another history."""
         self.on_watch: list[Listener] = []
         """Called whenever a watch begins, also where handlers have nothing to be told of."""
         self.relists = 0
@@ -200,6 +202,8 @@ class Informer(Generic[R]):
             # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
             items, version = await self._read_pages(_ALL_IN_ONE)
         self._contact.heard()
+        for tell in self.on_list:
+            tell()
         self.is_listing = True
         self._cache.replace_all(items)
         self.is_listing = False

@@ -32,6 +32,13 @@ class Answer(Struct, frozen=True):
     moved: Moved | None = None
     """What came of it that the machine had left under a former uid, if that was asked for."""
     refusal: Refusal | None = None
+    was_gone: bool = False
+    """Whether the allocator had nothing of this container any more when it was asked for anew, and refused."""
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether it is certain that nothing which a status showed of the container is the node's any more."""
+        return self.was_gone or isinstance(self.refusal, SubnetFull)
 
     @property
     def owed(self) -> int:

@@ -49,7 +49,7 @@ class ControllerCounts(Struct, kw_only=True):
     refused: bool = False
     """Whether the allocator refuses to let this controller act for its cluster."""
     held_retirements: int = 0
-    """Nodes that seemed gone at the start of the term, and wait for a second look."""
+    """Nodes that seem gone, were not seen to go, and wait for a second look."""
     retired_nodes: int = 0
     """Nodes that were gone, and whose network containers were deleted."""
     subnets: dict[str, SubnetCounts] = field(default_factory=dict)

@@ -96,4 +96,6 @@ class GoneBack:
         )
         anew = structs.replace(wish, instead_of=last)
         moves = self._options.cluster_subnets and wish.machine.is_known
-        return await state(self._allocator, anew, place, moves=moves)
+        answer = await state(self._allocator, anew, place, moves=moves)
+        was_gone = last == LastWish() and answer.refusal is not None
+        return structs.replace(answer, was_gone=was_gone)

@@ -100,13 +100,21 @@ class Leading:
             cluster, allocator, options, holder, reports=self._reports, counts=counts, clock=clock, log=log
         )
         self._retirement = Retirement(clock, lambda: self._sweep_queue.add(options.cluster))
-        writes = GuardedWrites(cluster, check, counts.writes)
+        for copies in (self._node_copies, self._configs, self._subnet_copies, self._states):
+            copies.on_list.append(self._standing.doubt)
+
+        def check_all() -> None:
+            check()
+            self._standing.check_cluster()
+
+        writes = GuardedWrites(cluster, check_all, counts.writes)
         around = Surroundings(
             cluster=cluster,
             writes=writes,
-            allocator=GuardedAllocator(allocator, check, counts.allocator_calls, self._standing),
+            allocator=GuardedAllocator(allocator, check_all, counts.allocator_calls, self._standing),
             outage=AllocatorOutage(self._node_queue),
-            events=EventRecorder(writes, clock, log),
+            # Also what is wrong with the cluster is told there.
+            events=EventRecorder(GuardedWrites(cluster, check, counts.writes), clock, log),
             options=options,
             settings=settings,
             counts=counts,
@@ -151,7 +159,7 @@ class Leading:
             clock=clock,
             randomness=randomness,
             log=log,
-            check=check,
+            check=check_all,
             counts=counts,
             nodes=self._node_copies,
             namespace=options.networks_namespace,
@@ -212,10 +220,12 @@ class Leading:
         raise AssertionError("queues that nobody stops have no end")
 
     async def _find_what_is_left(self, cluster: str) -> float | None:
+        await self._standing.recognised.wait()
         await self._leftovers.find(cluster)
         return await self._sweep.run(cluster)
 
     async def _reconcile(self, name: str) -> float | None:
+        await self._standing.recognised.wait()
         try:
             return await self._nodes.reconcile(name)
         finally:
@@ -235,17 +245,16 @@ class Leading:
                 self._sweep_queue.add(self._options.cluster)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
-        if new is not None:
-            self._retirement.see(new.metadata.uid)
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
-            if (
-                not self._node_copies.is_listing
-            ):  # what a list lacks may have changed since it was last heard of
+            if not self._node_copies.is_listing:  # else nobody knows how it went, or whether it did
                 self._leftovers.watched_to_its_end(old)
+                self._retirement.watched_to_its_end(old.metadata.uid)
             self._node_queue.add(old.metadata.name)
-        elif old is None or _what_matters(old) != _what_matters(new):
+            return
+        self._retirement.see(new.metadata.uid)
+        if old is None or _what_matters(old) != _what_matters(new):
             self._node_queue.add(new.metadata.name)
             self._leftovers.node_changed(new.metadata.name)
 

@@ -62,7 +62,7 @@ class _CountsCollector(Collector):
         )
         yield _gauge(
             "held_retirements",
-            "Nodes that seemed gone at the start of the term, and wait for a second look.",
+            "Nodes that seem gone, were not seen to go, and wait for a second look.",
             counts.held_retirements,
         )
         yield _gauge("owed_nodes", "Nodes that are owed addresses.", counts.owed_nodes)

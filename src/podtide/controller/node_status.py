@@ -1,7 +1,8 @@
 """What a NodeNetworkConfig's status says after the allocator answered. Decides only.
 
 A refusal takes nothing away: the container that the status showed before stays in it, for the node's pods have those
-addresses. Only what is said about it changes.
+addresses. Only what is said about it changes. But a status of which the allocator has nothing any more is of the past
+(etcd was restored to before the Node was deleted), and what it shows may be others': then none is shown.
 
 A node of two families begins with both: while one of its subnets has yet to give it a container, it is shown none, or
 its first pods would have an address of one family for good.
@@ -26,6 +27,7 @@ from podtide.controller.container_view import show_container
 from podtide.core.errors import RetryError
 from podtide.core.scaler import SubnetScaler, release_percent, request_percent
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+from podtide.resources.doubts import confirmation, doubt_in
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,
@@ -133,7 +135,8 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
         for answer in answers
         if (container := _shown(answer, before.get(answer.place.container), node)) is not None
     ]
-    if not before and any(isinstance(answer.refusal, RetryError) for answer in answers):
+    is_incomplete = not before and any(isinstance(answer.refusal, RetryError) for answer in answers)
+    if is_incomplete or any(answer.holds_nothing and answer.place.container in before for answer in answers):
         containers = []
     verdicts = [_verdict(answer) for answer in answers]
     worst = max(verdicts, key=lambda verdict: _BY_SEVERITY.index(verdict.reason))
@@ -150,7 +153,11 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
         # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
         granted = structs.replace(granted, message=shown.message)
     conditions = with_condition(config.status.conditions, granted)
-    for said in (_placed(config, answers, now), _former(config, waiting, now)):
+    for said in (
+        _placed(config, answers, now),
+        _former(config, waiting, now),
+        _confirmed(config, answers, now),
+    ):
         conditions = with_condition(conditions, said) if said else conditions
     return NodeNetworkConfigStatus(
         assigned_ip_count=sum(len(container.ip_assignments) for container in containers),
@@ -212,6 +219,14 @@ def _former(config: NodeNetworkConfig, waiting: str, now: str) -> Condition | No
         message=waiting or "nothing of former Nodes of this name is in quarantine",
         observed_generation=config.metadata.generation,
     )
+
+
+def _confirmed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+    """The answer to an agent's doubt, once the allocator has said of every container what there is of it."""
+    mark = doubt_in(config.metadata.annotations)
+    if not mark or any(answer.refusal is not None and not answer.holds_nothing for answer in answers):
+        return None
+    return confirmation(mark, now, config.metadata.generation)
 
 
 def _shown(answer: Answer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:

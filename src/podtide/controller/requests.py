@@ -143,7 +143,8 @@ class Requests:
     ) -> None:
         """Write what was answered, and raise what it is to be asked again for."""
         failure = _worst(answers)
-        if isinstance(failure, AllocatorUnavailable) and is_settled(config):
+        is_of_the_past = any(answer.was_gone for answer in answers)
+        if isinstance(failure, AllocatorUnavailable) and is_settled(config) and not is_of_the_past:
             raise failure  # the node has what it wants: an outage is no news to it
         written = config
         status = status_after(

@@ -1,8 +1,9 @@
-"""Which nodes may be retired in this term: those whose Node was seen in it, and those that the brake lets through.
+"""Which nodes may be retired in this term: those whose deletion was watched, and those that the brake lets through.
 
-See `core.retirement`. What is missing at the start of a term is found by the sweep; until that was made, nobody is
-retired but whose deletion was watched. Later a NodeNetworkConfig can come that names a Node nobody saw: one that was
-asked for long ago, whose creation was carried out only now. Then the sweep is made again, and the brake judges it.
+See `core.retirement`. What a list lacks, at the start of a term or where a watch could not be resumed, may have been
+deleted or be of a time that the cluster went back to: it is found by the sweep, and until that was made, it is not
+retired. So is a Node that nobody saw and that a NodeNetworkConfig names: one that was asked for long ago, whose
+creation was carried out only now.
 """
 
 from collections.abc import Callable
@@ -19,8 +20,10 @@ class Retirement:
     def __init__(self, clock: Clock, survey_again: Callable[[], None]) -> None:
         self._clock = clock
         self._survey_again = survey_again
-        self._seen: set[str] = set()
+        self._watched: set[str] = set()
         self._confirmed: set[str] = set()
+        self._asked: set[str] = set()
+        """Those of which somebody waits to hear, and a fresh read showed that they are gone."""
         self._held: HeldRetirement | None = None
         self._is_surveyed = False
 
@@ -35,25 +38,36 @@ class Retirement:
         return None if self._held is None else max(0.0, self._held.until - self._clock.monotonic())
 
     def see(self, uid: str) -> None:
-        """The Node is there in this term: if it goes, that is watched."""
-        self._seen.add(uid)
+        """The Node is there: whatever was known of its end was of another history."""
+        self._watched.discard(uid)
+        self._confirmed.discard(uid)
+        self._asked.discard(uid)
+
+    def watched_to_its_end(self, uid: str) -> None:
+        """The Node was deleted, as a watch told: it is retired, however many others are."""
+        self._watched.add(uid)
 
     def survey(self, known: frozenset[str], present: frozenset[str]) -> frozenset[str]:
         """Judge all nodes that have something, of which some are present, by uid: those that may be retired now.
 
-        One that was seen in this term and is gone may have something again, where the allocator's store went back.
+        One that may be retired and was may have something again, where the allocator's store went back.
         """
-        missing = known - present
-        judgement = judge_retirement(missing - self._seen, len(known), self._clock.monotonic(), self._held)
+        missing = known - (present - self._asked)
+        allowed = missing & (self._watched | self._confirmed)
+        judgement = judge_retirement(missing - allowed, len(known), self._clock.monotonic(), self._held)
         self._held = judgement.held
-        self._confirmed |= judgement.retire
+        # Who has nothing has nothing to lose.
+        self._confirmed |= judgement.retire | (self._asked - known)
+        self._asked.clear()
         self._is_surveyed = True
-        return judgement.retire | missing & self._seen
+        return judgement.retire | allowed
 
     def wait_seconds(self, uids: frozenset[str]) -> float | None:
-        """How long the retirement of these has to wait; None when all of them may be retired."""
-        if uids <= self._seen | self._confirmed:
+        """How long the retirement of these has to wait; None when all of them may be retired. A fresh read says they are gone."""
+        waiting = uids - self._watched - self._confirmed
+        if not waiting:
             return None
+        self._asked |= waiting
         if not self._is_surveyed:
             return _UNTIL_SURVEYED_SECONDS
         if self._held is None:

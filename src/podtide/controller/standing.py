@@ -10,10 +10,14 @@ A term that is not renewed in time may be another's by now: a controller of a cl
 carries is the cluster's uid, which both have. So a controller that was stopped, or cut off, for as long as a term lasts
 does nothing more until the allocator has agreed again. Its own clock tells: it counts from before the claim was sent, so
 the term is over here no later than there.
+
+Where objects were listed anew, the server may be another cluster's than before, or this one's restored: so the uid is
+read again, and until it is known to be the same, nothing is written.
 """
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import NoReturn
 
 from msgspec import structs
@@ -23,6 +27,7 @@ from podtide.allocator.port import (
     Allocator,
     AllocatorError,
     AllocatorUnavailable,
+    AnotherCluster,
     Container,
     Quarantined,
     Wish,
@@ -33,7 +38,7 @@ from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.options import ControllerOptions
 from podtide.core.cluster_identity import TERM_SECONDS
-from podtide.core.errors import FixError, PodtideError
+from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -44,6 +49,10 @@ RENEW_SECONDS = 3.0
 """A third of how long a term lasts."""
 _REFUSED_SECONDS = 30.0
 _LAST_WORD_SECONDS = 2.0
+
+
+class ClusterDoubted(RetryError):
+    """It is not certain which cluster this is."""
 
 
 class Standing:
@@ -80,6 +89,11 @@ class Standing:
         self._claimed = 0.0
         """When the last claim was sent, by this machine's monotonic clock, and when the last that was agreed to."""
         self._agreed = 0.0
+        self._lists = 0
+        """How often anything was listed, and so how often it was asked which cluster this is."""
+        self._doubted = asyncio.Event()
+        self.recognised = asyncio.Event()
+        """Set while it is certain which cluster this is."""
         self.news = asyncio.Event()
         """Set when the allocator begins or ceases to refuse this controller."""
 
@@ -117,8 +131,23 @@ class Standing:
         seen = self._seen.get((wish.network, wish.subnet), 0)
         return structs.replace(wish, cluster_uid=self.uid, seen=seen)
 
+    def doubt(self) -> None:
+        """Objects were listed anew: it may be another cluster that answered."""
+        self._lists += 1
+        self.recognised.clear()
+        self._doubted.set()
+
+    def check_cluster(self) -> None:
+        """Raise while it is not certain that this is the cluster which the term is for."""
+        if self.uid and not self.recognised.is_set():
+            raise ClusterDoubted(
+                f"objects were listed anew, and it is not known yet whether this is still the cluster with uid {self.uid}: "
+                "reading its namespace kube-system"
+            )
+
     def check(self) -> None:
         """Raise while this controller may not act."""
+        self.check_cluster()
         if self._objection is not None:
             raise self._objection
         if not self._is_open:
@@ -146,7 +175,10 @@ class Standing:
         while True:
             # Counted from the last claim: an answer that took long must not cost the term.
             waited = self._clock.monotonic() - self._claimed
-            await asyncio.sleep(max(0.0, self._pause_seconds() - waited))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, self._pause_seconds() - waited)):
+                    await self._doubted.wait()
+            self._doubted.clear()
             await self._renew()
 
     async def close(self) -> None:
@@ -170,8 +202,8 @@ class Standing:
         """Ask once. Where there is no answer, what was so stays so, until the term is over."""
         self._claimed = self._clock.monotonic()
         try:
-            if not self.uid:
-                self.uid = (await self._cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+            if not await self._recognise():
+                return
             opened = await self._allocator.open_term(self._claim())
         except AllocatorUnavailable as error:
             self._log.debug("the term was not renewed", error=str(error))
@@ -189,6 +221,28 @@ class Standing:
             self.news.set()
         if opened.recovery:
             self._reports.add(opened.recovery)
+
+    async def _recognise(self) -> bool:
+        """Read which cluster this is, if that is not certain; AnotherCluster if it is not the one it was."""
+        if self.recognised.is_set():
+            return True
+        lists = self._lists
+        try:
+            found = (await self._cluster.get(Namespace, SYSTEM_NAMESPACE)).metadata.uid
+        except ClusterError:
+            if not self.uid:
+                raise
+            return False  # the server was there a moment ago
+        if self.uid and found != self.uid:
+            raise AnotherCluster(
+                f"namespace kube-system has uid {found}, and had {self.uid} when this controller began: the API server is "
+                "another cluster's now, or was restored from the backup of one; see where the controller's kubeconfig leads, "
+                "then restart the controller"
+            )
+        self.uid = found
+        if lists == self._lists:
+            self.recognised.set()
+        return True
 
     def _refuse(self, error: PodtideError) -> None:
         if str(error) != self.objection:

@@ -2,7 +2,8 @@
 
 While a controller runs it hears of every Node that goes. Between two controllers a Node can go whose NodeNetworkConfig
 is gone as well (somebody took the finalizer off): then nothing in the cluster tells of its containers any more. It is
-looked for again when a NodeNetworkConfig comes that names a Node which this term has not seen.
+looked for again when a list of Nodes lacks one that was there, and when a NodeNetworkConfig comes that names a Node
+which nobody saw.
 
 Containers of another cluster, or of one that is not known, are passed over: that their Nodes are not here proves nothing
 (`core.cluster_identity`). And if many nodes seem gone, they wait for a second look (`core.retirement`).
@@ -79,9 +80,9 @@ class Sweep:
 
     async def _tell(self, held: int, nodes: int, example: str) -> None:
         message = (
-            f"{held} of {nodes} nodes of cluster {self._around.options.cluster}, such as {example}, were gone when this "
-            f"controller began. They are retired if they are still gone in {LOOK_AGAIN_SECONDS / 60:.0f} minutes; if they "
-            "should be there, see that the controller's kubeconfig is this cluster's, or that no old backup was restored"
+            f"{held} of {nodes} nodes of cluster {self._around.options.cluster}, such as {example}, are gone, and this "
+            f"controller did not see them go. They are retired if they are still gone in {LOOK_AGAIN_SECONDS / 60:.0f} "
+            "minutes; if they should be there, see that the controller's kubeconfig is this cluster's, or that no old backup was restored"
         )
         self._around.log.warning("many nodes seem gone: their retirement waits for a second look", nodes=held)
         place = ObjectMeta(name="podtide-controller", namespace="kube-system")

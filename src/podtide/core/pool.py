@@ -105,26 +105,18 @@ class Pool:
 
     def carried_over(self, container: Container, former: Collection[str]) -> bool:
         """Whether any of these former containers has an address that the container grants."""
-        return any(
-            twin.container in former and twin.container != container.id
-            for twin in map(self._by_ip.get, container.addresses.values())
-            if twin is not None
-        )
+        return bool(self._found_again(container, former))
 
     def carry_over(self, container: Container, former: Collection[str], now: float) -> tuple[str, ...]:
         """The machine is another Node by now: what the container grants of former ones is its own, under the new names.
 
         It is matched by address, and stays as it is: a pod's with the pod, what was named for release named. What had
         been withdrawn from under a pod is granted to it again. All else of the container is for `apply` to take in.
+
+        A container may be its own former one: it was deleted, came back with its Node, and was granted the same anew.
         """
         names = {ip: name for name, ip in container.addresses.items()}
-        found = [
-            address
-            for id_ in former
-            if id_ != container.id and id_ in self._holdings
-            for address in self._holdings[id_].addresses.values()
-            if address.ip in names
-        ]
+        found = self._found_again(container, former)
         if not found:
             return ()
         holding = self._granted(container)
@@ -134,6 +126,19 @@ class Pool:
             if id_ in self._holdings:
                 self._forget_if_gone(self._holdings[id_])
         return tuple(address.name for address in found)
+
+    def _found_again(self, container: Container, former: Collection[str]) -> list[Address]:
+        """The addresses of former containers that this one grants by other names."""
+        own = self._holdings.get(container.id)
+        found = []
+        for name, ip in container.addresses.items():
+            twin = self._by_ip.get(ip)
+            if twin is None or twin.container not in former:
+                continue
+            is_own = own is not None and twin.container == own.id
+            if not is_own or (own and container.version > own.version and name not in own.addresses):
+                found.append(twin)
+        return found
 
     def _take_in(self, container: Container, named: frozenset[str], event: Event, now: float) -> Applied:
         if not self.is_news(container):

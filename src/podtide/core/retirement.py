@@ -1,10 +1,10 @@
-"""The brake on retiring many nodes at once at the start of a term (DESIGN.md "Who a cluster is").
+"""The brake on retiring many nodes at once that nobody saw go (DESIGN.md "Who a cluster is").
 
-A controller that starts finds containers whose Nodes it does not see. Mostly they were deleted while no controller ran.
-But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same, and to retire nodes that
-live gives their addresses to others. So more than a tenth of the nodes, if that is more than three, are retired only if
-they are still missing when looked at again ten minutes later. Nodes that were seen in this term are not judged here:
-their deletion was watched.
+A controller that starts, or lists anew, finds containers whose Nodes it does not see. Mostly they were deleted while
+nobody watched. But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same, and to
+retire nodes that live gives their addresses to others. So more than a tenth of the nodes, if that is more than three,
+are retired only if they are still missing when looked at again ten minutes later. Nodes whose deletion was watched are
+not judged here.
 """
 
 from msgspec import Struct
@@ -37,7 +37,7 @@ def judge_retirement(
     missing: frozenset[str], nodes: int, now: float, held: HeldRetirement | None
 ) -> Judgement:
     """Judge the nodes that are missing now. `nodes` is how many the cluster has, those included."""
-    if held is not None and now < held.until:
+    if held is not None and held.missing & missing and now < held.until:
         return Judgement(frozenset(), HeldRetirement(held.missing & missing, held.until))
     confirmed = held.missing & missing if held is not None else frozenset[str]()
     rest = missing - confirmed

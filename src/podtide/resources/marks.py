@@ -9,6 +9,9 @@ from collections.abc import Mapping
 SYSTEM_NAMESPACE = "kube-system"
 """Where NodeNetworkConfigs, ClusterSubnets and ClusterSubnetStates live, as Azure CNS has it."""
 
+AGENT_MANAGER = "podtide-agent"
+"""The field manager of a node agent in its NodeNetworkConfig: what it applies is the agent's, and nothing else there is."""
+
 SUBNET_LABEL = "podtide.io/subnet"
 """On a Node: the subnet its pods' addresses come from; without it, the controller's default."""
 
@@ -20,6 +23,9 @@ WAITING_PODS_ANNOTATION = "podtide.io/waiting-pods"
 
 STATEMENT_ANNOTATION = "podtide.io/statement"
 """On a NodeNetworkConfig: what its request was computed from, as JSON (see `podtide.core.statement`)."""
+
+DOUBT_ANNOTATION = "podtide.io/doubt"
+"""On a NodeNetworkConfig: the mark by which its agent asks whether it is of the present (see `podtide.resources.doubts`)."""
 
 CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""

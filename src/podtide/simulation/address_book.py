@@ -114,7 +114,7 @@ class AddressBook:
         """An agent begins its work on a machine."""
         agent.pool.on_move.append(partial(self._take_move, machine, agent))
         if former := self._former.before(machine.full_name, machine.uid):
-            agent.pool.on_move.append(partial(self._take_gift, machine.full_name, former))
+            agent.pool.on_move.append(partial(self._take_gift, machine, former))
 
     def sandbox_changed(self, machine: Machine, old: Sandbox | None, new: Sandbox | None) -> None:
         """A sandbox of a machine came, changed or went."""
@@ -170,8 +170,9 @@ class AddressBook:
             if ip in sandbox.addresses:
                 self.sandbox_changed(machine, sandbox, sandbox)
 
-    def _take_gift(self, node: str, former: frozenset[str], address: Address) -> None:
-        if (violation := gift_of(former, node, address)) is not None:
+    def _take_gift(self, machine: Machine, former: frozenset[str], address: Address) -> None:
+        former -= {machine.uid}  # it may be back, in a cluster that went back
+        if (violation := gift_of(former, machine.full_name, address)) is not None:
             self.findings.append(violation)
 
     # What is so
@@ -193,9 +194,9 @@ class AddressBook:
     def _present(self, node: str) -> _View | None:
         """The node as it is, if its pool is known."""
         machine = self._machines.get(node)
-        if machine is None or not machine.uid or machine.agent is None or not machine.agent.synced.is_set():
+        if machine is None or not machine.uid or (agent := machine.knowing_agent) is None:
             return None
-        return _View(machine, machine.agent)
+        return _View(machine, agent)
 
     def _holder(self, machine: Machine, ip: str) -> str:
         """The node by which a sandbox has an address: the machine may be another Node by now.

@@ -87,7 +87,7 @@ class Auditor:
         self._raise(violations)
 
     def begin_anew(self) -> None:
-        """What the allocator said before is not to be held against it: it went back since, and knows again what is so."""
+        """What was so before is not to be held against what is: a store went back since. The book is told of every change."""
         self._before = None
 
     async def run(self, every_seconds: float) -> NoReturn:

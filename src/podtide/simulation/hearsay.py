@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from podtide.core.audit import Violation
 from podtide.resources.base import Resource
+from podtide.resources.doubts import doubt_in
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 _ONE_WRITE_TO_THE_TARGET = 5
@@ -32,8 +33,8 @@ class Hearsay:
         self._told.add(subject)
 
     def says(self, item: Resource) -> None:
-        """The program applies this."""
-        if isinstance(item, NodeNetworkConfig):
+        """The program applies this. Who asks whether the object is of the present states again what it found there."""
+        if isinstance(item, NodeNetworkConfig) and not doubt_in(item.metadata.annotations):
             unknown = [subject for subject in self._gone_by(item.metadata.name) if subject not in self._told]
             if unknown:
                 self._find(self._violation(item, unknown))

@@ -125,11 +125,9 @@ class _Charge:
 def _is_known(pod: Pod | None, charge: _Charge) -> bool:
     """Whether this is what the kubelet has written itself: then the answer has told of it.
 
-    A pod that was gone and is there again in the version it had came back with a backup of etcd: that is news.
+    One that was gone is news by whatever version it is back, in a cluster that went back; and so is another content.
     """
-    if pod is None or charge.gone:
-        return False
-    return pod.metadata.resource_version == charge.last_seen.metadata.resource_version
+    return pod == charge.last_seen and not charge.gone
 
 
 class Kubelet:

@@ -2,6 +2,7 @@
 
 from podtide.agent.policy import RequestPolicy
 from podtide.agent.program import NodeAgent
+from podtide.core.address_states import State
 from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.node import NodeSystemInfo
 from podtide.runtime.disk import Disk
@@ -43,8 +44,23 @@ class Machine:
         self.kubelet = kubelet
         self.settings = settings
         self.policy = policy
+        self.is_back = False
+        """Whether its Node was gone, and is back in a cluster that went back."""
         self.named: set[str] = set()
         """Every name that agents of this node wrote as to be released."""
+
+    @property
+    def knowing_agent(self) -> NodeAgent | None:
+        """The agent, if it has been told what is its own as the Node that the machine is: what else it has, nobody is given.
+
+        What pods kept of a Node that was gone and is back may be in quarantine, as that of a former Node is.
+        """
+        agent = self.agent
+        if agent is None or not agent.synced.is_set() or agent.is_in_doubt or agent.node_uid != self.uid:
+            return None
+        if self.is_back and any(address.state is State.ORPHANED for address in agent.pool.addresses()):
+            return None
+        return agent
 
     @property
     def agent_program(self) -> str:

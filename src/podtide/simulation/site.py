@@ -93,7 +93,7 @@ class Site:
             node=machine.name,
             cluster=machine.cluster,
             uid=machine.uid,
-            addresses=machine.agent.addresses if machine.agent and machine.agent.synced.is_set() else None,
+            addresses=agent.addresses if (agent := machine.knowing_agent) else None,
             sandboxes=machine.kubelet.sandboxes(),
             named=frozenset(machine.named),
             giver=partial(self.book.giver, machine.full_name),

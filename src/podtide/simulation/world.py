@@ -26,7 +26,7 @@ from podtide.agent.policy import ExactPolicy, RequestPolicy
 from podtide.agent.program import NodeAgent
 from podtide.allocator.port import Allocator
 from podtide.allocator.store import DatabaseAllocator
-from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.controller.looking import BatchRule
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
@@ -233,12 +233,20 @@ class World:
     async def create_node(
         self, name: str, labels: Mapping[str, str] | None = None, identity: MachineIdentity | None = None
     ) -> Node:
-        """A kubelet registers its machine: the one of that name, unless it is said which."""
+        """A kubelet registers its machine: the one of that name, unless it is said which.
+
+        A Node that is there already becomes its own, as with a real kubelet.
+        """
+        identity = identity or self.machines[name].identity
         node = Node(
             metadata=ObjectMeta(name=name, labels={**self.customs.labels(name), **(labels or {})}),
-            status=NodeStatus(node_info=node_info(identity or self.machines[name].identity)),
+            status=NodeStatus(node_info=node_info(identity)),
         )
-        return await self.cluster.create(node, manager=MANAGER)
+        try:
+            return await self.cluster.create(node, manager=MANAGER)
+        except AlreadyExists:
+            await self.tell_machine(name, identity)
+            return await self.cluster.get(Node, name)
 
     async def remove_node(self, name: str) -> None:
         """The machine is switched off and its Node deleted; its pods go with it."""
@@ -297,15 +305,15 @@ class World:
         machine.kubelet = self._new_kubelet(name, machine.runtime)
         boot = f"{machine.identity.machine_id} boot {self._boots[name]}"
         machine.identity = structs.replace(machine.identity, boot_id=boot)
-        await self._tell_boot(machine)
+        await self.tell_machine(machine.name, machine.identity)
         self._start_kubelet(machine)
         await self.start_agent(name)
 
-    async def _tell_boot(self, machine: Machine) -> None:
-        """The kubelet says at its start which boot it is, if its Node is there."""
+    async def tell_machine(self, name: str, identity: MachineIdentity) -> None:
+        """The kubelet says which machine it runs on, and which boot of it, if its Node is there."""
         try:
-            node = await self.cluster.get(Node, machine.name)
-            status = structs.replace(node.status, node_info=node_info(machine.identity))
+            node = await self.cluster.get(Node, name)
+            status = structs.replace(node.status, node_info=node_info(identity))
             await self.cluster.replace_status(structs.replace(node, status=status), manager=MANAGER)
         except (NotFound, Conflict):
             return  # it is made with what the machine is then

@@ -20,6 +20,19 @@ def test_the_invariants_hold_when_etcd_is_restored_from_a_backup(seed: int, netw
     assert report.faults["etcd-restored"] > 0
 
 
+@pytest.mark.parametrize("other", ["node-recreated", "machine-replaced"])
+def test_the_invariants_hold_when_etcd_is_restored_to_before_nodes_went_or_came(other: str) -> None:
+    for seed in range(3):
+        plan = plan_for(seed, nodes=3, faults=frozenset(), trouble_seconds=100.0)
+        first, second = (PlannedMishap(30.0 + number, other, number) for number in (1, 2))
+        backups = tuple(
+            PlannedMishap(at, "etcd-restored", seed + number) for number, at in enumerate((20.0, 31.5))
+        )
+        report = simulate(structs.replace(plan, clusters=1, mishaps=(first, second, *backups)))
+        assert report.failure == ""
+        assert report.faults["etcd-restored"] == len(backups)
+
+
 @pytest.mark.parametrize(("seed", "networks"), [(1, 0), (2, 2)])
 def test_the_invariants_hold_when_one_watch_alone_is_in_trouble(seed: int, networks: int) -> None:
     report = report_of(seed, "one-watch", networks)

@@ -5,11 +5,30 @@ from random import Random
 from podtide.resources.node import Node
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
+from podtide.simulation.machine import Machine
 
 _LONGEST_ABSENCE_SECONDS = 60.0
 _PODS_STAY_SECONDS = 40.0
 """How long the cluster waits before it ends the pods of a Node that is gone."""
 _AGENT_GOES_TOO = 0.5
+
+
+def plan_registration(scene: Scene, machine: Machine, chance: Random) -> None:
+    """Its Node is gone: the cluster ends the pods that are bound to it, and its kubelet registers it again when restarted."""
+    world = scene.world
+
+    async def end_pods() -> None:
+        if world.machines.get(machine.name) is machine and not machine.uid:
+            await world.workload.clear_node(machine.name)
+
+    async def register() -> None:
+        if world.machines.get(machine.name) is machine:
+            if not machine.uid:
+                machine.uid = (await world.create_node(machine.name)).metadata.uid
+            await scene.start_agent_if_none(machine)
+
+    scene.plan(_PODS_STAY_SECONDS, end_pods)
+    scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), register)
 
 
 class NodeRecreated(Mishap):
@@ -28,21 +47,11 @@ class NodeRecreated(Mishap):
             return ""
         world = scene.world
         await world.cluster.delete(Node, machine.name, uid=machine.uid)
+        scene.node_gone_at = scene.clock.monotonic()
         machine.uid = ""
         if chance.random() < _AGENT_GOES_TOO:
             await world.kill_agent(machine.name)
-
-        async def end_pods() -> None:
-            if world.machines.get(machine.name) is machine and not machine.uid:
-                await world.workload.clear_node(machine.name)
-
-        async def register() -> None:
-            if world.machines.get(machine.name) is machine:
-                machine.uid = (await world.create_node(machine.name)).metadata.uid
-                await scene.start_agent_if_none(machine)
-
-        scene.plan(_PODS_STAY_SECONDS, end_pods)
-        scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), register)
+        plan_registration(scene, machine, chance)
         return machine.name
 
 
@@ -60,6 +69,7 @@ class MachineReplaced(Mishap):
         world = scene.world
         scene.doors.switch_off(machine.name)
         await world.remove_node(machine.name)
+        scene.node_gone_at = scene.clock.monotonic()
 
         async def join() -> None:
             await world.add_node(machine.name, policy=machine.policy)
@@ -83,6 +93,7 @@ class NodeRenamed(Mishap):
         world = scene.world
         scene.doors.switch_off(machine.name)
         await world.remove_node(machine.name)
+        scene.node_gone_at = scene.clock.monotonic()
         stem, _, number = machine.name.partition(".")
 
         async def join() -> None:

@@ -38,6 +38,8 @@ class Scene:
         self.clock = clock
         self.restored_at = -math.inf
         """When the cluster was last restored from a backup."""
+        self.node_gone_at = -math.inf
+        """When a Node was last deleted."""
         self._agenda = agenda
         self._controllers: dict[int, str] = {}
         """The programs that run now, by replica."""
