@@ -98,7 +98,7 @@ def _be_who_was(scene: Scene, nodes: dict[str, Node], chance: Random) -> None:
                 plan_registration(scene, machine, chance)
             continue
         if machine.uid != node.metadata.uid:
-            machine.past_version = _shown_version(scene, machine.name)
+            machine.past_version = max(_shown_version(scene, machine.name), _known_version(machine))
         machine.uid = node.metadata.uid
         if node.status.node_info != node_info(machine.identity):
             scene.plan(chance.uniform(0.0, _KUBELET_TELLS_SECONDS), _teller(scene, machine))
@@ -117,6 +117,12 @@ def _shown_version(scene: Scene, node: str) -> int:
         ),
         default=-1,
     )
+
+
+def _known_version(machine: Machine) -> int:
+    """The highest version that its agent knows."""
+    pool = machine.agent.pool if machine.agent is not None else None
+    return max(map(pool.version, pool.containers()), default=-1) if pool is not None else -1
 
 
 def _teller(scene: Scene, machine: Machine) -> Act:
