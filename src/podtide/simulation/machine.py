@@ -44,8 +44,8 @@ class Machine:
         self.kubelet = kubelet
         self.settings = settings
         self.policy = policy
-        self.is_back = False
-        """Whether its Node was gone, and is back in a cluster that went back."""
+        self.past_version: int | None = None
+        """If its Node was gone, and is back in a cluster that went back: the version of its container that came back with it."""
         self.named: set[str] = set()
         """Every name that agents of this node wrote as to be released."""
 
@@ -53,14 +53,19 @@ class Machine:
     def knowing_agent(self) -> NodeAgent | None:
         """The agent, if it has been told what is its own as the Node that the machine is: what else it has, nobody is given.
 
-        What pods kept of a Node that was gone and is back may be in quarantine, as that of a former Node is.
+        What was a Node's that was gone and is back is in quarantine, until it is granted anew; and what pods kept and is
+        not granted stays there, as that of a former Node does.
         """
         agent = self.agent
         if agent is None or not agent.synced.is_set() or agent.is_in_doubt or agent.node_uid != self.uid:
             return None
-        if self.is_back and any(address.state is State.ORPHANED for address in agent.pool.addresses()):
-            return None
-        return agent
+        return agent if self.past_version is None or self._is_granted_anew(agent, self.past_version) else None
+
+    def _is_granted_anew(self, agent: NodeAgent, past: int) -> bool:
+        pool = agent.pool
+        versions = [pool.version(id_) for id_ in pool.containers() if id_.startswith(self.uid)]
+        is_kept = any(address.state is State.ORPHANED for address in pool.addresses())
+        return bool(versions) and min(versions) > past and not is_kept
 
     @property
     def agent_program(self) -> str:

@@ -6,6 +6,7 @@ from podtide.cluster.embedded.store import Snapshot
 from podtide.cluster.port import Conflict, NotFound
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.simulation.faults.agenda import Act
@@ -96,12 +97,32 @@ def _be_who_was(scene: Scene, nodes: dict[str, Node], chance: Random) -> None:
                 machine.uid = ""
                 plan_registration(scene, machine, chance)
             continue
-        machine.is_back |= machine.uid != node.metadata.uid
+        if machine.uid != node.metadata.uid:
+            machine.past_version = max(_shown_version(scene, machine.name), _known_version(machine))
         machine.uid = node.metadata.uid
         if node.status.node_info != node_info(machine.identity):
             scene.plan(chance.uniform(0.0, _KUBELET_TELLS_SECONDS), _teller(scene, machine))
     for node in nodes.values():
         scene.plan(chance.uniform(*_MISSED_SECONDS), _remover(scene, node))
+
+
+def _shown_version(scene: Scene, node: str) -> int:
+    """The highest version that the node's NodeNetworkConfig shows now."""
+    return max(
+        (
+            container.version
+            for config in scene.cluster.items(NodeNetworkConfig)
+            if config.metadata.name == node
+            for container in config.status.network_containers
+        ),
+        default=-1,
+    )
+
+
+def _known_version(machine: Machine) -> int:
+    """The highest version that its agent knows."""
+    pool = machine.agent.pool if machine.agent is not None else None
+    return max(map(pool.version, pool.containers()), default=-1) if pool is not None else -1
 
 
 def _teller(scene: Scene, machine: Machine) -> Act:
