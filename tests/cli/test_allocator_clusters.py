@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -232,6 +234,23 @@ def test_a_database_that_lost_its_mark_as_well_is_restored_and_waits(podtide: Ru
             assert (await allocator.list_clusters()).recovering == "the mark beside the database is missing"
 
     asyncio.run(look())
+
+
+def test_no_backup_is_restored_over_another_programs_database(podtide: Run, tmp_path: Path) -> None:
+    async def use() -> None:
+        async with await open_here(tmp_path) as allocator:
+            await fill(allocator)
+
+    asyncio.run(use())
+    copy, foreign = tmp_path / "copy", tmp_path / "foreign.db"
+    podtide("allocator", "backup", str(copy), "--database", database_of(tmp_path))
+    with closing(sqlite3.connect(foreign)) as other:
+        other.execute("CREATE TABLE theirs (what TEXT)")
+    before = foreign.read_bytes()
+    refused = podtide("allocator", "restore", str(copy), "--database", f"sqlite:///{foreign}")
+    assert refused.status == 2
+    assert f"{foreign} is another program's database" in refused.err
+    assert foreign.read_bytes() == before
 
 
 @pytest.mark.parametrize(

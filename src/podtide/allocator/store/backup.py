@@ -38,6 +38,7 @@ def restore(database: str, copy: Path, now: float) -> None:
     ):
         _refuse_stranger(source, copy)
         with closing(sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None)) as target:
+            _refuse_to_lose(target, database)
             _refuse_live(target, database)
             source.backup(target)
             target.execute(_BEGIN, (now, f"it was restored from {copy.name}", recovery_number(now)))
@@ -58,6 +59,15 @@ def _refuse_stranger(source: sqlite3.Connection, copy: Path) -> None:
     if schema > SCHEMA:
         raise UnusableDatabase(
             f"{copy} has schema {schema}, and this podtide knows {SCHEMA}: use a podtide as new as the one that made it"
+        )
+
+
+def _refuse_to_lose(target: sqlite3.Connection, database: str) -> None:
+    """What is in the file already is written over: that must not be another program's."""
+    ((tables,),) = target.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    if tables and not _schema(target):
+        raise UnusableDatabase(
+            f"{database} is another program's database: give the allocator's own with --database, or a new file"
         )
 
 
