@@ -98,6 +98,24 @@ async def test_a_recreated_node_starts_clean_and_its_pods_keep_what_they_have() 
         assert held[0] not in {address.ip for address in agent.addresses.all_addresses()}
 
 
+async def test_a_pod_that_outlived_its_node_needs_no_address_of_the_next_one() -> None:
+    bench = Bench()
+    await bench.join()
+    async with bench.controller(), bench.running() as agent:
+        for sandbox in ("first", "second"):
+            await bench.add(sandbox)
+        await bench.settle()
+        await bench.make_config(await recreate_node(bench))
+        await bench.settle()
+        assert agent.addresses.state().demand == 0
+        held = await bench.add("third")
+        assert agent.addresses.state().demand == 1
+        bench.delete("first")
+        assert agent.addresses.state().demand == 1
+        assert await bench.add("first") not in (held, ())
+        assert agent.addresses.state().demand == 2
+
+
 async def moved_to_new_node(bench: Bench, *without: str) -> NetworkContainer:
     """The Node is registered again on the same boot: the allocator moved its addresses, with new names, but for these."""
     [old] = (await bench.config()).status.network_containers

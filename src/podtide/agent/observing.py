@@ -46,7 +46,7 @@ class Observer:
             counts=self._holdings.counts(),
             primaries=len(networks),
             requested=config.spec.requested_ip_count if config is not None else None,
-            demand=demand.total if is_known else None,
+            demand=self._holdings.needed if is_known else None,
             waiting_pods=demand.waiting,
             scaler=self._targets.scaler(config) if config is not None and is_known else None,
             subnet=self._subnets.names,

@@ -130,7 +130,7 @@ class Requester:
         """Decide, and write if it is due. Answers when to look again at the latest."""
         if now < self._retry_at:
             return self._retry_at
-        requested, demand = config.spec.requested_ip_count, self._holdings.demand.total
+        requested, demand = config.spec.requested_ip_count, self._holdings.needed
         told = self._told(config)
         target = self.target = self._targets.target(config, statement_in(told, requested))
         self.decisions += 1

@@ -74,13 +74,13 @@ class TargetMaker:
         )
 
     def _in_force(self, config: NodeNetworkConfig) -> InForce:
-        return self._subnets.in_force(node_scaler_of(config), self._holdings.demand.total)
+        return self._subnets.in_force(node_scaler_of(config), self._holdings.needed)
 
     def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> "_Share":
         number = len(networks)
         counts = [self._holdings.pool.counts(network.container.id) for network in networks]
         situation = Situation(
-            demand=self._holdings.demand.total,
+            demand=self._holdings.needed,
             primaries=number,
             requested=requested * number,
             held=sum(each.held for each in counts),
@@ -93,7 +93,7 @@ class TargetMaker:
     def _statement(self, share: "_Share", in_force: InForce) -> Statement | None:
         scaler = in_force.scaler
         statement = Statement(
-            demand=self._holdings.demand.total,
+            demand=self._holdings.needed,
             batch=scaler.batch,
             buffer=scaler.min_free,
             max_ips=scaler.max_ips,
