@@ -16,6 +16,7 @@ from podtide.cli import podtide
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.metrics import ControllerMetrics
 from podtide.resources.marks import (
+    DOUBT_ANNOTATION,
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,
     STATEMENT_ANNOTATION,
@@ -251,7 +252,7 @@ def test_the_chart_is_of_this_release() -> None:
 @pytest.mark.parametrize(
     ("policy", "marks"),
     [
-        ("nodenetworkconfigs", {WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION}),
+        ("nodenetworkconfigs", {WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION, DOUBT_ANNOTATION}),
         ("ippools", {NODE_ANNOTATION}),
         ("slices", {NODE_ANNOTATION, NETWORK_ANNOTATION}),
         ("leases", set()),
