@@ -26,6 +26,8 @@ class RestartableAllocator(DatabaseAllocator):
         super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
         self._path = path
         self._backup = path.with_name("backup.db")
+        self.is_away = False
+        """Whether its database is being replaced, and nobody can ask it anything."""
         self.on_recovered = list[Recovered]()
         """Told of all containers at the instant at which a store that went back grants again."""
 
@@ -52,10 +54,12 @@ class RestartableAllocator(DatabaseAllocator):
 
     async def restore_backup(self) -> None:
         """End, and begin again with the backup; the mark beside the database stays what it was."""
+        self.is_away = True
         await self._database.close()
         self._put_back()
         self._database = _opened(self._path, self._clock, self._rules)
         await self.examine()
+        self.is_away = False
 
     def _put_back(self) -> None:
         for leftover in (f"{self._path}-wal", f"{self._path}-shm"):
@@ -73,11 +77,13 @@ class RestartableAllocator(DatabaseAllocator):
 
     async def knows(self, cluster: str) -> bool:
         """Whether the cluster's name belongs to somebody."""
-        return any(each.name == cluster and each.uid for each in (await self.list_clusters()).clusters)
+        return not self.is_away and any(
+            each.name == cluster and each.uid for each in (await self.list_clusters()).clusters
+        )
 
     async def is_of_the_past(self) -> bool:
         """Whether it went back, and does not know again what nodes hold."""
-        return bool((await self.list_clusters()).recovering)
+        return self.is_away or bool((await self.list_clusters()).recovering)
 
 
 @asynccontextmanager

@@ -67,11 +67,14 @@ class Site:
 
         Of what it does at this moment it has counted already, and answers only afterwards: no proof that it errs.
         """
-        if not self.book.grants_changed:
+        if not self.book.grants_changed or self._allocator_is_away():
             return True
         self.book.grants_changed = False
         subnets = await self.allocator.list_subnets(self.network)
         return all(self.book.held(each.name) <= each.reserved <= each.capacity for each in subnets)
+
+    def _allocator_is_away(self) -> bool:
+        return isinstance(self.allocator, RestartableAllocator) and self.allocator.is_away
 
     async def is_of_the_past(self) -> bool:
         """Whether the allocator went back, and does not know again what nodes hold."""
