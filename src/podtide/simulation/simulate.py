@@ -13,7 +13,7 @@ import re
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -24,7 +24,7 @@ from msgspec import structs
 from podtide.allocator.port import Allocator, SubnetSpec
 from podtide.allocator.store import Rules
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.port import Cluster
+from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.core.errors import PodtideError
 from podtide.core.exact import exact
 from podtide.core.ranges import parse_network
@@ -192,8 +192,11 @@ class _Run:
         drawn_from = f"{self._plan.seed}/{planned.fault} {planned.number}"
         scene = seeded_randomness(f"{drawn_from} where").choice(scenes)
         chance = seeded_randomness(drawn_from)
-        if self._conditions.is_bad and (whom := await mishap.happen(scene, chance)):
-            self._report_fault(mishap.name, whom)
+        if not self._conditions.is_bad:
+            return
+        with suppress(NotFound, Conflict):  # what it was to befall went, or changed, at that instant
+            if whom := await mishap.happen(scene, chance):
+                self._report_fault(mishap.name, whom)
 
     def _mistake(self) -> str:
         """An exception that nobody foresaw: programs log it and go on, and it is wrong all the same."""

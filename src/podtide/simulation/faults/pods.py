@@ -2,7 +2,6 @@
 
 from random import Random
 
-from podtide.cluster.port import NotFound
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
@@ -20,10 +19,7 @@ class PodEvicted(Mishap):
         pod = await _any(scene, chance)
         if pod is None or is_terminal(pod):
             return ""
-        try:
-            await scene.world.workload.complete_pod(pod.metadata.name, PodPhase.FAILED)
-        except NotFound:
-            return ""  # its kubelet removed it meanwhile
+        await scene.world.workload.complete_pod(pod.metadata.name, PodPhase.FAILED)
         return str(pod.key)
 
 
