@@ -57,6 +57,8 @@ class HeldContainer(Struct, frozen=True, kw_only=True):
     recovery: int
     """The recovery that asked for the report: one of an earlier day, which comes late, must change nothing."""
     addresses: tuple[HeldAddress, ...] = ()
+    gave_up: int = 0
+    """How many more its NodeNetworkConfig shows by that version, which the node has named for release."""
 
 
 class ShownAddresses(Struct, frozen=True, kw_only=True):

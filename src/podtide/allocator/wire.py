@@ -208,6 +208,7 @@ class HeldBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     generation: Number
     recovery: Number
     addresses: Annotated[tuple[HeldAddressBody, ...], Meta(max_length=MOST_WANTED)] = ()
+    gave_up: Annotated[int, Meta(ge=0, le=MOST_WANTED)] = 0
 
 
 class ShownBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -144,6 +144,8 @@ class Report:
         raise Conflict(f"the NodeNetworkConfig of node {name} is written all the time")
 
     def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
+        # What the node named for release it never gives to a pod again: another node may have it by now.
+        held = [each for each in container.ip_assignments if each.name not in config.spec.ips_not_in_use]
         return HeldContainer(
             id=container.id,
             network=container.vnet_id or self._around.options.network,
@@ -156,12 +158,8 @@ class Report:
             request_uid=config.metadata.uid,
             generation=config.metadata.generation,
             recovery=recovery,
-            # What the node named for release it never gives to a pod again: another node may have it by now.
-            addresses=tuple(
-                HeldAddress(each.name, each.ip)
-                for each in container.ip_assignments
-                if each.name not in config.spec.ips_not_in_use
-            ),
+            addresses=tuple(HeldAddress(each.name, each.ip) for each in held),
+            gave_up=len(container.ip_assignments) - len(held),
         )
 
 

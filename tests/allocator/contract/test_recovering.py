@@ -632,3 +632,18 @@ async def test_names_of_numbers_that_are_in_use_are_no_grants(open_allocator: Op
         assert "10.3.0.6 of node node-w" in complaint  # by now it is in use
         await finish(under, recovery, "east", "west")
         assert (await under.stands()).quarantined == 2
+
+
+async def test_what_a_node_gave_up_before_it_was_reported_is_gone_by_a_version_of_its_own(
+    open_allocator: OpenAllocator,
+) -> None:
+    """Or an older status, in which the node was shown more, would be no older by its version."""
+    async with open_allocator() as under:
+        a, w = await two_nodes(under)
+        await go_back(under)
+        kept = as_held(a).addresses[1:]
+        assert await under.allocator.adopt_container(as_held(a, addresses=kept, gave_up=1)) == ()
+        assert await under.allocator.adopt_container(as_held(w)) == ()
+        now = await under.allocator.get_container("a", cluster="east")
+        assert now.version > max(a.version, w.version)
+        assert (await under.allocator.get_container("w", cluster="west")).version == w.version

@@ -286,6 +286,7 @@ class HttpAllocator:
             generation=held.generation,
             recovery=held.recovery,
             addresses=tuple(HeldAddressBody(name=each.name, ip=each.ip) for each in held.addresses),
+            gave_up=held.gave_up,
         )
         path = f"{_cluster(held.cluster, doing)}/report/{_part(held.id, doing)}"
         return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), tuple[str, ...])

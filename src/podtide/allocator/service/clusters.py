@@ -64,6 +64,7 @@ async def adopt_container(
         generation=data.generation,
         recovery=data.recovery,
         addresses=tuple(HeldAddress(each.name, each.ip) for each in data.addresses),
+        gave_up=data.gave_up,
     )
     return list(await allocator.adopt_container(held))
 

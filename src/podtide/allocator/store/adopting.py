@@ -182,6 +182,8 @@ def _hold(
     row.version = max(row.version, held.version)
     versions = [version for version, _chunk in there.grants]
     book.subnet.sequence = max(book.subnet.sequence, row.version, *versions)
+    if held.gave_up or lost:
+        row.version = book.next_version()  # by the one that was reported, the node was shown more
     row.request_uid, row.generation = held.request_uid, held.generation
     row.cluster_uid, row.confirmed = held.cluster_uid, recovery
     want_what_is_held(row, book)
