@@ -1,7 +1,9 @@
 """Nodes that go, and come again under their names."""
 
+from contextlib import suppress
 from random import Random
 
+from podtide.cluster.port import NotFound
 from podtide.resources.node import Node
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
@@ -72,6 +74,10 @@ class MachineReplaced(Mishap):
         scene.node_gone_at = scene.clock.monotonic()
 
         async def join() -> None:
+            with suppress(
+                NotFound
+            ):  # one that a backup brought back: clouds delete Nodes whose machines are gone
+                await scene.cluster.delete(Node, machine.name)
             await world.add_node(machine.name, policy=machine.policy)
 
         scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), join)
