@@ -50,7 +50,7 @@ class FaultyCluster:
         more: str = "",
     ) -> Page[R]:
         """See `Cluster.list`."""
-        request = self._request("list", kind, fields or labels)
+        request, before = self._request("list", kind, fields or labels), self._restores()
 
         async def read(token: str) -> Page[R]:
             return await self._line.list(
@@ -60,6 +60,7 @@ class FaultyCluster:
         page = await self._carry(request, lambda: read(more), lambda: read(more))
         if not more:
             page = await self._conditions.page(request, page, read)
+            self._refuse_if_restored(request, before)
         if not page.more:
             self._hearsay.told(request.subject)
         return page
@@ -130,12 +131,18 @@ class FaultyCluster:
         before = self._restores()
 
         async def arrive(send: Send[T]) -> T:
-            if self._restores() != before:
-                raise request.unanswered("the API server that it was sent to is gone")
+            self._refuse_if_restored(request, before)
             return await send()
 
         repeated = resend if request.verb == "create" else partial(arrive, resend)
-        return await self._conditions.carry(request, partial(arrive, send), repeated)
+        answer = await self._conditions.carry(request, partial(arrive, send), repeated)
+        self._refuse_if_restored(request, before)
+        return answer
+
+    def _refuse_if_restored(self, request: Request, before: int) -> None:
+        """Answers of an API server that is gone arrive nowhere, either."""
+        if self._restores() != before:
+            raise request.unanswered("the API server that it was sent to is gone")
 
     def _about(self, verb: str, item: Resource) -> Request:
         return self._request(verb, type(item), item.metadata.name)
