@@ -16,11 +16,11 @@ from time import perf_counter
 import structlog
 from msgspec import structs
 
-from podtide.agent.requester import MANAGER as AGENT
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.controller.guard import MANAGER as CONTROLLER
 from podtide.resources.base import Key, ObjectMeta
+from podtide.resources.marks import AGENT_MANAGER as AGENT
 from podtide.resources.marks import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec

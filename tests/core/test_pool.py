@@ -209,6 +209,19 @@ def test_an_orphan_granted_by_another_container_is_an_alarm() -> None:
     assert pool.counts("nc") == Counts(orphaned=1)
 
 
+def test_who_has_nothing_but_orphans_outlived_its_containers() -> None:
+    pool = pool_with(1, 2)
+    pool.programmed(pool.apply(container(1, 2, family=6, name="six"), 0.0).granted, 0.0)
+    pool.assign(pod(1), 1.0)
+    assert pool.outlived() == 0
+    pool.apply(container(version=2), 2.0)
+    assert pool.outlived() == 0, "it has an address of the other family"
+    pool.withdraw("six", 3.0)
+    assert pool.outlived() == 1
+    pool.free("sandbox-1", "eth0", 4.0)
+    assert pool.outlived() == 0
+
+
 def test_a_pod_gets_one_address_of_each_family_or_none() -> None:
     pool = pool_with(1, 2)
     pool.programmed(pool.apply(container(1, family=6, name="six"), 0.0).granted, 0.0)

@@ -98,20 +98,8 @@ class Holdings:
 
     @property
     def needed(self) -> int:
-        """U: the demand, less the sandboxes whose addresses are no container's any more. They live by those, and need no other."""
-        if not any(self.pool.counts(container).orphaned for container in self.pool.containers()):
-            return self.demand.total
-        kept = {
-            (address.owner.sandbox, address.owner.interface)
-            for address in self.pool.addresses()
-            if address.state is State.ORPHANED and address.owner is not None
-        }
-        outlived = sum(
-            self.demand.owner(*key) is not None
-            and all(each.state is State.ORPHANED for each in self.pool.held_by(*key))
-            for key in kept
-        )
-        return self.demand.total - outlived
+        """U: the demand, less the sandboxes that live by addresses of a former Node."""
+        return self.demand.total - self.pool.outlived()
 
     # What pods do
 

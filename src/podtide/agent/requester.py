@@ -50,9 +50,6 @@ from podtide.resources.statements import render, statement_in
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
-MANAGER = AGENT_MANAGER
-"""The field manager of all that the agent writes."""
-
 _NOBODYS_NAME = "podtide-none"
 """Names that another manager stated too (an Azure CNS that ran here before) do not go when we leave them out. Stating
 another list makes it ours alone, so that it goes the next time; releasing a name that nobody has changes nothing."""
@@ -271,7 +268,7 @@ class Requester:
     async def _apply(self, wish: NodeNetworkConfig) -> NodeNetworkConfig:
         self.writes += 1
         watch = self._follower.watches
-        self._answer = answer = await self._cluster.apply(wish, manager=MANAGER, force=True)
+        self._answer = answer = await self._cluster.apply(wish, manager=AGENT_MANAGER, force=True)
         self._answered_in_watch = watch
         return answer
 

@@ -426,10 +426,11 @@ class Allocator(Protocol):
     async def move_container(self, wish: Wish) -> Moved:
         """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
 
-        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster, by name and uid, and
-        node name whose Node stated the same machine and boot as the wish does. All of it comes in the same transaction, with new names, and
-        a former primary is the primary: so it needs no free address. It comes with the container's first version or not
-        at all, because what comes later an agent takes for what nobody has. The same again moves nothing.
+        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster (by name and uid) and
+        the same node name, whose Node stated the same machine and boot as the wish does. All of it comes in the same
+        transaction, with new names, and a former primary is the primary: so it needs no free address. It comes with the
+        container's first version or not at all, because what comes later an agent takes for what nobody has. The same
+        again moves nothing.
         """
         ...
 

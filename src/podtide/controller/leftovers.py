@@ -13,7 +13,7 @@ from podtide.cluster.port import NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
 from podtide.controller.placing import node_uid
-from podtide.controller.shown_addresses import shown_on
+from podtide.controller.pod_addresses import shown_on
 from podtide.controller.surroundings import Surroundings
 from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
 from podtide.core.quarantine import Course, course_of, ending_of

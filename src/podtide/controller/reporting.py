@@ -16,7 +16,7 @@ from podtide.cluster.listing import list_kept
 from podtide.cluster.port import Conflict, NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.node_status import GRANTED, Reason
-from podtide.controller.shown_addresses import shown_by_node
+from podtide.controller.pod_addresses import shown_by_node
 from podtide.controller.standing import Standing
 from podtide.controller.surroundings import Surroundings
 from podtide.core.ranges import parse_address, parse_network

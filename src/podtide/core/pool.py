@@ -338,6 +338,14 @@ class Pool:
         """Who holds what, by sandbox and interface."""
         return dict(self._by_owner)
 
+    def outlived(self) -> int:
+        """How many owners have nothing but addresses that no container grants any more: these need no other."""
+        orphans = (
+            each for holding in self._holdings.values() for each in holding.shelves[State.ORPHANED].values()
+        )
+        owners = {(each.owner.sandbox, each.owner.interface) for each in orphans if each.owner is not None}
+        return sum(all(each.state is State.ORPHANED for each in self._by_owner[key]) for key in owners)
+
     def addresses(self) -> Iterable[Address]:
         """Every address of the pool. To read, not to change."""
         for holding in self._holdings.values():

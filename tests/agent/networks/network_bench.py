@@ -12,7 +12,6 @@ from msgspec import structs
 
 from agent.calling import Journal
 from podtide.agent.networks.secondary import SecondaryNetworks
-from podtide.agent.requester import MANAGER
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, ClusterError, NotFound, Page, R, Unavailable, WatchEvent
 from podtide.cni.ipam_config import IpamConfig, parse_config
@@ -21,6 +20,7 @@ from podtide.networks.network import NetworkRange, network_of
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.marks import (
+    AGENT_MANAGER,
     NODE_ANNOTATION,
     NODE_UID_ANNOTATION,
     POOL_UID_ANNOTATION,
@@ -239,7 +239,7 @@ class Bench:
         try:
             return await self.cluster.get(Node, node)
         except NotFound:
-            return await self.cluster.create(Node(metadata=ObjectMeta(name=node)), manager=MANAGER)
+            return await self.cluster.create(Node(metadata=ObjectMeta(name=node)), manager=AGENT_MANAGER)
 
     async def cut(
         self, ipam: dict[str, Any], slice_: str, node: str = NODE, *, place: int = 0, name: str = ""

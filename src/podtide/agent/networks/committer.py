@@ -26,7 +26,6 @@ from podtide.agent.networks.putting_back import PuttingBack
 from podtide.agent.networks.requests import Adding, Key, Mending, Placed, PoolRequest, Releasing
 from podtide.agent.networks.reserving import Reserving
 from podtide.agent.port import NotReady, Overtaken
-from podtide.agent.requester import MANAGER
 from podtide.cluster.backoff import Backoff
 from podtide.cluster.port import Cluster, ClusterError, Conflict, Gone, NotFound, Throttled, Unavailable
 from podtide.core.allocations import Allocation
@@ -34,7 +33,7 @@ from podtide.core.errors import PodtideError, RangeFull
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import NODE_UID_ANNOTATION
+from podtide.resources.marks import AGENT_MANAGER, NODE_UID_ANNOTATION
 from podtide.runtime.disk import DiskFull
 from podtide.runtime.logging import Logger
 
@@ -453,7 +452,7 @@ class PoolCommitter:
     async def _write(self, copy: PoolCopy) -> None:
         self._keep_lease(copy.pool.metadata)
         try:
-            written = await self._cluster.replace(copy.object(), manager=MANAGER)
+            written = await self._cluster.replace(copy.object(), manager=AGENT_MANAGER)
         except Conflict:
             self._is_contended = True
             self._counts.conflicts += 1

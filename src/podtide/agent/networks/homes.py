@@ -12,7 +12,6 @@ from typing import ClassVar, Protocol
 from msgspec import Struct
 
 from podtide.agent.networks.errors import NoSlice
-from podtide.agent.requester import MANAGER
 from podtide.cluster.port import AlreadyExists, Cluster, NotFound
 from podtide.core.errors import InvalidConfig, InvalidRange, RetryError
 from podtide.core.ranges import IPNetwork, overlap, parse_network
@@ -21,7 +20,7 @@ from podtide.networks.confirmation import is_inert
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
-from podtide.resources.marks import NODE_ANNOTATION, NODE_UID_ANNOTATION
+from podtide.resources.marks import AGENT_MANAGER, NODE_ANNOTATION, NODE_UID_ANNOTATION
 from podtide.resources.names import InvalidName, Naming
 from podtide.resources.node_slice_pool import NodeSliceAllocation, NodeSlicePool
 from podtide.runtime.clock import Clock
@@ -82,7 +81,7 @@ class SharedHome:
             spec=IPPoolSpec(range=str(wanted.addresses.network), allocations={}),
         )
         try:
-            return await self._cluster.create(empty, manager=MANAGER)
+            return await self._cluster.create(empty, manager=AGENT_MANAGER)
         except AlreadyExists as error:
             # Somebody else was first, or an answer was lost.
             raise Reread(str(error)) from error

@@ -12,12 +12,11 @@ import math
 
 from msgspec import structs
 
-from podtide.agent.requester import MANAGER
 from podtide.cluster.lease_record import Claim, held, released
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.marks import AGENT_MANAGER, NODE_ANNOTATION
 from podtide.resources.timestamps import InvalidTimestamp, to_micro_time, to_wall_seconds
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
@@ -64,7 +63,9 @@ class PoolLease:
         lease, self._held = self._held, None
         self._due_at = -math.inf
         try:
-            await self._cluster.replace(structs.replace(lease, spec=released(lease.spec)), manager=MANAGER)
+            await self._cluster.replace(
+                structs.replace(lease, spec=released(lease.spec)), manager=AGENT_MANAGER
+            )
         except ClusterError as error:
             self._log.warning(
                 "the Lease of a pool stays until it ends", lease=self._place.name, error=str(error)
@@ -73,11 +74,13 @@ class PoolLease:
     async def _take(self) -> Lease | None:
         if self._held is not None:
             renewed = self._spec(self._held.spec, self._held.spec.acquire_time or "")
-            return await self._cluster.replace(structs.replace(self._held, spec=renewed), manager=MANAGER)
+            return await self._cluster.replace(
+                structs.replace(self._held, spec=renewed), manager=AGENT_MANAGER
+            )
         wall = self._clock.wall()
         try:
             fresh = Lease(metadata=self._place, spec=self._spec(LeaseSpec(), to_micro_time(wall)))
-            return await self._cluster.create(fresh, manager=MANAGER)
+            return await self._cluster.create(fresh, manager=AGENT_MANAGER)
         except AlreadyExists:
             there = await self._cluster.get(Lease, self._place.name, self._place.namespace)
         if there.spec.holder_identity not in ("", self._holder) and _ends_at(there.spec) > wall:
@@ -93,7 +96,7 @@ class PoolLease:
             metadata=structs.replace(there.metadata, annotations=marks),
             spec=self._spec(there.spec, to_micro_time(wall)),
         )
-        return await self._cluster.replace(taken, manager=MANAGER)
+        return await self._cluster.replace(taken, manager=AGENT_MANAGER)
 
     def _spec(self, before: LeaseSpec, acquired: str) -> LeaseSpec:
         changes_hands = before.holder_identity != self._holder

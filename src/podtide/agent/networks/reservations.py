@@ -8,11 +8,10 @@ Each is marked with the node. No program goes by that; it is what an API server 
 
 from msgspec import Struct, structs
 
-from podtide.agent.requester import MANAGER
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.core.allocations import Allocation, is_same_holder
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.marks import AGENT_MANAGER, NODE_ANNOTATION
 from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,
@@ -40,7 +39,7 @@ class Reservations:
         `before` is who the pool says had the address, if the holder has it from there: an earlier sandbox of the pod.
         """
         try:
-            made = await self._cluster.create(self._reservation(name, holder), manager=MANAGER)
+            made = await self._cluster.create(self._reservation(name, holder), manager=AGENT_MANAGER)
         except AlreadyExists:
             return await self._take_over(name, holder, before)
         return _sighting(made)
@@ -79,7 +78,7 @@ class Reservations:
         wanted = self._reservation(name, holder).spec
         if there.spec != wanted:
             # What is written there is of an earlier sandbox: repair and people go by it.
-            there = await self._cluster.replace(structs.replace(there, spec=wanted), manager=MANAGER)
+            there = await self._cluster.replace(structs.replace(there, spec=wanted), manager=AGENT_MANAGER)
         return _sighting(there)
 
     async def _find(self, name: str) -> OverlappingRangeIPReservation | None:

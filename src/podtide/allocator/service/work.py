@@ -36,10 +36,8 @@ class Working:
 
         async def receive_in_time() -> HTTPReceiveMessage:
             nonlocal asked
-            if (
-                not asked
-            ):  # from then to the end, so that who trickles is not taken for somebody new with every byte
-                asked = True
+            if not asked:
+                asked = True  # once: a client that trickles its body is not a new one with every byte
                 until_whole.enter_context(body_coming())
             try:
                 async with asyncio.timeout_at(deadline):

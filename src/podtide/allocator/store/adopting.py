@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from podtide.allocator.store.book import Book
 from podtide.allocator.store.container_row import ContainerRow
-from podtide.allocator.store.reported import (
+from podtide.allocator.store.reported_addresses import (
     Masks,
     add,
     everything_of,

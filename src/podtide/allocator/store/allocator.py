@@ -38,10 +38,10 @@ from podtide.allocator.store.audit import audit_database
 from podtide.allocator.store.cluster_bounds import SetBounds
 from podtide.allocator.store.database import Database
 from podtide.allocator.store.examining import examine
-from podtide.allocator.store.for_pods import KeepForPods
 from podtide.allocator.store.future_claims import renew_now_in
 from podtide.allocator.store.in_force import PutInForce
 from podtide.allocator.store.moving import EndQuarantine, MoveContainer
+from podtide.allocator.store.pod_quarantine import KeepForPods
 from podtide.allocator.store.probe import write_probe
 from podtide.allocator.store.quarantines import (
     began_in_the_future,
