@@ -44,6 +44,30 @@ def test_what_is_done_about_an_address_that_a_sandbox_has(
     )
 
 
+@pytest.mark.parametrize(
+    ("there", "standing"),
+    [
+        (ITSELF, Standing.HELD),
+        (ANOTHER, Standing.LEFT),
+        (ITS_POD, Standing.LEFT),
+        (None, Standing.PUT_BACK),
+    ],
+)
+def test_nothing_is_taken_from_others_for_a_sandbox_whose_del_has_come(
+    there: Allocation | None, standing: Standing
+) -> None:
+    found = standing_of(
+        GIVEN,
+        there,
+        went_back=True,
+        is_alive=True,
+        is_leaving=True,
+        missing_seconds=0.0,
+        patience_seconds=360.0,
+    )
+    assert found is standing
+
+
 def test_a_pod_is_known_by_its_uid_where_both_know_it() -> None:
     nameless = Allocation("c9", "default/web", "net1")
     assert is_of_one_pod(GIVEN, nameless)

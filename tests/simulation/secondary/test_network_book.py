@@ -175,3 +175,25 @@ def test_an_entry_before_its_pool_and_a_pool_deleted_before_its_entry_are_in_ord
     delete(book, IPPool, "sliced-n1")
     write(book, slices())
     assert words(book) == []
+
+
+def test_an_add_whose_reservation_went_with_a_restore_may_be_written_but_not_answered() -> None:
+    book = a_book()
+    write(book, reservation("10.20.0.5", "a/web"))
+    book.restored([pool(SHARED, "10.20.0.0/22")])
+    write(book, pool(SHARED, "10.20.0.0/22", _5="a/web"))
+    assert words(book) == []
+    runs(book, "a/web", "10.20.0.5")
+    assert words(book) == ["10.20.0.5 was given to pod a/web, and is not reserved so"]
+
+
+def test_an_add_that_is_reserved_again_after_a_restore_may_be_answered() -> None:
+    book = a_book()
+    write(book, reservation("10.20.0.5", "a/web"))
+    book.restored([pool(SHARED, "10.20.0.0/22")])
+    write(book, pool(SHARED, "10.20.0.0/22", _5="a/web"))
+    write(book, reservation("10.20.0.5", "a/web"))
+    runs(book, "a/web", "10.20.0.5")
+    assert words(book) == []
+    write(book, pool(SHARED, "10.20.0.0/22", _5="a/web", _6="a/db"))
+    assert words(book) == ["10.20.0.6 is held by a/db in pool 10.20.0.0-22, and not reserved so"]

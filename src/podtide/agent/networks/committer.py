@@ -18,8 +18,8 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct
 
 from podtide.agent.networks.counts import Counts
-from podtide.agent.networks.errors import NoSlice, PoolTooLarge, StorageFailed
-from podtide.agent.networks.homes import Home, Reread
+from podtide.agent.networks.errors import PASSING, NoSlice, PoolTooLarge, Reread, StorageFailed
+from podtide.agent.networks.homes import Home
 from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.agent.networks.pool_lease import PoolLease
 from podtide.agent.networks.putting_back import PuttingBack
@@ -27,7 +27,7 @@ from podtide.agent.networks.requests import Adding, Key, Mending, Placed, PoolRe
 from podtide.agent.networks.reserving import Reserving
 from podtide.agent.port import NotReady, Overtaken
 from podtide.cluster.backoff import Backoff
-from podtide.cluster.port import Cluster, ClusterError, Conflict, Gone, NotFound, Throttled, Unavailable
+from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound
 from podtide.core.allocations import Allocation
 from podtide.core.errors import PodtideError, RangeFull
 from podtide.core.ranges import IPAddress
@@ -40,9 +40,6 @@ from podtide.runtime.logging import Logger
 T = TypeVar("T")
 
 AnyRequest: TypeAlias = PoolRequest[Any]
-
-_PASSING = (Conflict, Gone, Throttled, Unavailable, Reread)
-"""What is over after another look, or after a while. Anything else somebody has to see to."""
 
 _WENT_BACK = "the cluster went back, as after a restore of etcd: waiting until every node has put back what its sandboxes have"
 _ENDED = "the agent stops before this was carried out: try again when it is back"
@@ -104,6 +101,7 @@ class PoolCommitter:
 
     async def release(self, releasing: Releasing) -> tuple[IPAddress, ...]:
         """Free what the interface holds, and answer it. It is written, and nothing is reserved any more."""
+        self._putting_back.leave(releasing.key)
         freed = await self._stand_in_line(releasing)
         unreserved = await self._reserving.give_up(releasing.key)
         if self._copy is not None:
@@ -207,7 +205,7 @@ class PoolCommitter:
             try:
                 if self._under_way:
                     again = await self._commit(self._under_way)
-            except _PASSING as error:
+            except PASSING as error:
                 again, trouble = self._under_way, error
                 self.trouble = str(error)
                 self._copy = None
@@ -411,7 +409,7 @@ class PoolCommitter:
 
     def _try_again(self, offer: "_Offer", error: BaseException) -> list[AnyRequest]:
         """Whether to, after a reservation failed; if not, it has been told."""
-        if isinstance(error, _PASSING):
+        if isinstance(error, PASSING):
             self.trouble = str(error)
             return [offer.adding]
         if not isinstance(error, ClusterError):

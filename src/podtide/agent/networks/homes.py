@@ -11,9 +11,9 @@ from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
-from podtide.agent.networks.errors import NoSlice
+from podtide.agent.networks.errors import NoSlice, Reread
 from podtide.cluster.port import AlreadyExists, Cluster, NotFound
-from podtide.core.errors import InvalidConfig, InvalidRange, RetryError
+from podtide.core.errors import InvalidConfig, InvalidRange
 from podtide.core.ranges import IPNetwork, overlap, parse_network
 from podtide.networks.belonging import node_slice_pool_names
 from podtide.networks.confirmation import is_inert
@@ -27,10 +27,6 @@ from podtide.runtime.clock import Clock
 
 _NOT_AGAIN_SECONDS = 2.0
 """Pods without an address are tried again and again, and a NodeSlicePool of thousands of nodes is large."""
-
-
-class Reread(RetryError):
-    """Things changed between two calls: look again."""
 
 
 class Home(Protocol):

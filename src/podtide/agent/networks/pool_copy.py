@@ -55,10 +55,15 @@ class PoolCopy:
     ) -> tuple[IPAddress, Allocation | None]:
         """Give the asking interface an address within the bounds; answers it, and who had it before.
 
-        RangeFull when there is none, PoolTooLarge when there is no room to write it down.
+        `is_ghost` is asked of what the pool had when it was read. RangeFull when there is none, PoolTooLarge when there
+        is no room to write it down.
         """
         address = self.allocations.choose(
-            asking, bounds, is_ours=is_ours, is_ghost=is_ghost, preferred=preferred
+            asking,
+            bounds,
+            is_ours=is_ours,
+            is_ghost=lambda address, holder: address not in self._before and is_ghost(address, holder),
+            preferred=preferred,
         )
         before = self.allocations.holder(address)
         holder = asking.taking_over(before)

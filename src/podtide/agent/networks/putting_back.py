@@ -2,17 +2,20 @@
 
 Whenever the pool is read, it is held against the record before anything is decided by it. A pool in an earlier version
 than was heard of before went back with the whole cluster. Then all nodes do the same at the same time, and until they
-have, what a shared pool shows as free may be somebody's: nothing new is given of it for a moment (`is_held_up`).
+have, what a shared pool shows as free may be somebody's: nothing new is given of it for a moment (`is_held_up`). So every
+node hurries: all addresses are reserved at once, and one whose reservation does not come about holds up no other.
 
 Entries of this node's pods that no sandbox has are ghosts: given up since the backup, and back with it. They are not
 given again, because another node may have given the address since; and who does puts it back over them. Those that
 nobody claimed in as long as repair would wait are struck off.
 """
 
+import asyncio
 from collections.abc import Collection
 
 from msgspec import structs
 
+from podtide.agent.networks.errors import PASSING
 from podtide.agent.networks.given import Given, GivenAddresses, Key, PoolKey
 from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.agent.networks.reserving import Reserving
@@ -28,8 +31,10 @@ from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
-_HOLD_SECONDS = 15.0
+_HOLD_SECONDS = 30.0
+"""Longer than it takes to find a server again that was away (`OUTAGE_CAP_SECONDS`), and two requests without an answer."""
 _LOOK_AGAIN_SECONDS = 20.0
+_RETRY_SECONDS = 1.0
 
 
 class PuttingBack:
@@ -58,11 +63,15 @@ class PuttingBack:
         """What the copy has and the pool not yet."""
         self._missing_since: dict[tuple[Key, str], float] = {}
         self._said: set[tuple[Key, str]] = set()
+        self._leaving: set[Key] = set()
+        """The interfaces whose DEL has come, and is not carried out yet."""
         self._went_back_at = self._known_to_have_gone_back_at()
         """Since when there may be ghosts; None when there are none."""
         self._asked: set[tuple[str, str]] = set()
         """Pods, and their interfaces, that asked while there were."""
         self._is_settled = True
+        self._has_failed = False
+        """Whether something could not be found out, or reserved, when the pool was last read."""
 
     @property
     def has_any(self) -> bool:
@@ -78,14 +87,23 @@ class PuttingBack:
     @property
     def look_again_seconds(self) -> float | None:
         """In how many seconds the pool has to be held against the record again; None when there is no need."""
+        if self._has_failed:
+            return _RETRY_SECONDS
         return None if self._is_settled and self._went_back_at is None else _LOOK_AGAIN_SECONDS
 
     async def compare(self, copy: PoolCopy) -> None:
         """The pool was read: put into the copy what it lacks of the record."""
         self._hear(copy.pool)
-        self._put_back, self._is_settled = [], True
-        for given in self._given.of(self._pool):
-            await self._settle(copy, given)
+        self._put_back, self._is_settled, self._has_failed = [], True, False
+        given = self._given.of(self._pool)
+        outcomes = await asyncio.gather(*(self._settle(copy, each) for each in given), return_exceptions=True)
+        for each, outcome in zip(given, outcomes, strict=True):
+            if isinstance(outcome, PASSING):
+                self._has_failed = True
+                if copy.allocations.holder(each.ip) is None:
+                    copy.allocations.withhold(each.ip)
+            elif outcome is not None:
+                raise outcome
         self._strike_off_ghosts(copy)
 
     async def vanished(self) -> None:
@@ -105,6 +123,7 @@ class PuttingBack:
 
     def give(self, holder: Allocation, address: IPAddress, wanted: NetworkRange, *, guarded: bool) -> None:
         """The pool has it for the holder, who is about to be told. Raises what a disk raises."""
+        self._leaving.discard((holder.id, holder.ifname))
         self._given.note(
             Given(
                 pool=self._pool,
@@ -119,9 +138,14 @@ class PuttingBack:
             )
         )
 
+    def leave(self, key: Key) -> None:
+        """The interface's DEL has come. However long it takes to be carried out, nothing is taken from others for it."""
+        self._leaving.add(key)
+
     def release(self, keys: Collection[Key]) -> None:
         """The interfaces have nothing of the pool any more."""
         self._given.drop(self._pool, keys)
+        self._leaving.difference_update(keys)
 
     def recorded(self, sandbox: str, ifname: str) -> list[IPAddress]:
         """What the interface has by the record."""
@@ -171,6 +195,7 @@ class PuttingBack:
             there,
             went_back=went_back,
             is_alive=is_alive,
+            is_leaving=given.key in self._leaving,
             missing_seconds=now - since,
             patience_seconds=self._patience_seconds,
         )
@@ -189,6 +214,8 @@ class PuttingBack:
                 copy.allocations.withhold(address)
             case Standing.FORGOTTEN:
                 self._given.drop(self._pool, [given.key])
+            case Standing.LEFT:
+                pass
 
     async def _put(self, copy: PoolCopy, given: Given, there: Allocation | None) -> None:
         address = given.ip

@@ -75,10 +75,11 @@ class FaultyCluster:
         labels: str = "",
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """See `Cluster.watch`."""
+        request = self._request("watch", kind, fields or labels)
         events = self._line.watch(
             kind, namespace, resource_version=resource_version, fields=fields, labels=labels
         )
-        return self._conditions.watch(self._request("watch", kind, fields or labels), events)
+        return self._until_restored(request, self._conditions.watch(request, events))
 
     async def create(self, item: R, *, manager: str) -> R:
         """See `Cluster.create`."""
@@ -138,6 +139,18 @@ class FaultyCluster:
         answer = await self._conditions.carry(request, partial(arrive, send), repeated)
         self._refuse_if_restored(request, before)
         return answer
+
+    async def _until_restored(
+        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+    ) -> AsyncGenerator[WatchEvent[R], None]:
+        """A watch ends with its API server: what it had left to tell is of another history."""
+        before = self._restores()
+        try:
+            async for event in events:
+                self._refuse_if_restored(request, before)
+                yield event
+        finally:
+            await events.aclose()
 
     def _refuse_if_restored(self, request: Request, before: int) -> None:
         """Answers of an API server that is gone arrive nowhere, either."""

@@ -78,6 +78,9 @@ class NetworkBook:
         """Who has an address: the pods of living sandboxes, by sandbox."""
         self._ghosts: set[tuple[Place, str]] = set()
         """What a backup brought back for pods that had given it up: it may be reserved for who has it now."""
+        self._lost: set[tuple[Place, str]] = set()
+        """Reservations of ADDs under way that a backup lacks: the pool may be written before that is noticed, but the
+        ADD is not to be answered."""
 
     # What happens
 
@@ -97,6 +100,7 @@ class NetworkBook:
 
     def restored(self, items: Iterable[Resource]) -> None:
         """The cluster went back, and has these objects: what it lacks of before is no finding, for nobody took it."""
+        reserved = set(self._reserved_for.items())
         self._pools.clear()
         self._held.clear()
         self._reserved_for.clear()
@@ -115,7 +119,10 @@ class NetworkBook:
             (place, holder.podref)
             for place, holders in self._held.items()
             for holder in holders.values()
-            if holder.podref not in self._had.get(place, {}).values()
+            if not self._has(place, holder.podref)
+        }
+        self._lost = {
+            (place, pod) for place, pod in reserved - self._reserved_for.items() if not self._has(place, pod)
         }
 
     def sandbox_changed(
@@ -147,6 +154,8 @@ class NetworkBook:
         others[sandbox.id] = sandbox.pod
         if sandbox.pod not in self._holders(place):
             self._find(_TAKEN_FROM_A_POD, place, f"was given to pod {sandbox.pod}, and no pool has it so")
+        if (place, sandbox.pod) in self._lost and self._reserved_for.get(place) != sandbox.pod:
+            self._find(_RESERVED, place, f"was given to pod {sandbox.pod}, and is not reserved so")
 
     def _take_pool(self, name: str, written: IPPool | None) -> None:
         old, new = self._pools.pop(name, None), self._seen(written) if written else None
@@ -173,7 +182,8 @@ class NetworkBook:
             place = new.scope, address
             if len(self._held[place]) > 1:
                 self._find(_TWICE, place, f"is held in pools {' and '.join(sorted(self._held[place]))}")
-            if new.guarded and self._reserved_for.get(place) != holder.podref:
+            is_lost = (place, holder.podref) in self._lost
+            if new.guarded and self._reserved_for.get(place) != holder.podref and not is_lost:
                 self._find(
                     _RESERVED, place, f"is held by {holder.podref} in pool {name}, and not reserved so"
                 )
@@ -194,7 +204,12 @@ class NetworkBook:
         if written is not None:
             self._reserved_for[place] = written.spec.podref
         for pool, holder in self._held.get(place, {}).items():
-            if self._reserved_for.get(place) != holder.podref and (place, holder.podref) not in self._ghosts:
+            held = place, holder.podref
+            if (
+                self._reserved_for.get(place) != holder.podref
+                and held not in self._ghosts
+                and held not in self._lost
+            ):
                 words = f"is held by {holder.podref} in pool {pool}, and reserved no more"
                 self._find(_RESERVED, place, words)
 
@@ -214,6 +229,9 @@ class NetworkBook:
                 self._find(_TWICE, ("", seen.slice.slice), f"is freed, and pool {pool} has it still")
 
     # What is so
+
+    def _has(self, place: Place, pod: str) -> bool:
+        return pod in self._had.get(place, {}).values()
 
     def _holders(self, place: Place) -> set[str]:
         return {holder.podref for holder in self._held.get(place, {}).values()}
