@@ -680,3 +680,44 @@ def test_whatever_breaks_handlers_are_told_a_true_story_that_ends_with_what_is(s
         assert known == {item.key: item for item in there}
 
     virtual_time.run(scenario())
+
+
+async def test_a_write_that_the_copy_had_not_seen_when_the_server_went_back_is_told_of() -> None:
+    """The copy is right before and after: nothing but the write itself says that something was undone."""
+    bench = Bench(Script(event=[Unavailable("the connection broke")]))
+    made = await bench.create("a")
+    async with bench.running():
+        backup = bench.server.snapshot()
+        bench.informer.expect(await bench.change("a", "me"))
+        bench.server.restore(backup)
+        await asyncio.sleep(60)
+        assert bench.told[-1] == (made, made)
+        told = len(bench.told)
+        bench.server.close_watches()
+        await asyncio.sleep(60)
+        assert len(bench.told) == told  # once
+
+
+async def test_an_object_that_was_made_and_undone_before_the_copy_had_it_is_told_of_as_gone() -> None:
+    bench = Bench(Script(event=[Unavailable("the connection broke")]))
+    async with bench.running():
+        backup = bench.server.snapshot()
+        made = await bench.create("a")
+        bench.informer.expect(made)
+        bench.server.restore(backup)
+        await asyncio.sleep(60)
+        assert bench.told == [(made, None)]
+
+
+async def test_a_write_that_the_copy_shows_is_not_told_of_twice() -> None:
+    bench = Bench()
+    made = await bench.create("a")
+    async with bench.running():
+        changed = await bench.change("a", "me")
+        bench.informer.expect(changed)
+        bench.informer.expect(changed, is_deleted=True)
+        await bench.delete("a")
+        await asyncio.sleep(1)
+        bench.server.close_watches()
+        await asyncio.sleep(60)
+        assert bench.told == [(None, made), (made, changed), (changed, None)]

@@ -19,6 +19,7 @@ has forgotten what happened before, and has everybody list anew anyway.)
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import aclosing
 from random import Random
@@ -100,7 +101,7 @@ class Informer(Generic[R]):
         self.relists = 0
         self.resumed_watches = 0
         self._cluster = cluster
-        self._kind = kind
+        self.kind = kind
         self._scope = scope
         self._can_do_without = can_do_without
         self._randomness = randomness
@@ -115,6 +116,8 @@ class Informer(Generic[R]):
         self._complaint = ""
         self._resume_from = ""
         """The version that the copy shows; empty when the next step is to list."""
+        self._expected: dict[Key, tuple[R, float]] = {}
+        """What writes made that the copy does not show yet, each with the version from which on it does."""
 
     @property
     def handler_failures(self) -> int:
@@ -140,6 +143,17 @@ class Informer(Generic[R]):
     def add_handler(self, handler: Handler[R]) -> None:
         """Tell this handler of every change (see `object_cache`)."""
         self._cache.add_handler(handler)
+
+    def expect(self, item: R, *, is_deleted: bool = False) -> None:
+        """A write left the object like this, or asked for its end: an event will tell.
+
+        It will not if the server goes back to before the write and the copy has not seen it yet: then the copy is right
+        all along, and nobody hears that the write is undone. So when a watch begins anew and does not show the write,
+        handlers are told of the object once more.
+        """
+        version = math.inf if is_deleted else _number(item.metadata.resource_version)
+        if self._known_version(item.key) < version:
+            self._expected[item.key] = item, version
 
     async def run(self) -> NoReturn:
         """Keep the copy up to date until cancelled."""
@@ -223,13 +237,13 @@ class Informer(Generic[R]):
     async def _read_page(self, limit: int, more: str = "") -> Page[R]:
         scope = self._scope
         return await self._cluster.list(
-            self._kind, scope.namespace, fields=scope.fields, labels=scope.labels, limit=limit, more=more
+            self.kind, scope.namespace, fields=scope.fields, labels=scope.labels, limit=limit, more=more
         )
 
     async def _watch(self) -> None:
         scope = self._scope
         events = self._cluster.watch(
-            self._kind,
+            self.kind,
             scope.namespace,
             resource_version=self._resume_from,
             fields=scope.fields,
@@ -239,6 +253,7 @@ class Informer(Generic[R]):
         self.watches += 1
         for tell in self.on_watch:
             tell()
+        self._tell_of_undone_writes()
         try:
             async with aclosing(events):
                 async for event in events:
@@ -249,16 +264,31 @@ class Informer(Generic[R]):
         finally:
             self._contact.broken()
 
+    def _tell_of_undone_writes(self) -> None:
+        expected, self._expected = self._expected, {}
+        for key, (item, version) in expected.items():
+            if self._known_version(key) < version:
+                self._cache.tell_again(key, item)
+
+    def _known_version(self, key: Key) -> int:
+        """The version that the copy shows; 0 for what it has not."""
+        known = self._cache.get(key)
+        return _number(known.metadata.resource_version) if known is not None else 0
+
     def _take(self, event: WatchEvent[R]) -> None:
         if _number(event.resource_version) < _number(self._resume_from):
             raise Gone(
                 f"version {event.resource_version} comes after {self._resume_from}: the server went back"
             )
         if event.item is not None:
+            key = event.item.key
             if event.change is Change.DELETED:
-                self._cache.remove(event.item.key)
+                self._expected.pop(key, None)
+                self._cache.remove(key)
             else:
                 self._cache.put(event.item)
+                if key in self._expected and self._expected[key][1] <= self._known_version(key):
+                    del self._expected[key]
         self._resume_from = event.resource_version
 
 

@@ -66,6 +66,11 @@ class ObjectCache(Generic[R]):
         if old is not None:
             self._tell(self._handlers, old, None)
 
+    def tell_again(self, key: Key, written: R) -> None:
+        """Tell handlers of an object that is as it was, although it had been written like this."""
+        there = self._items.get(key)
+        self._tell(self._handlers, there or written, there)
+
     def _tell_difference(self, old: R | None, new: R) -> None:
         if old is None:
             self._tell(self._handlers, None, new)

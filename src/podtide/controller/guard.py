@@ -6,7 +6,8 @@ Reading is free.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from podtide.allocator.port import (
     Allocator,
@@ -22,9 +23,11 @@ from podtide.allocator.port import (
     Wish,
 )
 from podtide.allocator.terms import HeldContainer, ShownAddresses
+from podtide.cluster.informer import Informer
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
 from podtide.controller.standing import Standing
 from podtide.core.cluster_identity import Owner, owner_of
+from podtide.resources.base import Resource
 
 Check = Callable[[], None]
 """Raises when this process may not act."""
@@ -44,10 +47,18 @@ class GuardedWrites:
     no longer is the same news as a stale version: Conflict, so that it is looked at again soon.
     """
 
-    def __init__(self, cluster: Cluster, check: Check, counts: Counter[str]) -> None:
+    def __init__(
+        self, cluster: Cluster, check: Check, counts: Counter[str], caches: Iterable[Informer[Any]] = ()
+    ) -> None:
+        """`caches` are told what to expect, each of its own kind."""
         self._cluster = cluster
         self._check = check
         self._counts = counts
+        self._caches = {cache.kind: cache for cache in caches}
+
+    def _expect(self, item: Resource, *, is_deleted: bool = False) -> None:
+        if (cache := self._caches.get(type(item))) is not None:
+            cache.expect(item, is_deleted=is_deleted)
 
     async def create(self, item: R) -> R:
         """Make the object; Conflict when it is there."""
@@ -57,6 +68,7 @@ class GuardedWrites:
         except AlreadyExists as error:
             raise Conflict(str(error)) from error
         self._counts[item.api.kind] += 1
+        self._expect(made)
         return made
 
     async def replace(self, item: R) -> R:
@@ -67,6 +79,7 @@ class GuardedWrites:
         except NotFound as error:
             raise Conflict(str(error)) from error
         self._counts[item.api.kind] += 1
+        self._expect(written)
         return written
 
     async def replace_status(self, item: R) -> R:
@@ -77,6 +90,7 @@ class GuardedWrites:
         except NotFound as error:
             raise Conflict(str(error)) from error
         self._counts[f"{item.api.kind}/status"] += 1
+        self._expect(written)
         return written
 
     async def delete(self, item: R, *, unchanged: bool = False) -> None:
@@ -94,6 +108,7 @@ class GuardedWrites:
         except NotFound:
             return
         self._counts[item.api.kind] += 1
+        self._expect(item, is_deleted=True)
 
 
 class GuardedAllocator:

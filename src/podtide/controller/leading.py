@@ -107,7 +107,7 @@ class Leading:
             check()
             self._standing.check_cluster()
 
-        writes = GuardedWrites(cluster, check_all, counts.writes)
+        writes = GuardedWrites(cluster, check_all, counts.writes, [self._configs])
         around = Surroundings(
             cluster=cluster,
             writes=writes,

@@ -106,6 +106,8 @@ class SliceController:
         self._definitions.add_handler(self._on_definition)
         self._slice_pools.add_handler(self._on_slice_pool)
         self._pool_copies.add_handler(self._on_pool)
+        for copies in (self._slice_pools, self._pool_copies):
+            copies.on_watch.append(self._on_watch)
         own: list[Informer[Any]] = [self._definitions, self._slice_pools, self._pool_copies]
         if self._keeps_nodes:
             own.append(self._nodes)
@@ -177,6 +179,10 @@ class SliceController:
             self._look_soon(*self._networks.waiting)
         elif self._unclaimed.may_be(new):
             self._pool_queue.add_after(new.metadata.name, GATHER_SECONDS)
+
+    def _on_watch(self) -> None:
+        """The server may have gone back to before a write that the copies had not seen yet, and nothing would tell."""
+        self._look_soon(*self._attachments.networks())
 
     def _matters(self, old: IPPool | None, new: IPPool | None) -> bool:
         if old is None or new is None:

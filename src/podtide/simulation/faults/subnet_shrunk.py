@@ -21,7 +21,7 @@ class SubnetShrunk(Mishap):
         """Let a CIDR drain."""
         cidrs, other = (await scene.allocator.get_subnet(NETWORK, SUBNET)).cidrs, chance.randrange(256)
         if len(cidrs) == 1:
-            await scene.allocator.grow_subnet(NETWORK, SUBNET, (f"10.2.{other}.0/26",))
+            await scene.allocator.grow_subnet(NETWORK, SUBNET, (f"10.3.{other}.0/26",))
         cidr, is_cancelled, after = (
             chance.choice(cidrs),
             chance.choice((True, False)),
