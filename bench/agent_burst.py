@@ -17,11 +17,11 @@ from msgspec import Struct
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.listening import ListenAddress
-from podtide.simulation.pods import new_pod
+from podtide.simulation.nodes.pods import new_pod
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from podtide.agent.kept_pool import KeptPool
-from podtide.core.pool import Container, Owner
+from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.core.pool.pool import Container, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.logging import make_logger

@@ -15,7 +15,7 @@ from time import perf_counter
 
 from podtide.allocator.port import Container, SubnetSpec, Wish
 from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.statement import StatedDemand
 from podtide.runtime.clock import SystemClock
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))

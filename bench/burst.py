@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Iterator
 
+from burst_story import PODTIDE, REACTIVE, Contestant, Outcome, before_the_burst, burst
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.burst import PODTIDE, REACTIVE, Contestant, Outcome, before_the_burst, burst
 
 PART = "burst"
 

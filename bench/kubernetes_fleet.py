@@ -18,10 +18,10 @@ from msgspec import structs
 
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
-from podtide.controller.guard import MANAGER as CONTROLLER
+from podtide.controller.fencing import MANAGER as CONTROLLER
 from podtide.resources.base import Key, ObjectMeta
-from podtide.resources.marks import AGENT_MANAGER as AGENT
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import AGENT_MANAGER as AGENT
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.runtime.clock import SystemClock

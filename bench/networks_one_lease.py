@@ -15,7 +15,7 @@ from kubelet_deadline import KUBELET_SECONDS, Attached, Attachments, attach
 from network_fleet import AGENTS, NetworkFleet, network_text
 from one_lease_design import OneLease
 from podtide.cni.ipam_config import parse_config
-from podtide.core.allocations import Allocation
+from podtide.core.networks.allocations import Allocation
 from podtide.networks.network import network_of
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from time import perf_counter
 
-from podtide.core.pool import Container, Owner, Pool
+from podtide.core.pool.pool import Container, Owner, Pool
 
 PART = "core"
 PAIRS = 100_000

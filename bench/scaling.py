@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from time import perf_counter
 
-from podtide.core.scaler import Scaler
-from podtide.core.scaling import decide_request
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
 
 PART = "core"
 DECISIONS = 200_000

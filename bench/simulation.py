@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 from podtide.runtime import virtual_time
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 from simulated_cluster import SECONDS_BETWEEN_NODES, Passed, Stopwatch, cluster
 
 PART = "simulation"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from podtide.runtime import virtual_time
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 from simulated_cluster import PATIENCE_SECONDS, SECONDS_BETWEEN_NODES, Passed, Stopwatch, cluster
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 import timeit
 from collections.abc import Iterator
 
+from podtide.core.networks.slices import Slicing, assign_slices, parse_slice_size
 from podtide.core.ranges import parse_range
-from podtide.core.slices import Slicing, assign_slices, parse_slice_size
 
 PART = "core"
 

@@ -17,7 +17,7 @@ from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild
 from left_out import leave_out
 from podtide.cluster.port import Cluster, Conflict, NotFound
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 RUNNING = pytest.StashKey[ControlPlane]()

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from itertools import count, takewhile
 from pathlib import Path
 
-from podtide.core.batch_bounds import BatchBounds
-from podtide.core.batching import Reading, Standing, SubnetDecision, decide_batch
-from podtide.core.ladder import decide_by_ladder
-from podtide.core.scaler import Scaler, SubnetScaler
-from podtide.core.statement import Statement, request_at, stated_demand
-from podtide.core.subnet_demand import Holding
+from podtide.core.subnet.batch import Reading, Standing, SubnetDecision, decide_batch
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.ladder_baseline import decide_by_ladder
+from podtide.core.subnet.scaler import Scaler, SubnetScaler
+from podtide.core.subnet.statement import Statement, request_at, stated_demand
 
 _PAGE = Path(__file__).parent.parent / "docs" / "decisions.md"
 _NAME = "how far the batch comes back"

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from busy_api_server import CALL_SECONDS, BusyApiServer
 from kubelet_deadline import Attached, attach
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.informer import Informer
 from podtide.cluster.leader_election import LeaderElection
 from podtide.cluster.lease_record import released
@@ -21,16 +21,16 @@ from podtide.cluster.port import Cluster
 from podtide.cluster.term import Term
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
-from podtide.controller.guard import GuardedWrites
+from podtide.controller.fencing import GuardedWrites
 from podtide.controller.program import LEASE
-from podtide.controller.repair.repair import Repair
+from podtide.controller.repair.repair_loop import Repair
 from podtide.controller.slices.program import SliceController
-from podtide.core.network_leaks import Patience
-from podtide.core.pool import Owner
+from podtide.core.networks.leaks import Patience
+from podtide.core.pool.pool import Owner
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus

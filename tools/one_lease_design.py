@@ -13,13 +13,13 @@ from msgspec import structs
 
 from podtide.cluster.lease_record import Claim, Sighting, held, released, see
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
-from podtide.core.allocations import Allocation, Allocations
+from podtide.core.networks.allocations import Allocation, Allocations
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,

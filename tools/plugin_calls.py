@@ -1,6 +1,6 @@
 """What the plugin sends to the agent and is answered, for benchmarks that must not start a process per call."""
 
-from podtide.agent.plugin_protocol import decode_answer, encode_call
+from podtide.agent.api.plugin_protocol import decode_answer, encode_call
 
 CONFIGURATION = b'{"cniVersion": "1.1.0", "name": "pods", "type": "ptp", "ipam": {"type": "podtide"}}'
 

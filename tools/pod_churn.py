@@ -10,16 +10,16 @@ from io import StringIO
 from msgspec import Struct
 
 from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.marks import WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.comparison.contestants import Contestant
-from podtide.simulation.embedded_world import open_embedded_world
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import ClusterWrite
-from podtide.simulation.world import Customs
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.world import Customs
 
 NODES = 10
 MEAN_PAUSE_SECONDS = 60.0

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.embedded_world import open_embedded_world
-from podtide.simulation.world import World
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.world import World
 
 PATIENCE_SECONDS = 600.0
 SECONDS_BETWEEN_NODES = 0.01

@@ -18,9 +18,9 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import plan_for
-from podtide.simulation.report import Report
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import plan_for
+from podtide.simulation.run.report import Report
+from podtide.simulation.run.simulate import simulate
 
 _FAILURES = Path(".cache/soak-failures.txt")
 _SECONDS_PER_HOUR = 3600

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from agent.calling import config
 from patience import PATIENCE_SECONDS
-from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
-from podtide.core.address_states import State
+from podtide.agent.api.plugin_protocol import Answer, decode_answer, encode_call
+from podtide.core.pool.states import State
 
 LOOK_EVERY_SECONDS = 0.005
 _CONFIGURATION = config()

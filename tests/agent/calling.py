@@ -4,7 +4,7 @@ import json
 from io import StringIO
 from typing import Any
 
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.plugin_protocol import Answer
 from podtide.runtime.clock import Clock, LoopClock
 from podtide.runtime.logging import Logger, make_logger
 

@@ -11,19 +11,18 @@ from typing import Any
 from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
-from podtide.agent.bell import Bell
-from podtide.agent.pods import CONFIG_HASH_ANNOTATION
-from podtide.agent.policy import ExactPolicy, RequestPolicy
+from podtide.agent.pool.pods import CONFIG_HASH_ANNOTATION
 from podtide.agent.port import Given
 from podtide.agent.program import NodeAgent
+from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Conflict, NotFound, R, WatchEvent
-from podtide.core.pool import Owner
+from podtide.core.pool.pool import Owner
 from podtide.resources.base import ObjectMeta, OwnerReference
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,
@@ -39,6 +38,7 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
+from podtide.runtime.wakeup import Bell
 
 NODE = "node-1"
 SUBNET = "pods"

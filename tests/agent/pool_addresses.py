@@ -7,9 +7,9 @@ from fractions import Fraction
 from msgspec import structs
 
 from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, Overtaken
-from podtide.core.address_states import State
-from podtide.core.pool import Address, Container, Family, Owner, Pool
-from podtide.core.scaler import Scaler
+from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
+from podtide.core.pool.states import State
+from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.clock import Clock
 
 SUBNETS = {4: ("10.1.0.0/16", "10.1.0.1", "10.1.0.4"), 6: ("fd00::/64", "fd00::1", "fd00::4")}

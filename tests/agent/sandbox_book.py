@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from agent.agent_process import Shown
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.pod import Pod
 
 

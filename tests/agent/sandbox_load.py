@@ -19,10 +19,10 @@ from msgspec import structs
 from agent.agent_process import AgentProcess
 from agent.calling import environment
 from agent.sandbox_book import Fate, Sandbox, SandboxBook
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.plugin_protocol import Answer
 from podtide.cluster.port import Cluster
 from podtide.resources.pod import Pod, PodPhase
-from podtide.simulation.pods import MANAGER, NAMESPACE, new_pod
+from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
 
 RUNTIMES = 16
 """Each makes one call at a time."""

@@ -21,17 +21,17 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
-from podtide.core.audit import NodeView, Picture
+from podtide.core.audit.invariants import NodeView, Picture
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import Settings
-from podtide.simulation.kubelet import Sandbox
-from podtide.simulation.observing import Sighting, take_picture
+from podtide.simulation.checks.picture import Sighting, take_picture
+from podtide.simulation.nodes.kubelet import Sandbox
 
 NODE = "node-1"
 NETWORK, SUBNET = "blue", "pods"

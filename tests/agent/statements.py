@@ -4,8 +4,8 @@ By batch 8 the demands 21 to 28 lead to the request 31. By batch 16 those up to 
 """
 
 from agent.node_bench import Bench
-from podtide.core.statement import Statement
-from podtide.resources.statements import statement_in
+from podtide.core.subnet.statement import Statement
+from podtide.resources.statement_annotation import statement_in
 
 AN_HOUR = 3600.0
 

@@ -6,7 +6,7 @@ from agent.node_bench import Bench, container, ips, owner
 from cluster.faulty_cluster import Script
 from podtide.agent.port import Given, NoAddress, NotAssigned, NotReady, OutOfContact, Overtaken
 from podtide.cluster.port import Unavailable
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.node_network_config import Scaler
 from podtide.runtime.disk import DiskFull

@@ -12,14 +12,14 @@ from msgspec import structs
 from agent.node_bench import Bench
 from cluster.faulty_cluster import Script
 from podtide.cluster.port import Unavailable
-from podtide.core.address_states import State
 from podtide.core.errors import PodtideError
-from podtide.core.pool import Address
-from podtide.core.restating import makes_a_difference
-from podtide.core.scaling import decide_request
+from podtide.core.pool.pool import Address
+from podtide.core.pool.states import State
+from podtide.core.subnet.scaling import decide_request
+from podtide.core.subnet.statement_refresh import makes_a_difference
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.pod import Pod
-from podtide.resources.statements import number_in, statement_in
+from podtide.resources.statement_annotation import number_in, statement_in
 from podtide.runtime import virtual_time
 from podtide.runtime.randomness import seeded_randomness
 

@@ -9,8 +9,8 @@ from agent.node_bench import Bench, CountingCluster
 from agent.statements import AN_HOUR, demands, last_stated
 from cluster.faulty_cluster import Script
 from podtide.cluster.port import R
-from podtide.resources.marks import STATEMENT_ANNOTATION
-from podtide.resources.statements import statement_in
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION
+from podtide.resources.statement_annotation import statement_in
 
 
 async def test_the_answer_to_a_new_batch_that_leaves_the_request_as_it_is_is_one_write() -> None:

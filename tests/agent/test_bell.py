@@ -1,7 +1,7 @@
 import asyncio
 
-from podtide.agent.bell import Bell
 from podtide.runtime.clock import LoopClock
+from podtide.runtime.wakeup import Bell
 
 
 async def test_a_bell_rung_often_while_nobody_listens_wakes_once() -> None:

@@ -10,9 +10,9 @@ from cluster.faulty_cluster import Script
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
 from podtide.cluster.port import Unavailable
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,

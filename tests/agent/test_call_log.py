@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from podtide.agent.call_log import CallLog
+from podtide.agent.api.call_log import CallLog
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger

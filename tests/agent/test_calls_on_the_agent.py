@@ -8,11 +8,11 @@ from pathlib import Path
 
 from agent.calling import SANDBOX, Journal, code, config, environment
 from agent.node_bench import Bench
-from podtide.agent.cni_calls import CniCalls
-from podtide.agent.cns_api import CnsApi, several
-from podtide.agent.metrics import Metrics
-from podtide.agent.notes import DeletionNotes
-from podtide.agent.plugin_protocol import Answer, encode_call
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.cns_api import CnsApi, several
+from podtide.agent.api.deletion_notes import DeletionNotes
+from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.plugin_protocol import Answer, encode_call
 from podtide.resources.pod import Pod
 
 PRIMARY = config()

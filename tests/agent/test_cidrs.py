@@ -6,9 +6,9 @@ import pytest
 from msgspec import structs
 
 from agent.node_bench import NODE, Bench, container, owner
-from podtide.agent.one_gateway import TOLD
 from podtide.agent.port import Given, NotReady
-from podtide.core.grants import primary_name
+from podtide.agent.request.gateway_warning import TOLD
+from podtide.core.subnet.grants import primary_name
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import SubnetCidr
 from podtide.resources.node import Node

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from agent.calling import SANDBOX, Journal, NoNotes, code, config, environment
 from agent.pool_addresses import PoolAddresses
-from podtide.agent.cni_calls import CniCalls
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.plugin_protocol import Answer
 from podtide.cni.versions import SUPPORTED, at_least
 from podtide.core.errors import StopError
 from podtide.runtime import virtual_time

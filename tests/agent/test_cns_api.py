@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from agent.calling import SANDBOX, Journal, NoNotes
 from agent.pool_addresses import PoolAddresses
-from podtide.agent.cns_api import CnsApi, one, several
+from podtide.agent.api.cns_api import CnsApi, one, several
 from podtide.cni.errors import Undecodable
-from podtide.core.address_states import State
 from podtide.core.errors import StopError
-from podtide.core.pool import Container, Owner
+from podtide.core.pool.pool import Container, Owner
+from podtide.core.pool.states import State
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 

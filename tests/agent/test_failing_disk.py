@@ -12,8 +12,8 @@ import pytest
 from agent.node_bench import Bench
 from agent.test_kept_pool import filled, in_every_state, opened, pod
 from agent.test_stopping import started
-from podtide.agent.journal import Journal, read_records
-from podtide.agent.kept_pool import Identity
+from podtide.agent.pool.journal import Journal, read_records
+from podtide.agent.pool.journaled_pool import Identity
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
@@ -24,8 +24,8 @@ JOURNAL = "agent.journal"
 AGENT = """
 import errno, io, os, stat, sys
 from pathlib import Path
-from podtide.agent.kept_pool import KeptPool
-from podtide.core.pool import Container, Owner
+from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.core.pool.pool import Container, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.logging import make_logger

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.node_bench import Bench
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 
 
 async def test_a_request_that_went_with_the_restore_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:

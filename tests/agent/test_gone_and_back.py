@@ -7,11 +7,11 @@ from msgspec import structs
 
 from agent.node_bench import MANAGER, NODE, Bench
 from cluster.faulty_cluster import Script
-from podtide.agent.kept_pool import Identity, KeptPool
+from podtide.agent.pool.journaled_pool import Identity, KeptPool
 from podtide.agent.port import NotReady
 from podtide.resources.conditions import with_condition
-from podtide.resources.doubts import confirmation, doubt_in
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.config_confirmation import confirmation, doubt_in
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock

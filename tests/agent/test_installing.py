@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from left_out import leave_out
-from podtide.agent.installing import (
+from podtide.agent.cni_installation import (
     CONFLIST,
     ForeignFile,
     Installation,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.agent import journal as journal_module
-from podtide.agent.journal import Damaged, Journal, encode_record, read_records
+from podtide.agent.pool import journal as journal_module
+from podtide.agent.pool.journal import Damaged, Journal, encode_record, read_records
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import MemoryDisk
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from agent.unlucky_disk import KeepsAll, UnluckyDisk
-from podtide.agent import journal as journal_module
-from podtide.agent.journal import encode_record, read_records
-from podtide.agent.kept_pool import Identity, KeptPool
-from podtide.core.pool import Address, Applied, Container, Counts, Owner
+from podtide.agent.pool import journal as journal_module
+from podtide.agent.pool.journal import encode_record, read_records
+from podtide.agent.pool.journaled_pool import Identity, KeptPool
+from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner
 from podtide.runtime.clock import Clock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import Disk, DiskFailed, DiskFull, Locked

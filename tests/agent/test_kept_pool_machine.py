@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
-from podtide.agent import journal as journal_module
-from podtide.agent.kept_pool import Identity, KeptPool
-from podtide.core.address_states import State
-from podtide.core.pool import Container, Owner
-from podtide.core.pool_snapshot import Snapshot
+from podtide.agent.pool import journal as journal_module
+from podtide.agent.pool.journaled_pool import Identity, KeptPool
+from podtide.core.pool.pool import Container, Owner
+from podtide.core.pool.snapshot import Snapshot
+from podtide.core.pool.states import State
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.disk import Disk, DiskFull
 from podtide.runtime.logging import make_logger

@@ -3,7 +3,7 @@ from msgspec import structs
 from agent.node_bench import Bench, owner
 from cluster.faulty_cluster import Script
 from podtide.cluster.port import NotFound, Unavailable
-from podtide.core.pool import Owner
+from podtide.core.pool.pool import Owner
 from podtide.resources.pod import Pod, PodPhase
 
 GRACE = 300.0

@@ -10,11 +10,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agent.calling import Journal, NoNotes, config, environment
 from agent.pool_addresses import STATE, PoolAddresses
-from podtide.agent.cni_calls import CniCalls
-from podtide.agent.metrics import Metrics
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.metrics import Metrics
 from podtide.agent.networks.counts import Counts
 from podtide.agent.port import NodeState
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.runtime.clock import LoopClock
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "agent.md"

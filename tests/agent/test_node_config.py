@@ -1,8 +1,8 @@
 import pytest
 
-from podtide.agent.node_config import is_owed, networks_of, node_scaler_of
-from podtide.core.pool import Container
-from podtide.core.scaler import NodeScaler
+from podtide.agent.request.node_config import is_owed, networks_of, node_scaler_of
+from podtide.core.pool.pool import Container
+from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.node_network_config import (
     ContainerStatus,
     IPAssignment,

@@ -8,9 +8,9 @@ import pytest
 
 from agent.calling import SANDBOX, Journal, code, config, environment
 from agent.pool_addresses import PoolAddresses
-from podtide.agent.cni_calls import CniCalls
-from podtide.agent.notes import DeletionNotes, StuckNote
-from podtide.agent.plugin_protocol import Answer, encode_call
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.deletion_notes import DeletionNotes, StuckNote
+from podtide.agent.api.plugin_protocol import Answer, encode_call
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.disk import DiskFull

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.agent.plugin_protocol import Answer, decode_answer, decode_call, encode_answer, encode_call
+from podtide.agent.api.plugin_protocol import Answer, decode_answer, decode_call, encode_answer, encode_call
 from podtide.core.errors import InvalidInput
 
 NAMES = st.text(st.characters(exclude_characters="\0=", exclude_categories=["Cs"]), min_size=1, max_size=12)

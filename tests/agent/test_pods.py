@@ -1,7 +1,7 @@
 import pytest
 
-from podtide.agent.pods import CONFIG_HASH_ANNOTATION, pod_on_node, shown_addresses
-from podtide.core.demand import PodOnNode
+from podtide.agent.pool.pods import CONFIG_HASH_ANNOTATION, pod_on_node, shown_addresses
+from podtide.core.pool.demand import PodOnNode
 from podtide.resources.base import ObjectMeta
 from podtide.resources.pod import Pod, PodIP, PodPhase, PodSpec, PodStatus
 

@@ -1,8 +1,8 @@
 """The decision is swapped, and nothing else: the reactive baseline on the story of the design papers."""
 
 from agent.node_bench import Bench
-from podtide.agent.policy import ExactPolicy, ReactivePolicy, Situation
-from podtide.core.scaler import Scaler
+from podtide.agent.request.sizing_policy import ExactPolicy, ReactivePolicy, Situation
+from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.settings import Settings
 
 BASELINE = Settings(add_wait_seconds=0.0)

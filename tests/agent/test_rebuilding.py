@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from agent.node_bench import MANAGER, Bench, container
-from podtide.agent.kept_pool import JOURNAL
+from podtide.agent.pool.journaled_pool import JOURNAL
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Page
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.base import Resource
 from podtide.resources.node_network_config import IPAssignment, NodeNetworkConfig
 from podtide.resources.pod import Pod, PodPhase

@@ -7,7 +7,7 @@ from msgspec import structs
 from agent.node_bench import Bench, CountingCluster, container
 from cluster.faulty_cluster import Script
 from podtide.cluster.port import Conflict, Forbidden, Unavailable
-from podtide.resources.marks import SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
 from podtide.resources.node_network_config import (
     IPAssignment,
     NodeNetworkConfig,

@@ -19,10 +19,10 @@ import pytest
 from agent.calling import SANDBOX, Journal, code, config, environment
 from agent.pool_addresses import PoolAddresses
 from patience import PATIENCE_SECONDS
-from podtide.agent.notes import DeletionNotes
-from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
-from podtide.agent.serving import make_api, serving
-from podtide.agent.unix_socket import SocketInUse
+from podtide.agent.api.deletion_notes import DeletionNotes
+from podtide.agent.api.plugin_protocol import Answer, decode_answer, encode_call
+from podtide.agent.api.server import make_api, serving
+from podtide.agent.api.unix_socket import SocketInUse
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.listening import CannotListen, ListenAddress
 

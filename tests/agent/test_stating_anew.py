@@ -8,8 +8,8 @@ from agent.node_bench import Bench
 from agent.statements import AN_HOUR, demand_of_25_after_24, demands, last_stated, stated
 from cluster.faulty_cluster import Script
 from podtide.cluster.port import Unavailable
-from podtide.core.restating import EVERY_SECONDS, JITTER_SECONDS, REST_SECONDS
-from podtide.resources.statements import number_in
+from podtide.core.subnet.statement_refresh import EVERY_SECONDS, JITTER_SECONDS, REST_SECONDS
+from podtide.resources.statement_annotation import number_in
 
 
 async def test_below_the_top_a_demand_that_makes_a_difference_is_stated_once_it_has_rested() -> None:

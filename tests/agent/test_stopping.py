@@ -7,7 +7,7 @@ import pytest
 
 from agent.node_bench import Bench
 from podtide.agent.program import NodeAgent
-from podtide.core.address_states import BrokenPool
+from podtide.core.pool.states import BrokenPool
 from podtide.runtime.disk import DiskFailed
 from podtide.runtime.randomness import seeded_randomness
 

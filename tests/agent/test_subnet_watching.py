@@ -5,11 +5,11 @@ import pytest
 
 from agent.node_bench import Bench, container
 from cluster.faulty_cluster import Script
-from podtide.agent.subnet_view import KEPT_SECONDS, SubnetView
+from podtide.agent.request.subnet_view import KEPT_SECONDS, SubnetView
 from podtide.cluster.port import NotFound, Unavailable
-from podtide.core.scaler import Scaler
+from podtide.core.subnet.scaler import Scaler
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness

@@ -17,7 +17,7 @@ from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus,
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,

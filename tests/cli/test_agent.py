@@ -17,13 +17,13 @@ from agent.calling import code, config, environment
 from cli.conftest import Run
 from cli.processes import Program, running, served_cluster
 from patience import PATIENCE_SECONDS
-from podtide.agent.plugin_protocol import Answer, decode_answer, encode_call
+from podtide.agent.api.plugin_protocol import Answer, decode_answer, encode_call
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta, OwnerReference
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.lease import Lease
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     IPAssignment,
@@ -252,7 +252,7 @@ def test_an_agent_imports_nothing_it_does_not_use() -> None:
     code = "import sys, podtide.cli.agent; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     loaded = set(out.split())
-    assert "podtide.agent.serving" in loaded
+    assert "podtide.agent.api.server" in loaded
     unused = {
         *("rich", "pygments", "yaml", "litestar", "uvicorn", "uvloop", "httptools", "alembic", "sqlalchemy"),
         *("asyncpg", "sqlite3", "cryptography", "multiprocessing", "unittest"),

@@ -13,10 +13,10 @@ from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, name_of, served
 from podtide.allocator.port import Container, GrantedAddress, InForce, Subnet, SubnetSpec
 from podtide.allocator.store import InlineExecutor, open_allocator
-from podtide.cli.check import read
-from podtide.cli.check_findings import Books, Findings, Seen, confirmed, find
+from podtide.cli.check.command import read
+from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
 from podtide.cluster.port import Forbidden, Page, R
-from podtide.core.audit import Violation
+from podtide.core.audit.invariants import Violation
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.network_attachment import (

@@ -13,7 +13,7 @@ from podtide.allocator.store import open_allocator
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import SystemClock

@@ -8,7 +8,7 @@ import pytest
 from cli.conftest import Run
 from cli.processes import running, served_cluster
 from cli.test_agent import Place, join, nowhere
-from podtide.agent.installing import CONFLIST
+from podtide.agent.cni_installation import CONFLIST
 
 SCRIPT = Path(__file__).parent.parent.parent / "plugin" / "podtide.py"
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.conftest import Run
 from podtide import __version__, cli
-from podtide.cli.explain import explain
+from podtide.cli.explain.command import explain
 from podtide.cli.lazy import LazyGroup
 
 GROUPS = [cli.podtide, explain]
@@ -50,7 +50,7 @@ def test_help_imports_no_more_than_it_shows() -> None:
         "structlog",
         "sqlite3",
         "rich",
-        "podtide.core.scaling",
+        "podtide.core.subnet.scaling",
     }
 
 

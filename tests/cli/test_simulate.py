@@ -9,14 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import structs
 
-from podtide.cli.simulate import simulate
-from podtide.core.address import Address
-from podtide.core.pool import Pool
-from podtide.simulation import simulate as simulation
+from podtide.cli.simulate.command import simulate
+from podtide.core.pool.address import Address
+from podtide.core.pool.pool import Pool
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run import simulate as simulation
+from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
 
 Run = Callable[..., Result]
 

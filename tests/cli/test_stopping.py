@@ -18,7 +18,7 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
 
 GRACE_SECONDS = 30.0

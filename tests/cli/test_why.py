@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
-from podtide.cli.why_chain import Chain, build_chain
-from podtide.cli.why_facts import NoSuchSubject, gather_facts
+from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.facts import NoSuchSubject, gather_facts
 from podtide.cluster.port import AlreadyExists
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event, EventType, ObjectReference
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig, Scaler
 from podtide.resources.pod import Pod, PodPhase

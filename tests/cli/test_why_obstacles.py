@@ -21,21 +21,21 @@ from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
 from podtide.allocator.port import SubnetSpec, Wish
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import InlineExecutor, Rules, open_allocator
-from podtide.cli.why import lines_of
-from podtide.cli.why_chain import Chain, build_chain
-from podtide.cli.why_facts import gather_facts
+from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.command import lines_of
+from podtide.cli.why.facts import gather_facts
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Forbidden, R
 from podtide.cluster.served import SERVED_KINDS
-from podtide.core.scaler import DEFAULT_MAX_IPS, Scaler
-from podtide.core.statement import Statement, request_at
+from podtide.core.subnet.scaler import DEFAULT_MAX_IPS, Scaler
+from podtide.core.subnet.statement import Statement, request_at
 from podtide.resources.base import ObjectMeta
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.event import Event, EventType, ObjectReference
 from podtide.resources.lease import Lease
-from podtide.resources.marks import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.pod import PodPhase
-from podtide.resources.statements import render
+from podtide.resources.statement_annotation import render
 from podtide.resources.timestamps import to_time, to_wall_seconds
 from podtide.runtime.clock import LoopClock, SystemClock
 from podtide.runtime.logging import make_logger

@@ -19,7 +19,7 @@ from podtide.cni.explain import explain_assign
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.cni.results import AssignedAddress, render_result
 from podtide.core.errors import PodtideError
-from podtide.core.slices import parse_slice_size
+from podtide.core.networks.slices import parse_slice_size
 
 RECORDED = Path(__file__).parents[3] / "shared" / "cases" / "whereabouts.json"
 

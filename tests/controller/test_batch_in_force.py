@@ -7,10 +7,10 @@ from msgspec import structs
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, crowd, in_force, moment, override
 from podtide.allocator.port import AllocatorUnavailable, Overtaken
-from podtide.core.statement import StatedDemand, Statement
+from podtide.core.subnet.statement import StatedDemand, Statement
 from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.marks import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
-from podtide.resources.statements import render
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.statement_annotation import render
 
 
 async def test_the_batch_goes_down_in_one_step_waits_for_answers_and_comes_back() -> None:

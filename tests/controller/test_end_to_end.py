@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from controller.world import World, a_world, moment
 from podtide.core.exact import exact
-from podtide.core.scaler import NodeScaler, SubnetScaler, effective_scaler
-from podtide.core.scaling import decide_request, to_release
+from podtide.core.subnet.scaler import NodeScaler, SubnetScaler, effective_scaler
+from podtide.core.subnet.scaling import decide_request, to_release
 
 
 class HandDrivenAgent(Struct):

@@ -3,11 +3,11 @@
 from cluster.faulty_cluster import Script
 from controller.world import World, a_world, moment
 from podtide.allocator.port import AllocatorUnavailable, LastWish, StaleWish
-from podtide.controller.node_status import condition_of
+from podtide.controller.nodes.config_status import condition_of
 from podtide.controller.program import ControllerOptions
 from podtide.resources.base import ObjectMeta
-from podtide.resources.doubts import CONFIRMED, is_confirmed
-from podtide.resources.marks import DOUBT_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.config_confirmation import CONFIRMED, is_confirmed
+from podtide.resources.metadata_keys import DOUBT_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 

@@ -9,10 +9,10 @@ from controller.test_standing import a_standing
 from controller.world import World, a_world, wish_of
 from podtide.cluster.port import Conflict
 from podtide.cluster.term import TermOver
-from podtide.controller.guard import GuardedAllocator, GuardedWrites
+from podtide.controller.fencing import GuardedAllocator, GuardedWrites
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 
 PLACE = ObjectMeta(name="pods", namespace=SYSTEM_NAMESPACE)
 

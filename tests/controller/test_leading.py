@@ -8,7 +8,7 @@ from controller.world import Replica, World, a_world, moment
 from podtide.cluster.port import Unavailable
 from podtide.core.errors import StopError
 from podtide.resources.lease import Lease
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 
 
 async def holder(world: World) -> str:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from podtide.controller.counts import ControllerCounts, SliceCounts, SubnetCounts
+from podtide.controller.counts import ControllerCounts, RepairCounts, SliceCounts, SubnetCounts
 from podtide.controller.metrics import ControllerMetrics
-from podtide.controller.repair.counts import RepairCounts
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "cli.md"
 

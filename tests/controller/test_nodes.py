@@ -8,9 +8,9 @@ from controller.world import a_world, moment
 from podtide.allocator.port import AllocatorUnavailable
 from podtide.allocator.store import Rules
 from podtide.cluster.port import Unavailable
-from podtide.controller.binding import new_config
+from podtide.controller.nodes.config_ownership import new_config
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import CONTAINER_FINALIZER, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import CONTAINER_FINALIZER, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 

@@ -7,8 +7,8 @@ import pytest
 from cluster.faulty_cluster import Script
 from controller.world import World, a_world, condition, moment
 from podtide.allocator.port import AllocatorUnavailable
+from podtide.controller.allocator_outage import ANSWER_SECONDS, RETRY_SECONDS
 from podtide.controller.options import ControllerOptions
-from podtide.controller.outage import ANSWER_SECONDS, RETRY_SECONDS
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.settings import Settings
 

@@ -10,7 +10,7 @@ from controller.world import OPTIONS, a_world, condition, moment
 from podtide.allocator.port import AllocatorUnavailable, NotAllowed, StaleWish
 from podtide.controller.program import ControllerOptions
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import SUBNET_LABEL, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SUBNET_LABEL, SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import ConfigStatus, ContainerStatus, NodeNetworkConfig
 
 

@@ -19,7 +19,7 @@ from podtide.cluster.port import Cluster, NotFound
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node, NodeStatus, NodeSystemInfo
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus

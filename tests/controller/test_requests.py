@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from controller.world import a_world, condition, moment
-from podtide.resources.marks import WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION
 from podtide.resources.node import Node, NodeAddress, NodeStatus
 from podtide.resources.node_network_config import ConfigStatus, ContainerStatus
 from podtide.runtime.settings import Settings

@@ -17,10 +17,10 @@ from podtide.allocator.port import Allocator, AllocatorUnavailable, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.terms import OpenedTerm, TermClaim
 from podtide.cluster.work_queue import WorkQueue
+from podtide.controller.allocator_term import Standing
 from podtide.controller.counts import ControllerCounts
-from podtide.controller.guard import GuardedAllocator
-from podtide.controller.standing import Standing
-from podtide.core.cluster_identity import TERM_SECONDS
+from podtide.controller.fencing import GuardedAllocator
+from podtide.core.subnet.cluster_identity import TERM_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.node_network_config import (
     NetworkContainer,

@@ -15,7 +15,7 @@ from podtide.cluster.port import Unavailable
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.kinds import ALL_KINDS
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
 

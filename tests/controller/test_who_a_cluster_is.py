@@ -8,11 +8,11 @@ from msgspec import structs
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, moment, wish_of
 from podtide.allocator.port import AllocatorUnavailable
-from podtide.controller.binding import without_finalizer
-from podtide.core.cluster_identity import TERM_SECONDS
-from podtide.core.retirement import LOOK_AGAIN_SECONDS
+from podtide.controller.nodes.config_ownership import without_finalizer
+from podtide.core.subnet.cluster_identity import TERM_SECONDS
+from podtide.core.subnet.retirement_brake import LOOK_AGAIN_SECONDS
 from podtide.resources.event import Event
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig

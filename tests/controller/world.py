@@ -27,19 +27,19 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
 from podtide.cluster.port import Cluster, NotFound, Page, R, WatchEvent
 from podtide.controller.program import ALONE, LEASE, Controller, ControllerOptions
-from podtide.core.scaler import DEFAULT_MAX_IPS, Scaler
-from podtide.core.statement import Statement, request_at
+from podtide.core.subnet.scaler import DEFAULT_MAX_IPS, Scaler
+from podtide.core.subnet.statement import Statement, request_at
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetSpec, ScalerOverride
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition
 from podtide.resources.event import Event
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
 from podtide.resources.namespace import Namespace
 from podtide.resources.node import Node, NodeAddress, NodeStatus
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.resources.statements import number_in, render
+from podtide.resources.statement_annotation import number_in, render
 from podtide.runtime.clock import Clock, LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness

@@ -1,7 +1,7 @@
 """A small model of what surrounds the choice of a batch: nodes that state and hold, a subnet that grants, controllers.
 
 It leaves out everything else: no objects, no watches, no journal. One step is a second. Nodes answer what is in force
-after a delay of their own, shrink after `shrink_delay`, and state their demand anew as `core.restating` says; those of
+after a delay of their own, shrink after `shrink_delay`, and state their demand anew as `core.subnet.statement_refresh` says; those of
 another make state nothing. What is asked for may take a while to be granted.
 
 The model knows what no controller does: what demand really is. With every change it keeps where R would really have come
@@ -15,11 +15,11 @@ from fractions import Fraction
 from math import inf
 from random import Random
 
-from podtide.core.batch_bounds import BatchBounds, merge_bounds
-from podtide.core.batching import Patience, Reading, Standing, Step, decide_batch
-from podtide.core.restating import Restating, is_answered, makes_a_difference
-from podtide.core.scaler import Scaler, SubnetScaler
-from podtide.core.statement import (
+from podtide.core.subnet.batch import Patience, Reading, Standing, Step, decide_batch
+from podtide.core.subnet.batch_bounds import BatchBounds, merge_bounds
+from podtide.core.subnet.demand_by_batch import Holding, SubnetDemand
+from podtide.core.subnet.scaler import Scaler, SubnetScaler
+from podtide.core.subnet.statement import (
     StatedDemand,
     Statement,
     inferred_demand,
@@ -27,7 +27,7 @@ from podtide.core.statement import (
     stated_demand,
     taken_at,
 )
-from podtide.core.subnet_demand import Holding, SubnetDemand
+from podtide.core.subnet.statement_refresh import Restating, is_answered, makes_a_difference
 
 LOOK_EVERY = 5
 SHRINK_DELAY = 30
@@ -256,7 +256,7 @@ class Subnet:
             node.wakes_at = self._act(node, shown, shown.scaler)
 
     def _act(self, node: Node, shown: InForce, by: SubnetScaler) -> float:
-        """As `agent.requester` does; answers when to look again."""
+        """As `agent.request.requester` does; answers when to look again."""
         top = self.merged.top
         scaler = Scaler(by.batch, by.buffer)
         target = request_at(node.demand, scaler, node.primaries)

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from podtide.core.exhaustion import Thresholds
-from podtide.core.scaler import Scaler
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.scaler import Scaler
 
 demands = st.integers(0, 2000)
 primaries = st.integers(0, 4)

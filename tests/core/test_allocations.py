@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from podtide.core.allocations import Allocation, Allocations, is_same_holder
 from podtide.core.errors import InvalidRange, RangeFull, RetryError
+from podtide.core.networks.allocations import Allocation, Allocations, is_same_holder
 from podtide.core.ranges import IPAddress, parse_range
 
 

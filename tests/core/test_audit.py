@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podtide.core.address_states import State
-from podtide.core.audit import Grant, Ledger, NodeView, Picture, PodView, audit, audit_change
+from podtide.core.audit.invariants import Grant, Ledger, NodeView, Picture, PodView, audit, audit_change
+from podtide.core.pool.states import State
 
 SOUND = Picture(
     ledgers=(Ledger("pods", capacity=10, reserved=6, free=3, resting=1),),

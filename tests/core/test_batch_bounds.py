@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.strategies import thresholds
-from podtide.core.batch_bounds import BatchBounds, check_fit, merge_bounds
 from podtide.core.errors import InvalidScaler
-from podtide.core.exhaustion import Thresholds
+from podtide.core.subnet.batch_bounds import BatchBounds, check_fit, merge_bounds
+from podtide.core.subnet.exhaustion import Thresholds
 
 HALF = Fraction(1, 2)
 

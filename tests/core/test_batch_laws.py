@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.batch_model import LOOK_EVERY, Controller, Look, Node, Subnet, largest_that_fits
-from podtide.core.batch_bounds import BatchBounds, merge_bounds
-from podtide.core.batching import Step
+from podtide.core.subnet.batch import Step
+from podtide.core.subnet.batch_bounds import BatchBounds, merge_bounds
 
 _REST_SECONDS = 2_000
 """Longer than every wait there is: a minute for answers, a minute's rest, five minutes between two statements."""

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.test_batch_laws import free_bounds, pinned_bounds
-from podtide.core.batch_bounds import BatchBounds
-from podtide.core.batching import Reading, Standing, SubnetDecision, decide_batch
-from podtide.core.scaler import Scaler, SubnetScaler
-from podtide.core.statement import Statement, inferred_demand, request_at, stated_demand
-from podtide.core.subnet_demand import Holding
+from podtide.core.subnet.batch import Reading, Standing, SubnetDecision, decide_batch
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.scaler import Scaler, SubnetScaler
+from podtide.core.subnet.statement import Statement, inferred_demand, request_at, stated_demand
 
 _BATCHES = st.sampled_from([1, 2, 4, 5, 8, 16, 32])
 _BUFFERS = st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)])

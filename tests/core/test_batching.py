@@ -7,12 +7,12 @@ from math import inf
 import pytest
 from msgspec import structs
 
-from podtide.core.batch_bounds import BatchBounds
-from podtide.core.batching import STARVED, Reading, Standing, Step, SubnetDecision, decide_batch
 from podtide.core.errors import InvalidThresholds
-from podtide.core.scaler import DEFAULT_MAX_IPS, Scaler, SubnetScaler
-from podtide.core.statement import StatedDemand, Statement, request_at, stated_demand
-from podtide.core.subnet_demand import Holding
+from podtide.core.subnet.batch import STARVED, Reading, Standing, Step, SubnetDecision, decide_batch
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.scaler import DEFAULT_MAX_IPS, Scaler, SubnetScaler
+from podtide.core.subnet.statement import StatedDemand, Statement, request_at, stated_demand
 
 HALF = Fraction(1, 2)
 USUAL = BatchBounds()

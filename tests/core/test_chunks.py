@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.chunks import CHUNK_SIZE, WHOLE, lowest, mask_between, positions
+from podtide.core.subnet.chunks import CHUNK_SIZE, WHOLE, lowest, mask_between, positions
 
 masks = st.integers(0, WHOLE)
 

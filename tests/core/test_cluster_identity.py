@@ -2,7 +2,14 @@
 
 import pytest
 
-from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, Owner, is_anothers, may_open_term, owner_of
+from podtide.core.subnet.cluster_identity import (
+    TERM_SECONDS,
+    HeldTerm,
+    Owner,
+    is_anothers,
+    may_open_term,
+    owner_of,
+)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podtide.core.continuity import Mark, awaited_reports, doubt_about, is_behind, is_forgotten
+from podtide.core.subnet.store_continuity import Mark, awaited_reports, doubt_about, is_behind, is_forgotten
 
 
 def test_a_sequence_is_behind_only_when_a_cluster_has_seen_more() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from podtide.core.count_text import are_text, capacity_text, count_text
+from podtide.core.subnet.count_text import are_text, capacity_text, count_text
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec import structs
 
-from podtide.core.demand import Demand, PodOnNode, reference_of
-from podtide.core.pool import Owner
+from podtide.core.pool.demand import Demand, PodOnNode, reference_of
+from podtide.core.pool.pool import Owner
 
 WEB = PodOnNode(uid="uid-1", namespace="default", name="web")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.strategies import thresholds
 from podtide.core.errors import InvalidThresholds
-from podtide.core.exhaustion import Side, Thresholds, judge_exhaustion
+from podtide.core.subnet.exhaustion import Side, Thresholds, judge_exhaustion
 
 USUAL = Thresholds()
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from podtide.core.allocations import Allocation, Allocations
-from podtide.core.given_addresses import Standing, is_of_one_pod, standing_of
 from podtide.core.intervals import Interval
+from podtide.core.networks.allocations import Allocation, Allocations
+from podtide.core.networks.recorded_addresses import Standing, is_of_one_pod, standing_of
 from podtide.core.ranges import AddressRange, parse_address, parse_network
 
 GIVEN = Allocation("c1", "default/web", "net1", "u1")

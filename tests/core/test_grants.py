@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.chunks import WHOLE, positions
-from podtide.core.grants import (
+from podtide.core.subnet.chunks import WHOLE, positions
+from podtide.core.subnet.grants import (
     HOLDS_NOTHING,
     AddressName,
     Claim,
@@ -16,7 +16,7 @@ from podtide.core.grants import (
     may_take,
     parse_address_name,
 )
-from podtide.core.subnet_layout import Place
+from podtide.core.subnet.layout import Place
 
 claims = st.lists(
     st.builds(

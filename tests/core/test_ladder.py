@@ -3,10 +3,10 @@
 from fractions import Fraction
 from math import inf
 
-from podtide.core.batch_bounds import BatchBounds
-from podtide.core.batching import STARVED, Reading, Standing, Step
-from podtide.core.ladder import decide_by_ladder, expected_at_most
-from podtide.core.scaler import SubnetScaler
+from podtide.core.subnet.batch import STARVED, Reading, Standing, Step
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.ladder_baseline import decide_by_ladder, expected_at_most
+from podtide.core.subnet.scaler import SubnetScaler
 
 HALF = Fraction(1, 2)
 USUAL = BatchBounds()

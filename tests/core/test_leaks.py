@@ -1,8 +1,8 @@
 from msgspec import structs
 
-from podtide.core.demand import Demand, PodOnNode
-from podtide.core.leaks import Suspects, Suspicion, suspicion_of
-from podtide.core.pool import Owner
+from podtide.core.pool.demand import Demand, PodOnNode
+from podtide.core.pool.leaks import Suspects, Suspicion, suspicion_of
+from podtide.core.pool.pool import Owner
 
 POD = PodOnNode(uid="uid", namespace="default", name="web")
 OLD = Owner("old", "eth0", "uid", "default", "web")

@@ -1,6 +1,6 @@
 import pytest
 
-from podtide.core.near_misses import near_miss
+from podtide.core.similar_keys import near_miss
 
 KNOWN = ("range", "range_start", "range_end", "ipRanges", "exclude", "type", "dns", "gw", "network_name")
 

@@ -4,9 +4,8 @@ from ipaddress import ip_address, ip_network
 
 from msgspec.structs import replace
 
-from podtide.core.allocations import Allocation
-from podtide.core.audit import Violation
-from podtide.core.network_audit import (
+from podtide.core.audit.invariants import Violation
+from podtide.core.audit.networks import (
     NetworkPicture,
     PoolView,
     ReservationView,
@@ -14,6 +13,7 @@ from podtide.core.network_audit import (
     audit_networks,
     audit_settled_networks,
 )
+from podtide.core.networks.allocations import Allocation
 
 
 def holder(pod: str, uid: str = "") -> Allocation:

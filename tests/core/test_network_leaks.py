@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.allocations import Allocation
-from podtide.core.network_leaks import (
+from podtide.core.networks.allocations import Allocation
+from podtide.core.networks.leaks import (
     Fate,
     Orphaned,
     Patience,

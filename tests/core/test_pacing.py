@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.pacing import Pace, Verdict, Waiting, pace
+from podtide.core.pool.pacing import Pace, Verdict, Waiting, pace
 
 PATIENCE = Pace()
 NOTHING = Verdict(write=False, look_at=None, waiting=None)

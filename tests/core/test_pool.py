@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from podtide.core.address_states import TRANSITIONS, BrokenPool, Event, State
-from podtide.core.pool import Address, Applied, Container, Counts, Family, Owner, Pool
+from podtide.core.pool.pool import Address, Applied, Container, Counts, Family, Owner, Pool
+from podtide.core.pool.states import TRANSITIONS, BrokenPool, Event, State
 from podtide.core.ranges import parse_network
 
 

@@ -5,8 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podtide.core.address_states import State
-from podtide.core.pool import Address, Applied, Container, Counts, Owner, Pool
+from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner, Pool
+from podtide.core.pool.states import State
 
 COOLDOWN_SECONDS = 3.0
 

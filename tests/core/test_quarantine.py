@@ -3,7 +3,7 @@
 import pytest
 
 from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdentity, kinship
-from podtide.core.quarantine import Course, Ending, course_of, ending_of, is_from_the_future
+from podtide.core.subnet.quarantine import Course, Ending, course_of, ending_of, is_from_the_future
 
 MACHINE = MachineIdentity("m", "s", "b")
 

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from podtide.core.restating import (
+from podtide.core.subnet.statement import Statement
+from podtide.core.subnet.statement_refresh import (
     EVERY_SECONDS,
     JITTER_SECONDS,
     REST_SECONDS,
@@ -12,7 +13,6 @@ from podtide.core.restating import (
     is_answered,
     makes_a_difference,
 )
-from podtide.core.statement import Statement
 
 
 def said(demand: int, batch: int = 8, top: int = 16, **others: int) -> Statement:

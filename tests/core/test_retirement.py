@@ -2,7 +2,7 @@
 
 import pytest
 
-from podtide.core.retirement import (
+from podtide.core.subnet.retirement_brake import (
     LOOK_AGAIN_SECONDS,
     HeldRetirement,
     Judgement,

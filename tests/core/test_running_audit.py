@@ -6,9 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.address_states import State
-from podtide.core.audit import Grant, Ledger, NodeView, Picture, PodView, Violation, audit, audit_change
-from podtide.core.running_audit import RunningAudit
+from podtide.core.audit.incremental import RunningAudit
+from podtide.core.audit.invariants import (
+    Grant,
+    Ledger,
+    NodeView,
+    Picture,
+    PodView,
+    Violation,
+    audit,
+    audit_change,
+)
+from podtide.core.pool.states import State
 
 NODES = ["a", "b"]
 OF_CHANGES = 3

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 
 from podtide.core.errors import InvalidScaler
-from podtide.core.scaler import (
+from podtide.core.subnet.scaler import (
     EXHAUSTED_BATCH,
     EXHAUSTED_BUFFER,
     STARVED_BUFFER,

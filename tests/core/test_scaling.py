@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from core.strategies import demands, primaries, scalers, uncapped_scalers
 from podtide.core.errors import InvalidScaler
 from podtide.core.exact import exact
-from podtide.core.scaler import Scaler
-from podtide.core.scaling import Bound, decide_request, to_release
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import Bound, decide_request, to_release
 
 HALF = Fraction(1, 2)
 USUAL = Scaler(16, HALF)

@@ -3,7 +3,7 @@
 import pytest
 
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
-from podtide.core.slice_custody import Custody, Step, is_live, next_step
+from podtide.core.networks.slice_custody import Custody, Step, is_live, next_step
 
 NOW, QUARANTINE = 1000.0, 360.0
 RESTED, RESTING = NOW - QUARANTINE, NOW - QUARANTINE + 1

@@ -6,9 +6,9 @@ from ipaddress import ip_network
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtide.core.networks.slice_list import LARGEST_BYTES, WHOLE_UP_TO_BYTES, Entry, listing, room_for
+from podtide.core.networks.slices import SliceAssignment, Slicing
 from podtide.core.ranges import parse_range
-from podtide.core.slice_listing import LARGEST_BYTES, WHOLE_UP_TO_BYTES, Entry, listing, room_for
-from podtide.core.slices import SliceAssignment, Slicing
 
 
 def cut(cidr: str, length: int) -> Slicing:

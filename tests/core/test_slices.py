@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podtide.core.errors import InvalidSlice
 from podtide.core.intervals import Interval
+from podtide.core.networks.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, parse_slice_size
 from podtide.core.ranges import IPNetwork, network_at, overlap, parse_network, parse_range
-from podtide.core.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, parse_slice_size
 
 
 def cut(text: str, size: str, **more: str) -> Slicing:

@@ -5,10 +5,10 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podtide.core.reactive import ReactivePool, decide_reactive_request
-from podtide.core.scaler import Scaler, SubnetScaler
-from podtide.core.scaling import decide_request
-from podtide.core.statement import (
+from podtide.core.subnet.reactive_baseline import ReactivePool, decide_reactive_request
+from podtide.core.subnet.scaler import Scaler, SubnetScaler
+from podtide.core.subnet.scaling import decide_request
+from podtide.core.subnet.statement import (
     StatedDemand,
     Statement,
     demand_window,

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from msgspec import structs
 
-from podtide.core.scaler import SubnetScaler
-from podtide.core.statement import StatedDemand
-from podtide.core.subnet_demand import Holding, SubnetDemand
+from podtide.core.subnet.demand_by_batch import Holding, SubnetDemand
+from podtide.core.subnet.scaler import SubnetScaler
+from podtide.core.subnet.statement import StatedDemand
 
 EIGHT = SubnetScaler(8, Fraction(1, 2))
 SUBNET = SubnetDemand(holdings={}, ungoverned=0, in_force=EIGHT, top=16, exhausted=False, is_overdue=False)

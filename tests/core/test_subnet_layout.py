@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.chunks import WHOLE
 from podtide.core.errors import InvalidRange, MixedFamilies
-from podtide.core.subnet_layout import (
+from podtide.core.subnet.chunks import WHOLE
+from podtide.core.subnet.layout import (
     MOST_ADDRESSES,
     Place,
     SubnetLayout,

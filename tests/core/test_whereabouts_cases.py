@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from podtide.core.allocations import Allocation, Allocations
 from podtide.core.errors import InvalidRange, InvalidSlice, MixedFamilies, RangeFull
+from podtide.core.networks.allocations import Allocation, Allocations
+from podtide.core.networks.slices import Slicing, parse_slice_size
 from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_range
-from podtide.core.slices import Slicing, parse_slice_size
 
 Row: TypeAlias = dict[str, Any]
 

@@ -13,7 +13,7 @@ from agent.calling import environment
 from cli.processes import Program, running, until
 from deploy.installed import NAMESPACE
 from patience import PATIENCE_SECONDS
-from podtide.agent.installing import CONFLIST
+from podtide.agent.cni_installation import CONFLIST
 from podtide.cluster.kubernetes import KubernetesCluster
 from podtide.cluster.port import NotFound
 from podtide.cni.errors import ErrorCode

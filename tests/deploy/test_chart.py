@@ -15,7 +15,7 @@ from podtide import __version__
 from podtide.cli import podtide
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.metrics import ControllerMetrics
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     DOUBT_ANNOTATION,
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,

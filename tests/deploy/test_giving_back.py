@@ -27,7 +27,7 @@ from podtide.core.ranges import parse_address
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.names import Naming, reservation_name
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool

@@ -18,7 +18,7 @@ from cli.processes import running, served_cluster
 from cli.test_agent import Place, join
 from left_out import leave_out
 from patience import PATIENCE_SECONDS
-from podtide.agent.installing import CONFLIST
+from podtide.agent.cni_installation import CONFLIST
 
 INTERFACE_PLUGINS = Path("/usr/lib/cni")
 """Where Debian's containernetworking-plugins are."""

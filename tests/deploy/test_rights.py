@@ -27,7 +27,7 @@ from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.event import Event
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,
     STATEMENT_ANNOTATION,

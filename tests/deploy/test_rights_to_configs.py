@@ -7,7 +7,7 @@ import pytest
 
 from deploy.installed import NAMESPACE, Installed
 from deploy.two_nodes import HERE, THERE
-from podtide.resources.marks import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION
 
 METADATA: dict[str, dict[str, Any]] = {
     "a label is added": {"labels": {"example.org/mine": "yes"}},

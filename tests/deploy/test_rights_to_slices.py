@@ -26,7 +26,7 @@ from deploy.two_nodes import (
 from podtide.cluster.port import Forbidden
 from podtide.resources.base import Resource
 from podtide.resources.codec import encode
-from podtide.resources.marks import NETWORK_ANNOTATION
+from podtide.resources.metadata_keys import NETWORK_ANNOTATION
 from podtide.resources.names import normalise_range
 from podtide.resources.node_slice_pool import (
     NodeSliceAllocation,

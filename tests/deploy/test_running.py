@@ -20,11 +20,11 @@ from deploy.programs import (
     secondary,
     stop_unrefused,
 )
-from podtide.agent.installing import CONFLIST
+from podtide.agent.cni_installation import CONFLIST
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.names import Naming
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig

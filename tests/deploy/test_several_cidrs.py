@@ -23,9 +23,9 @@ from deploy.test_primary_network import (
     default_route,
 )
 from left_out import leave_out
-from podtide.agent.installing import CONFLIST
-from podtide.agent.one_gateway import TOLD
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.agent.cni_installation import CONFLIST
+from podtide.agent.request.gateway_warning import TOLD
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import CidrOfAddresses, NodeNetworkConfig
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]

@@ -12,7 +12,7 @@ from podtide.resources.base import ObjectMeta, OwnerReference, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import CONTAINER_FINALIZER, NODE_ANNOTATION
+from podtide.resources.metadata_keys import CONTAINER_FINALIZER, NODE_ANNOTATION
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.resources.node_slice_pool import NodeSlicePool

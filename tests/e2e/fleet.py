@@ -32,16 +32,16 @@ from manifests import DEPLOY
 from patience import PATIENCE_SECONDS
 from podtide.cluster.kubernetes import find_access
 from podtide.core.errors import RetryError
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
-from podtide.simulation.container_runtime import ContainerRuntime
-from podtide.simulation.kubelet import Habits, Kubelet
-from podtide.simulation.plugin_caller import ExecutablePlugin
-from podtide.simulation.plugin_executable import find_plugin
+from podtide.simulation.nodes.container_runtime import ContainerRuntime
+from podtide.simulation.nodes.kubelet import Habits, Kubelet
+from podtide.simulation.nodes.plugin_caller import ExecutablePlugin
+from podtide.simulation.nodes.plugin_executable import find_plugin
 from podtide.simulation.trace import Trace
 
 LOOK_EVERY_SECONDS = 0.5

@@ -1,6 +1,6 @@
 """A node as the rest of a cluster sees it: a Node that says it is ready, a Lease that is renewed, pods that get to run.
 
-What a kubelet does for pods is the simulation's (`podtide.simulation.kubelet`), on the machine's own clock and with the
+What a kubelet does for pods is the simulation's (`podtide.simulation.nodes.kubelet`), on the machine's own clock and with the
 real plugin. Added here is what a scheduler and controllers nobody here wrote look at: a node's readiness and room, and
 the condition by which a pod counts as ready.
 """
@@ -20,7 +20,7 @@ from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.node import Node, NodeAddress, NodeStatus
 from podtide.resources.pod import Pod, PodPhase, PodStatus
 from podtide.resources.timestamps import to_micro_time, to_time
-from podtide.simulation.kubelet import Sandbox
+from podtide.simulation.nodes.kubelet import Sandbox
 
 MANAGER = "kubelet"
 LEASES = "kube-node-lease"

@@ -24,8 +24,8 @@ from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod, PodPhase
-from podtide.simulation.pods import MANAGER, new_pod
-from podtide.simulation.workload import Workload
+from podtide.simulation.nodes.pods import MANAGER, new_pod
+from podtide.simulation.world.workload import Workload
 
 NODE = "node-0"
 ELSEWHERE = "elsewhere"

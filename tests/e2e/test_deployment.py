@@ -22,8 +22,8 @@ from e2e.fleet import Fleet, running_fleet, until
 from left_out import leave_out
 from podtide.cluster.kubernetes import KubernetesCluster
 from podtide.controller.program import LEASE
-from podtide.core.scaler import Scaler
-from podtide.core.scaling import decide_request
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
 from podtide.resources.lease import Lease
 from podtide.resources.pod import Pod, PodPhase
 

@@ -18,7 +18,7 @@ from e2e import pods
 from e2e.cni import INTERFACE_PLUGINS, Plugins, Sandbox
 from e2e.namespaces import Namespace, linked, made
 from e2e.programs import Site, running
-from podtide.agent.installing import CONFLIST
+from podtide.agent.cni_installation import CONFLIST
 
 UPLINK = "eth0"
 """A node's interface to the other nodes."""

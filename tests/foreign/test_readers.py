@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from agent.calling import Journal, NoNotes
 from agent.pool_addresses import PoolAddresses
 from foreign.hostile import DEEP, as_bytes, documents, fragments, plain_texts, planted
-from podtide.agent.cns_api import CnsApi, several
-from podtide.agent.networks.configurations import may_have_ranges, read_for_deletion
-from podtide.agent.node_config import complaints, networks_of, node_scaler_of, subnets_of
-from podtide.agent.plugin_protocol import decode_call
+from podtide.agent.api.cns_api import CnsApi, several
+from podtide.agent.api.plugin_protocol import decode_call
+from podtide.agent.networks.configuration_cache import may_have_ranges, read_for_deletion
+from podtide.agent.request.node_config import complaints, networks_of, node_scaler_of, subnets_of
 from podtide.cluster.kubernetes.access import InvalidAccess
 from podtide.cluster.kubernetes.answers import read_status
 from podtide.cluster.kubernetes.decoding import decode_event, decode_item, decode_page
@@ -31,14 +31,14 @@ from podtide.cni.config_text import with_ipam_type
 from podtide.cni.conflist import is_podtide_conflist
 from podtide.cni.errors import Undecodable
 from podtide.cni.ipam_config import parse_config
-from podtide.controller.overrides import configure, default_bounds
-from podtide.controller.repair.schedule import check_expression
+from podtide.controller.repair_schedule import check_expression
+from podtide.controller.subnets.overrides import configure, default_bounds
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact
 from podtide.core.ranges import parse_address, parse_network
-from podtide.networks.attached import AttachedNetwork, read_attachment
+from podtide.networks.attachments import AttachedNetwork, read_attachment
+from podtide.networks.audit_picture import draw_networks
 from podtide.networks.hints import hints_in
-from podtide.networks.picture import draw_networks
 from podtide.networks.pods import NETWORK_STATUS_ANNOTATIONS, addresses_shown
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -46,7 +46,7 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.codec import InvalidObject, decode, encode
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.lease import Lease
-from podtide.resources.marks import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION, waiting_pods_in
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION, waiting_pods_in
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -61,7 +61,7 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservationSpec,
 )
 from podtide.resources.pod import Pod
-from podtide.resources.statements import number_in, statement_in
+from podtide.resources.statement_annotation import number_in, statement_in
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock

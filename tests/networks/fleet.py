@@ -16,21 +16,21 @@ from typing import Any
 from msgspec import Struct, structs
 
 from cluster.faulty_cluster import FaultyCluster, Script
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
-from podtide.controller.guard import GuardedWrites, unguarded
-from podtide.controller.repair.repair import Repair
+from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.repair.repair_loop import Repair
 from podtide.controller.slices.program import SliceController
+from podtide.core.audit.networks import NetworkPicture, audit_networks
 from podtide.core.errors import RetryError
-from podtide.core.network_audit import NetworkPicture, audit_networks
-from podtide.core.network_leaks import Patience
-from podtide.core.pool import Owner
+from podtide.core.networks.leaks import Patience
+from podtide.core.pool.pool import Owner
 from podtide.core.ranges import IPAddress
+from podtide.networks.audit_picture import draw_networks
 from podtide.networks.network import network_of
-from podtide.networks.picture import draw_networks
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec

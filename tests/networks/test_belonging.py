@@ -3,8 +3,8 @@
 import pytest
 
 from podtide.core.ranges import parse_range
-from podtide.networks.belonging import node_slice_pool_names
 from podtide.networks.network import NetworkRange
+from podtide.networks.ownership import node_slice_pool_names
 from podtide.resources.names import Naming
 
 

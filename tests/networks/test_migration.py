@@ -9,7 +9,7 @@ from podtide.networks.migration import Migration, Mode, Situation, plan_migratio
 from podtide.networks.pods import NETWORK_STATUS_ANNOTATIONS, addresses_shown
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import (
     NetworkAttachmentDefinition,
     NetworkAttachmentDefinitionSpec,

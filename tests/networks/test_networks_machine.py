@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from networks.fleet import Fleet, RunningPod, held
 from podtide.cluster.port import Conflict, Unavailable
-from podtide.core.network_audit import audit_settled_networks
+from podtide.core.audit.networks import audit_settled_networks
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.runtime.virtual_time import VirtualTimeLoop
 

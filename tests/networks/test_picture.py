@@ -4,12 +4,12 @@ from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from podtide.core.allocations import Allocation
-from podtide.core.network_audit import NetworkPicture
-from podtide.networks.picture import draw_networks
+from podtide.core.audit.networks import NetworkPicture
+from podtide.core.networks.allocations import Allocation
+from podtide.networks.audit_picture import draw_networks
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
-from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION
+from podtide.resources.metadata_keys import NETWORK_ANNOTATION, NODE_ANNOTATION
 from podtide.resources.network_attachment import (
     NetworkAttachmentDefinition,
     NetworkAttachmentDefinitionSpec,

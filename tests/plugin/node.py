@@ -10,7 +10,7 @@ from msgspec import structs
 from cli.processes import Program, running, served_cluster
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.resources.base import ObjectMeta, OwnerReference
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     IPAssignment,

@@ -10,7 +10,7 @@ import pytest
 
 from plugin.executables import BINARY, ROOT, SCRIPT
 from podtide.core.errors import InvalidConfig
-from podtide.simulation.plugin_executable import find_plugin
+from podtide.simulation.nodes.plugin_executable import find_plugin
 
 
 def test_the_script_imports_only_what_is_compiled_into_python() -> None:
@@ -85,7 +85,7 @@ def test_an_installed_podtide_brings_the_script_and_finds_it(tmp_path: Path) -> 
     (wheel,) = tmp_path.glob("*.whl")
     installed = tmp_path / "installed"
     subprocess.run([*uv, "pip", "install", "--no-deps", "--target", installed, wheel], check=True)
-    code = "from podtide.simulation.plugin_executable import find_plugin; print(find_plugin())"
+    code = "from podtide.simulation.nodes.plugin_executable import find_plugin; print(find_plugin())"
     found = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(installed)},

@@ -13,7 +13,7 @@ import pytest
 from agent.networks.network_bench import owner, understood
 from control_plane.binaries import Binaries
 from control_plane.cluster import ControlPlane
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import open_allocator
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
@@ -23,7 +23,7 @@ from podtide.controller.program import Controller
 from podtide.core.errors import RetryError
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.runtime.clock import SystemClock

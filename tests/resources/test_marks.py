@@ -1,6 +1,6 @@
 import pytest
 
-from podtide.resources.marks import WAITING_PODS_ANNOTATION, waiting_pods_in
+from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION, waiting_pods_in
 
 
 @pytest.mark.parametrize(

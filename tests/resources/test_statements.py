@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podtide.core.scaler import Scaler
-from podtide.core.statement import Statement, request_at
-from podtide.resources.marks import STATEMENT_ANNOTATION
-from podtide.resources.statements import MOST_NUMBER, is_statable, number_in, render, statement_in
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.statement import Statement, request_at
+from podtide.resources.metadata_keys import STATEMENT_ANNOTATION
+from podtide.resources.statement_annotation import MOST_NUMBER, is_statable, number_in, render, statement_in
 
 STATED = Statement(
     demand=20,

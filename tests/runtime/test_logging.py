@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podtide.core.errors import InvalidInput
-from podtide.core.exhaustion import Thresholds
+from podtide.core.subnet.exhaustion import Thresholds
 from podtide.runtime.clock import LoopClock, SystemClock
 from podtide.runtime.logging import capture_standard_logging, make_logger
 

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.core.batching import Patience
-from podtide.core.exhaustion import Thresholds
-from podtide.core.pacing import Pace
-from podtide.core.scaler import Scaler
+from podtide.core.pool.pacing import Pace
+from podtide.core.subnet.batch import Patience
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.scaler import Scaler
+from podtide.runtime.environment import InvalidSetting
 from podtide.runtime.settings import SETTINGS, Settings, load_settings
-from podtide.runtime.variables import InvalidSetting
 
 
 def test_the_defaults_are_those_of_the_design() -> None:

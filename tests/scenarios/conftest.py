@@ -19,12 +19,12 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import LoopClock, SystemClock
-from podtide.simulation.workload import Workload
+from podtide.simulation.world.workload import Workload
 from real_kubernetes import clear_config
 from scenarios.stage import Stage
 

@@ -2,14 +2,14 @@
 
 from podtide.agent.program import NodeAgent
 from podtide.allocator.port import Subnet
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.embedded_world import NETWORK, SUBNET
-from podtide.simulation.world import World
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET
+from podtide.simulation.world.world import World
 
 
 async def config_of(world: World, node: str) -> NodeNetworkConfig:

@@ -19,10 +19,10 @@ from podtide.resources.base import Resource
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
-from podtide.simulation.embedded_world import opened_allocator, options_for
-from podtide.simulation.kubelet import Habits
-from podtide.simulation.plugin_caller import AgentDoors
-from podtide.simulation.world import Customs, World
+from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.plugin_caller import AgentDoors
+from podtide.simulation.world.embedded_world import opened_allocator, options_for
+from podtide.simulation.world.world import Customs, World
 
 _HURRIED = ("answer_wait", "starved_dwell", "shrink_delay", "cooldown", "poll")
 """Not what a busy machine would fail by: a leader that renews its Lease late has lost it."""

@@ -7,13 +7,7 @@ from io import StringIO
 
 import pytest
 
-from podtide.agent.policy import Decided, Situation
-from podtide.core.scaler import Scaler
-from podtide.core.scaling import decide_request
-from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.runtime.logging import make_logger
-from podtide.simulation.agents_in_process import AgentsInProcess
-from podtide.simulation.burst import (
+from burst_story import (
     CIDR,
     GRANT_SECONDS,
     MORE_PODS,
@@ -26,8 +20,14 @@ from podtide.simulation.burst import (
     customs_for,
     first_pod,
 )
+from podtide.agent.request.sizing_policy import Decided, Situation
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.logging import make_logger
+from podtide.simulation.nodes.agents_in_process import AgentsInProcess
 from podtide.simulation.trace import ClusterWrite, Entry, PluginCall
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 from scenarios.looking import has_exactly
 from scenarios.stage import Stage
 

@@ -2,9 +2,9 @@
 
 from ipaddress import ip_address
 
-from podtide.simulation.embedded_world import SUBNET, SUBNET_V6
-from podtide.simulation.pods import NAMESPACE
-from podtide.simulation.world import World
+from podtide.simulation.nodes.pods import NAMESPACE
+from podtide.simulation.world.embedded_world import SUBNET, SUBNET_V6
+from podtide.simulation.world.world import World
 from scenarios.looking import addresses_of_pods, config_of, requested, subnet
 from scenarios.stage import Stage
 

@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from podtide.agent.metrics import Metrics
+from podtide.agent.api.metrics import Metrics
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.node_network_config import ConfigStatus, NodeNetworkConfig
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 from scenarios.looking import addresses_of_pods, agent_of, cluster_subnet, condition, config_of, free, subnet
 from scenarios.stage import Stage
 

@@ -5,7 +5,7 @@ import pytest
 from podtide.cluster.port import NotFound
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 from scenarios.looking import cluster_subnet, free, held, requested, says_exhausted, subnet
 from scenarios.stage import Stage
 

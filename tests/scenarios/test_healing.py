@@ -10,12 +10,13 @@ from io import StringIO
 import pytest
 from msgspec import structs
 
+from burst_story import requests_of
 from podtide.agent.program import NodeAgent
 from podtide.allocator.port import AllocatorUnavailable, Container, Wish
 from podtide.cluster.port import Cluster, Conflict, NotFound, Page, R
-from podtide.core.address_states import State
 from podtide.core.machine_identity import UNKNOWN_MACHINE
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.core.pool.states import State
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
@@ -23,10 +24,9 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Locked
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.burst import requests_of
-from podtide.simulation.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.trace import Trace
-from podtide.simulation.world import Between, World
+from podtide.simulation.world.recording import RecordingAllocator, RecordingCluster
+from podtide.simulation.world.world import Between, World
 from scenarios.looking import addresses_of_pods, config_of, count, granted, has_exactly, pool, subnet
 from scenarios.stage import Stage
 

@@ -4,7 +4,7 @@ import pytest
 
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.simulation.trace import AllocatorCall, ClusterWrite
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 from scenarios.stage import Stage
 
 

@@ -3,16 +3,16 @@
 import pytest
 from msgspec import structs
 
+from burst_story import requests_of
 from podtide.cluster.port import Cluster, NotFound, R
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
-from podtide.resources.marks import SYSTEM_NAMESPACE
-from podtide.simulation.burst import requests_of
-from podtide.simulation.embedded_world import SUBNET
-from podtide.simulation.recording import RecordingCluster
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.trace import Trace
-from podtide.simulation.world import Between, World
+from podtide.simulation.world.embedded_world import SUBNET
+from podtide.simulation.world.recording import RecordingCluster
+from podtide.simulation.world.world import Between, World
 from scenarios.looking import agent_of, has_exactly, held
 from scenarios.stage import Stage
 

@@ -10,16 +10,16 @@ import pytest
 from msgspec import structs
 
 from podtide.allocator.port import Container, Wish
-from podtide.core.audit import Picture
+from podtide.core.audit.invariants import Picture
 from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.resources.node import Node
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.auditing import InvariantBroken
-from podtide.simulation.churn import Churn
-from podtide.simulation.embedded_world import open_embedded_world
-from podtide.simulation.recording import RecordingAllocator
-from podtide.simulation.world import World
+from podtide.simulation.checks.audit_loop import InvariantBroken
+from podtide.simulation.run.churn import Churn
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.recording import RecordingAllocator
+from podtide.simulation.world.world import World
 
 NODES = ("node-0", "node-1", "node-2")
 PODS_EACH = 5

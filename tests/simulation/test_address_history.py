@@ -3,13 +3,13 @@
 import pytest
 
 from podtide.controller.program import LEASE
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.core.ranges import parse_network
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.lease import Lease
-from podtide.simulation.address_history import last_entries, last_states, subject_of
-from podtide.simulation.report import TraceHash
+from podtide.simulation.run.address_history import last_entries, last_states, subject_of
+from podtide.simulation.run.report import TraceHash
 from podtide.simulation.trace import ClusterWrite, PluginCall, PoolMove, Trace, Trouble
 
 ADDRESS = parse_network("10.0.0.7/32")

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from msgspec import Struct
 
-from podtide.core.address_states import State
-from podtide.core.audit import Grant, NodeView, Picture, PodView, Violation
-from podtide.simulation.auditing import Auditor, InvariantBroken
+from podtide.core.audit.invariants import Grant, NodeView, Picture, PodView, Violation
+from podtide.core.pool.states import State
+from podtide.simulation.checks.audit_loop import Auditor, InvariantBroken
 from podtide.simulation.trace import AllocatorCall, Trace
 
 HOLDS = Picture(

@@ -1,6 +1,6 @@
 """A change of the batch in force counts once, whoever decided it."""
 
-from podtide.simulation.batch_moves import BatchMoves
+from podtide.simulation.checks.batch_moves import BatchMoves
 from podtide.simulation.trace import AllocatorCall
 
 

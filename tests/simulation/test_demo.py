@@ -23,8 +23,8 @@ from podtide.simulation.demo.screen import ScreenTeller, drawing_of, subnet_bar
 from podtide.simulation.demo.stage import Stage, ship_released_lease
 from podtide.simulation.demo.stories import STORIES, Story, check_subnet, default_subnet
 from podtide.simulation.demo.teller import Chapter
-from podtide.simulation.embedded_world import NETWORK, SUBNET, options_for
-from podtide.simulation.world import World
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, options_for
+from podtide.simulation.world.world import World
 
 NODES = 4
 

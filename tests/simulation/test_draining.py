@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from io import StringIO
 
 from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.embedded_world import NETWORK, SUBNET, open_embedded_world
-from podtide.simulation.settling import unsettled
-from podtide.simulation.world import World
+from podtide.simulation.run.settling import unsettled
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, open_embedded_world
+from podtide.simulation.world.world import World
 
 FIRST, LATER = "10.0.0.0/25", "10.9.0.0/24"
 NODES = ("node-0", "node-1", "node-2")

@@ -3,10 +3,10 @@
 import pytest
 
 from podtide.resources.base import ObjectMeta, Resource
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.simulation.hearsay import Hearsay
-from podtide.simulation.pods import new_pod
+from podtide.simulation.checks.premature_requests import Hearsay
+from podtide.simulation.nodes.pods import new_pod
 
 REQUEST = NodeNetworkConfig(
     metadata=ObjectMeta(name="node-1", namespace=SYSTEM_NAMESPACE),

@@ -16,9 +16,9 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.container_runtime import ContainerRuntime
-from podtide.simulation.kubelet import Habits, Kubelet, Move, Sandbox, next_move
-from podtide.simulation.pods import MANAGER, NAMESPACE, new_pod
+from podtide.simulation.nodes.container_runtime import ContainerRuntime
+from podtide.simulation.nodes.kubelet import Habits, Kubelet, Move, Sandbox, next_move
+from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
 from podtide.simulation.trace import Trace
 from simulation.scripted_plugin import OUT_OF_ADDRESSES, ScriptedPlugin
 

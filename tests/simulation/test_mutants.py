@@ -10,7 +10,7 @@ from mutants.catalogue import MUTANTS, Mutant
 from mutants.pins import read_pins
 from mutants.searching import Size, run_until_failure, size_for
 from mutants.table import PAGE, table, table_in
-from podtide.simulation.shrinking import kind_of_failure
+from podtide.simulation.run.shrinking import kind_of_failure
 
 PINS = read_pins()
 FOUND = [mutant for mutant in MUTANTS if mutant.name in PINS]

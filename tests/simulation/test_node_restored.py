@@ -11,14 +11,14 @@ import pytest
 from msgspec import structs
 
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.resources.doubts import doubt_in
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.config_confirmation import doubt_in
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.embedded_world import NETWORK, SUBNET
-from podtide.simulation.machine import Machine
+from podtide.simulation.nodes.machine import Machine
 from podtide.simulation.trace import ClusterWrite
-from podtide.simulation.world import World
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET
+from podtide.simulation.world.world import World
 from simulation.test_registered_again import NODE, PODS, QUARANTINE, a_full_subnet, addresses
 
 OTHER = "node-1"

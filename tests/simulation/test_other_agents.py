@@ -7,17 +7,17 @@ from io import StringIO
 import pytest
 from msgspec import structs
 
-from podtide.agent.policy import Situation
-from podtide.core.scaler import Scaler
+from podtide.agent.request.sizing_policy import Situation
+from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.embedded_world import open_embedded_world
 from podtide.simulation.faults.table import chosen_faults
-from podtide.simulation.other_agents import POLICIES, sees_pods
-from podtide.simulation.plan import Plan, plan_for
-from podtide.simulation.settling import unsettled
-from podtide.simulation.simulate import simulate
-from podtide.simulation.world import World
+from podtide.simulation.nodes.other_agents import POLICIES, sees_pods
+from podtide.simulation.run.fault_plan import Plan, plan_for
+from podtide.simulation.run.settling import unsettled
+from podtide.simulation.run.simulate import simulate
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.world import World
 
 CALM = Situation(demand=25, primaries=1, requested=31, held=31, assigned=25, releasing=0)
 

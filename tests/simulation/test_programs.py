@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import pytest
 
-from podtide.simulation.programs import ProgramFailed, Programs
+from podtide.simulation.nodes.programs import ProgramFailed, Programs
 
 
 class Wire:

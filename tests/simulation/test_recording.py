@@ -11,9 +11,9 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.node import Node
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.settings import Settings
-from podtide.simulation.embedded_world import NETWORK, SUBNET, opened_allocator
-from podtide.simulation.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.trace import Trace
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, opened_allocator
+from podtide.simulation.world.recording import RecordingAllocator, RecordingCluster
 
 CLOCK = LoopClock()
 

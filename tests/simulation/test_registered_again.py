@@ -9,12 +9,12 @@ from io import StringIO
 
 import pytest
 
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.node import Node
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.embedded_world import NETWORK, SUBNET, open_embedded_world
-from podtide.simulation.world import World
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, open_embedded_world
+from podtide.simulation.world.world import World
 
 NODE = "node-0"
 PODS = 9

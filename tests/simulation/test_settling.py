@@ -8,13 +8,13 @@ from msgspec import structs
 
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import PlannedMishap, plan_for
-from podtide.simulation.recording import RecordingCluster
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.simulate import simulate
+from podtide.simulation.world.recording import RecordingCluster
 
 
 class RestlessLease(Mishap):

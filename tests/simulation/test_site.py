@@ -12,12 +12,12 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
-from podtide.simulation.auditing import InvariantBroken
-from podtide.simulation.embedded_world import NETWORK, SUBNET, opened_allocator, options_for
-from podtide.simulation.kubelet import Sandbox
-from podtide.simulation.settling import unsettled
-from podtide.simulation.site import Site
-from podtide.simulation.world import World
+from podtide.simulation.checks.audit_loop import InvariantBroken
+from podtide.simulation.nodes.kubelet import Sandbox
+from podtide.simulation.run.settling import unsettled
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, opened_allocator, options_for
+from podtide.simulation.world.site import Site
+from podtide.simulation.world.world import World
 
 CIDR = "10.0.0.0/24"
 NODE = "node-0"

@@ -6,13 +6,13 @@ from io import StringIO
 
 import pytest
 
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.lease import Lease
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.embedded_world import open_embedded_world
-from podtide.simulation.world import TooLate, World
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.world import TooLate, World
 
 NODE = "node-0"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from batch_table import ADDRESSES_PER_NODE, NODES, largest_demand, peak_demand, table
-from podtide.core.batch_bounds import BatchBounds
-from podtide.core.batching import decide_batch
-from podtide.core.ladder import decide_by_ladder
-from podtide.core.statement import StatedDemand, taken_at
+from podtide.core.subnet.batch import decide_batch
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.ladder_baseline import decide_by_ladder
+from podtide.core.subnet.statement import StatedDemand, taken_at
 from podtide.simulation.comparison.contestants import LADDER, PODTIDE, Contestant
 from podtide.simulation.comparison.loads import Load
 from podtide.simulation.comparison.trial import compare

@@ -15,12 +15,12 @@ from kubelet_deadline import KUBELET_SECONDS, Attached, Attachments, attach
 from network_fleet import network_text
 from one_lease_design import ADD_SECONDS, LEASE, OneLease
 from podtide.cni.ipam_config import parse_config
-from podtide.core.allocations import Allocation
+from podtide.core.networks.allocations import Allocation
 from podtide.networks.network import NetworkRange, network_of
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness

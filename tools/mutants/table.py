@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mutants.catalogue import Mutant
 from mutants.pins import Pin
-from podtide.simulation.shrinking import kind_of_failure
+from podtide.simulation.run.shrinking import kind_of_failure
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 _BEGIN = "<!-- made by `make mutants ARGS=--pin` -->\n"

@@ -10,8 +10,8 @@ import msgspec
 
 from mutants.trial import Trial
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import plan_for
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import plan_for
+from podtide.simulation.run.simulate import simulate
 
 
 def main(nodes: int, trouble_seconds: float, networks: int, seeds: list[int]) -> None:

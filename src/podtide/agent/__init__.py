@@ -1,1 +1,11 @@
-"""The node agent: the node's pool of addresses, its journal, and the API that the CNI plugin calls."""
+"""The node agent: owns the node's pool of addresses and answers the CNI plugin.
+
+    program      the watches and loops of a node with a pool; `secondary_program` of one without
+    api/         the socket, the CNI verbs, the API of Azure CNS, deletion notes, ADDs that wait
+    networks/    addresses of secondary networks
+    request/     from demand to the node's NodeNetworkConfig, and from its status into the pool
+    pool/        the pool with its journal, recovery and leaks
+    port         what the API asks of the node's addresses
+
+An ADD from the pool makes no call to the cluster. The agent knows neither controller nor allocator. Start with `program`.
+"""

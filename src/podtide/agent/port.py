@@ -9,10 +9,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from podtide.core.address_states import State
 from podtide.core.errors import FixError, RetryError
-from podtide.core.pool import Address, Owner
-from podtide.core.scaler import Scaler
+from podtide.core.pool.pool import Address, Owner
+from podtide.core.pool.states import State
+from podtide.core.subnet.scaler import Scaler
 
 
 class NotReady(RetryError):

@@ -14,31 +14,31 @@ import asyncio
 from random import Random
 from typing import NoReturn, TypeVar
 
-from podtide.agent.address_service import AddressService
-from podtide.agent.config_follower import ConfigFollower
-from podtide.agent.holdings import Holdings
-from podtide.agent.kept_pool import KeptPool
-from podtide.agent.knowledge import Knowledge
-from podtide.agent.leaks import LeakCollector
-from podtide.agent.networks.secondary import SecondaryNetworks
-from podtide.agent.node_config import config_key, subnets_of
-from podtide.agent.observing import Observer
-from podtide.agent.one_gateway import OneGateway
-from podtide.agent.pods import pod_on_node
-from podtide.agent.policy import ExactPolicy, RequestPolicy
+from podtide.agent.api.address_service import AddressService
+from podtide.agent.api.node_snapshot import Observer
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
+from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.agent.pool.leak_collector import LeakCollector
+from podtide.agent.pool.pods import pod_on_node
+from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
-from podtide.agent.recovery import Recovery
-from podtide.agent.requester import Requester
-from podtide.agent.subnet_view import SubnetView
-from podtide.agent.subnets import Subnets
-from podtide.agent.target import TargetMaker
+from podtide.agent.request.config_follower import ConfigFollower
+from podtide.agent.request.gateway_warning import OneGateway
+from podtide.agent.request.node_config import config_key, subnets_of
+from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.requester import Requester
+from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
+from podtide.agent.request.subnet_view import SubnetView
+from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.target import TargetMaker
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
-from podtide.core.pacing import Pace
-from podtide.core.pool import Pool
+from podtide.core.pool.pacing import Pace
+from podtide.core.pool.pool import Pool
 from podtide.resources.base import Resource
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from random import Random
 from typing import NoReturn
 
-from podtide.agent.kept_pool import LOCK
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
+from podtide.agent.pool.journaled_pool import LOCK
 from podtide.agent.port import Given, NodeState, NotAssigned, NotReady
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidConfig
-from podtide.core.pool import Address, Owner
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.core.pool.pool import Address, Owner
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
 from podtide.runtime.logging import Logger

@@ -1,1 +1,9 @@
-"""The owner of the subnets: which address is reserved for which node, in a database, for one cluster or for many."""
+"""The owner of the subnets: which address is reserved for which node, in a database, for one cluster or for many.
+
+    port       the contract, with its promises
+    store/     the port on SQLite or PostgreSQL
+    service/   the port over HTTP: the server
+    client/    and the client
+
+Only the controller and the command line use it; agents do not know it. Start with `port`.
+"""

@@ -7,12 +7,12 @@ import re
 
 from podtide.allocator.port import Bounds, InForce, SubnetSpec, Wish
 from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
-from podtide.core.batch_bounds import BatchBounds
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
-from podtide.core.exhaustion import Thresholds
 from podtide.core.ranges import parse_address
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.statement import StatedDemand
 from podtide.resources.names import LONGEST_LABEL_VALUE
 
 LONGEST_NAME = 253

@@ -20,7 +20,7 @@ from msgspec import Struct
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.statement import StatedDemand
 
 
 class AllocatorError(PodtideError):
@@ -110,7 +110,7 @@ class InForce(Struct, frozen=True, kw_only=True):
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """Between which bounds a cluster wants the subnet's batch (see `core.batch_bounds`). Fractions are exact text."""
+    """Between which bounds a cluster wants the subnet's batch (see `core.subnet.batch_bounds`). Fractions are exact text."""
 
     batch: int
     buffer: str
@@ -128,7 +128,7 @@ class ClusterBounds(Struct, frozen=True):
 
 
 class Alike(Struct, frozen=True):
-    """How many containers of a subnet are alike in what decides its batch (see `core.subnet_demand.Holding`)."""
+    """How many containers of a subnet are alike in what decides its batch (see `core.subnet.demand_by_batch.Holding`)."""
 
     stated: StatedDemand
     taken: int
@@ -214,7 +214,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     count: int
     """Secondary addresses wanted in all."""
     release: tuple[str, ...] = ()
-    """Names of addresses the node gives back for good; its primary's is `core.grants.primary_name`."""
+    """Names of addresses the node gives back for good; its primary's is `core.subnet.grants.primary_name`."""
     waiting_pods: int = 0
     """Pods on the node that have no address: nodes with more of them are served first."""
     stated: StatedDemand | None = None
@@ -222,14 +222,14 @@ class Wish(Struct, frozen=True, kw_only=True):
     statement_number: int = 0
     """Grows with every statement of the node: of two wishes with one generation, what the higher states is the newer."""
     cluster_uid: str = ""
-    """Who the cluster is (see `core.cluster_identity`); the container records it. "" for whoever is no cluster."""
+    """Who the cluster is (see `core.subnet.cluster_identity`); the container records it. "" for whoever is no cluster."""
     seen: int = 0
-    """The highest version of any container in the subnet that the cluster has seen (see `core.continuity`)."""
+    """The highest version of any container in the subnet that the cluster has seen (see `core.subnet.store_continuity`)."""
     machine: MachineIdentity = UNKNOWN_MACHINE
     """What the living Node states it runs on; one that is not known leaves what was stated before."""
     instead_of: LastWish | None = None
     """Given only for a request object that went back, as after a restore of etcd: the last wish that was taken, as read
-    before a fresh read showed the older object (see `core.grants.is_taken_anew`)."""
+    before a fresh read showed the older object (see `core.subnet.grants.is_taken_anew`)."""
 
 
 class GrantedAddress(Struct, frozen=True):
@@ -397,7 +397,7 @@ class Allocator(Protocol):
         Free addresses that do not cool down go first; one that cools down goes only when nothing else is free, but
         its last holder may have it at once. Addresses in quarantine go to nobody.
 
-        A node whose primary is in a CIDR that drains may name that too (`core.grants.primary_name`): it gets another one
+        A node whose primary is in a CIDR that drains may name that too (`core.subnet.grants.primary_name`): it gets another one
         first, as soon as one may be had, and keeps its own until then.
 
         An older generation of the same request_uid, and any wish for a deleted id, is StaleWish, unless it is to be

@@ -35,7 +35,7 @@ from podtide.allocator.port import (
     SubnetInUse,
 )
 from podtide.core.errors import InvalidInput, PodtideError
-from podtide.core.scaler import DEFAULT_MAX_IPS
+from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
 
 LARGEST_BODY_BYTES = 1_000_000
 END_OF_TIME_SECONDS = 253_402_300_799
@@ -88,7 +88,7 @@ class ShrinkingBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class StatedBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of a container's demand (see `core.statement.StatedDemand`)."""
+    """What is known of a container's demand (see `core.subnet.statement.StatedDemand`)."""
 
     low: Count = 0
     high: Count = 0

@@ -23,11 +23,11 @@ FAILED = 1
             "Run the agent of a node: keep its pool of addresses, and answer the CNI plugin.",
         ),
         "allocator": (
-            "podtide.cli.allocator:allocator",
+            "podtide.cli.allocator.command:allocator",
             "Serve the subnets in a database over HTTP.",
         ),
         "check": (
-            "podtide.cli.check:check",
+            "podtide.cli.check.command:check",
             "Check that no address is given twice, nothing is lost, and all counts add up.",
         ),
         "cluster": (
@@ -44,11 +44,11 @@ FAILED = 1
             "Show podtide at work: a whole cluster in one process, told as a story.",
         ),
         "explain": (
-            "podtide.cli.explain:explain",
+            "podtide.cli.explain.command:explain",
             "Show how podtide decides, with the numbers in the formula.",
         ),
         "migrate": (
-            "podtide.cli.migrate:migrate",
+            "podtide.cli.migrate.command:migrate",
             "Show and do what lets podtide take over from another program.",
         ),
         "quarantine": (
@@ -56,19 +56,19 @@ FAILED = 1
             "List, and end, the quarantine of what removed nodes had.",
         ),
         "simulate": (
-            "podtide.cli.simulate:simulate",
+            "podtide.cli.simulate.command:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
         ),
-        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow, shrink and remove subnets."),
+        "subnet": ("podtide.cli.subnet.command:subnet", "Add, list, show, grow, shrink and remove subnets."),
         "top": (
-            "podtide.cli.top:top",
+            "podtide.cli.top.command:top",
             "Show how full the subnets are and how the nodes do, worst first.",
         ),
         "uninstall-cni": (
             "podtide.cli.uninstall_cni:uninstall_cni",
             "Remove what the agent installed on this node: first the network, then the plugin.",
         ),
-        "why": ("podtide.cli.why:why", "Explain why a pod has its address, or has none."),
+        "why": ("podtide.cli.why.command:why", "Explain why a pod has its address, or has none."),
     },
 )
 @click.version_option(__version__, prog_name="podtide")

@@ -9,20 +9,20 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from podtide.agent.installing import Installation, keep_installed
-from podtide.agent.notes import DeletionNotes
+from podtide.agent.api.deletion_notes import DeletionNotes
+from podtide.agent.api.routes import AgentApi
+from podtide.agent.api.server import make_api, serving
+from podtide.agent.cni_installation import Installation, keep_installed
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
-from podtide.agent.routes import AgentApi
 from podtide.agent.secondary_program import SecondaryAgent
-from podtide.agent.serving import make_api, serving
+from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cni_options import installation_options
 from podtide.cli.health import serving_health
-from podtide.cli.installing_cni import installation_options
 from podtide.cli.named_file import NamedFile
 from podtide.cli.names import NODE_NAME
 from podtide.cli.node_name import find_node_name
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cni.conflist import InterfaceType
 from podtide.core.errors import InvalidInput

@@ -10,15 +10,15 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
+from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cli.health import serving_health
 from podtide.cli.named_file import ExistingFile
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options, networks_namespace_option
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
+from podtide.controller.allocator_outage import ANSWER_SECONDS
 from podtide.controller.metrics import ControllerMetrics
-from podtide.controller.outage import ANSWER_SECONDS
 from podtide.controller.program import Controller, ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.resources.names import Naming

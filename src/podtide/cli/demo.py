@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from podtide.cli.own_commands import own_command
 from podtide.cli.screen_width import folded, screen_width
+from podtide.cli.suggested_commands import own_command
 from podtide.runtime.clock import SystemClock
 from podtide.simulation.demo.plain import PlainTeller
 from podtide.simulation.demo.playing import Outcome, play
@@ -20,7 +20,7 @@ from podtide.simulation.demo.real_world import Plan, open_real_world
 from podtide.simulation.demo.stage import Stage, ship_released_lease
 from podtide.simulation.demo.stories import STORIES, Story, check_subnet, default_subnet
 from podtide.simulation.demo.teller import Teller
-from podtide.simulation.plugin_executable import find_plugin
+from podtide.simulation.nodes.plugin_executable import find_plugin
 
 _NOT_CLEAN = 1
 _SCRIPT = ".py"

@@ -7,7 +7,7 @@ import click
 
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
-from podtide.resources.marks import SUBNET_LABEL
+from podtide.resources.metadata_keys import SUBNET_LABEL
 from podtide.resources.names import LONGEST_LABEL_VALUE, LONGEST_NAME, is_namespace, is_object_name
 
 

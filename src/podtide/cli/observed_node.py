@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from podtide.agent.pods import pod_on_node, shown_addresses
+from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
 from podtide.resources.pod import Pod
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from podtide.cli.reaching_cluster import ClusterReach
+from podtide.cli.cluster_connection import ClusterReach
 from podtide.cluster.kubernetes import Access, find_access
 from podtide.core.errors import PodtideError, StopError
 from podtide.runtime.clock import SystemClock

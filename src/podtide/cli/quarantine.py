@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import click
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
+from podtide.cli.allocator_connection import Reach, reach_options
+from podtide.cli.cluster_connection import ClusterReach, cluster_options
+from podtide.cli.cluster_lists import list_all
 from podtide.cli.known_cluster import known_cluster
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.program import log_option
-from podtide.cli.reaching import Reach, reach_options
-from podtide.cli.reaching_cluster import ClusterReach, cluster_options
-from podtide.cli.reading_cluster import list_all
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError, InvalidInput

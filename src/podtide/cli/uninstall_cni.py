@@ -28,7 +28,7 @@ def uninstall_cni(*, cni_bin_directory: Path, cni_conf_directory: Path) -> None:
     Drain the node and stop its agent before: an agent that runs puts them back, and a pod that is left cannot be
     taken down without the plugin. What is not podtide's is left as it is.
     """
-    from podtide.agent.installing import RuntimeDirectories, uninstall  # noqa: PLC0415 - so that --help is quick
+    from podtide.agent.cni_installation import RuntimeDirectories, uninstall  # noqa: PLC0415 - so that --help is quick
 
     removed = list(uninstall(RuntimeDirectories(plugins=cni_bin_directory, networks=cni_conf_directory)))
     for path in removed:

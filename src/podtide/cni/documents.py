@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidConfig
-from podtide.core.near_misses import near_miss
+from podtide.core.similar_keys import near_miss
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 S = TypeVar("S", bound=msgspec.Struct)

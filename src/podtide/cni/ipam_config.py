@@ -19,8 +19,8 @@ from podtide.cni.ipam_keys import AddressKeys, IpamKeys, RangeKeys, filled
 from podtide.cni.network_config import NetworkConfig, find_ipam
 from podtide.cni.results import AssignedAddress, Dns, Result, Route
 from podtide.core.errors import InvalidConfig, InvalidInput, InvalidSlice
+from podtide.core.networks.slices import parse_slice_size
 from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_range
-from podtide.core.slices import parse_slice_size
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _ONE_FOR_EACH_FAMILY: Final = ("0.1.0", "0.2.0")

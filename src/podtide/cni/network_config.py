@@ -12,7 +12,7 @@ from podtide.cni.documents import Document, canonical, decode, read, refuse_miss
 from podtide.cni.errors import ForeignIpam
 from podtide.cni.ipam_keys import IpamKeys
 from podtide.core.errors import InvalidConfig
-from podtide.core.near_misses import near_miss
+from podtide.core.similar_keys import near_miss
 
 IPAM_TYPES: Final = ("podtide", "whereabouts")
 

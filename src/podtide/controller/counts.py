@@ -5,8 +5,6 @@ from fractions import Fraction
 
 from msgspec import Struct, field
 
-from podtide.controller.repair.counts import RepairCounts
-
 
 class SubnetCounts(Struct, frozen=True, kw_only=True):
     """A subnet as last read, and what was decided for it."""
@@ -30,6 +28,16 @@ class SliceCounts(Struct, frozen=True, kw_only=True):
     total: int
     waiting: int
     """Nodes that wait for a slice."""
+
+
+class RepairCounts(Struct, kw_only=True):
+    """What leak repair has done and seen since the start of the process."""
+
+    looks: int = 0
+    suspects: int = 0
+    """What seemed to be nobody's, or not to fit, at the last look."""
+    repairs: Counter[str] = field(default_factory=Counter)
+    """By what was done: `allocation-released`, `reservation-released`, `reservation-corrected`, `reservation-restored`."""
 
 
 class ControllerCounts(Struct, kw_only=True):

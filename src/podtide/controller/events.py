@@ -4,7 +4,7 @@ They are a courtesy: conditions carry the state. So one that cannot be written i
 """
 
 from podtide.cluster.port import ClusterError
-from podtide.controller.guard import MANAGER, GuardedWrites
+from podtide.controller.fencing import MANAGER, GuardedWrites
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.event import Event, EventSource, EventType, ObjectReference
 from podtide.resources.timestamps import to_time

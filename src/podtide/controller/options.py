@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from podtide.allocator.limits import check_names
-from podtide.controller.repair.schedule import check_expression
+from podtide.controller.repair_schedule import check_expression
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import Naming, is_object_name
 
 

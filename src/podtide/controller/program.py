@@ -8,13 +8,13 @@ from podtide.cluster.leader_election import LeaderElection
 from podtide.cluster.port import Cluster
 from podtide.cluster.term import Term
 from podtide.controller.counts import ControllerCounts
-from podtide.controller.guard import Check, unguarded
-from podtide.controller.leading import Leading
-from podtide.controller.looking import BatchRule
+from podtide.controller.fencing import Check, unguarded
+from podtide.controller.leader import Leading
 from podtide.controller.options import ControllerOptions
-from podtide.core.batching import decide_batch
+from podtide.controller.subnets.subnet_reconciler import BatchRule
+from podtide.core.subnet.batch import decide_batch
 from podtide.resources.base import Key
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings

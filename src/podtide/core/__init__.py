@@ -1,5 +1,10 @@
-"""Decisions, pure: no I/O, no clock, no asyncio.
+"""Decisions, pure: no I/O, no clock, no asyncio. Everything that affects which address goes where is decided here.
 
-Everything that affects which address goes where lives here, takes the time as an argument and
-returns what to do, so that production, the planner and the fault tests run the very same lines.
+    pool/       a node's addresses: their states, the demand for them, leaks, pacing
+    subnet/     what is shared by nodes: scaling, exhaustion, the batch, grants, quarantine
+    networks/   secondary networks: slices, allocations, reservations
+    audit/      the invariants, checked at once and change by change
+
+The modules beside them are what all four use: errors, exact numbers, ranges of addresses. Time is an argument everywhere.
+Start with `pool/states.py` and `subnet/scaling.py`.
 """

@@ -8,7 +8,7 @@ version of one object, so that it comes to nothing when that is gone.
 """
 
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import NODE_ANNOTATION, NODE_GONE_ANNOTATION, POOL_UID_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION, NODE_GONE_ANNOTATION, POOL_UID_ANNOTATION
 
 
 def is_confirmed(pool: IPPool) -> bool:

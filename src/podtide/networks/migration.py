@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from podtide.cni.config_text import with_ipam_type
 from podtide.cni.network_config import find_ipam
-from podtide.core.audit import Violation
-from podtide.core.network_audit import audit_settled_networks
-from podtide.networks.attached import AttachedNetwork, Unreadable, read_attachment
-from podtide.networks.belonging import KnownNetworks, classic_pool_names, node_slice_pool_names
+from podtide.core.audit.invariants import Violation
+from podtide.core.audit.networks import audit_settled_networks
+from podtide.networks.attachments import AttachedNetwork, Unreadable, read_attachment
+from podtide.networks.audit_picture import draw_networks
 from podtide.networks.network import Network
-from podtide.networks.picture import draw_networks
+from podtide.networks.ownership import KnownNetworks, classic_pool_names, node_slice_pool_names
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.network_attachment import NetworkAttachmentDefinition

@@ -10,8 +10,8 @@ those of different ranges have nothing to do with each other.
 from msgspec import Struct
 
 from podtide.cni.ipam_config import IpamConfig
+from podtide.core.networks.slices import Slicing
 from podtide.core.ranges import AddressRange, IPAddress, IPNetwork
-from podtide.core.slices import Slicing
 from podtide.resources.names import (
     Naming,
     SlicedRange,

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, field
 
-from podtide.core.scaler import NodeScaler
+from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.base import Api, Cidr, Column, Int64, OpenEnum, Part, Resource, always
 from podtide.resources.conditions import Conditions
 

@@ -1,1 +1,4 @@
-"""What a program runs in: clock, randomness, ids, disk, settings, logging. Each a parameter, none global."""
+"""What a program runs in: clock, randomness, ids, disk, settings, logging, open ports. Each a parameter, none global.
+
+Knows nothing of Kubernetes or of addresses. Start with `clock`, `disk` and `settings`.
+"""

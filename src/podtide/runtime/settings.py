@@ -14,13 +14,13 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct, structs
 
-from podtide.core.batching import Patience
 from podtide.core.exact import exact, shortened, text
-from podtide.core.exhaustion import Thresholds
-from podtide.core.pacing import Pace
-from podtide.core.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
+from podtide.core.pool.pacing import Pace
+from podtide.core.subnet.batch import Patience
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
 from podtide.runtime.durations import LONGEST_SECONDS, format_duration, parse_duration
-from podtide.runtime.variables import InvalidSetting, check_variables
+from podtide.runtime.environment import InvalidSetting, check_variables
 
 
 class _Kind(NamedTuple):

@@ -1,1 +1,13 @@
-"""Whole clusters in one process: the production programs, put together, with a pretend kubelet to drive them."""
+"""Whole clusters in one process on virtual time: the production programs, with pretend kubelets, disks and API server.
+
+    nodes/        machines: kubelet, container runtime, agents
+    checks/       the invariants, followed change by change
+    world/        a cluster, or several on one allocator
+    faults/       what can go wrong, a file each
+    run/          a fault plan carried out: trouble, rest, verdict
+    scenario/     stories from YAML files
+    comparison/   podtide beside its baselines
+    demo/         `podtide demo`
+
+Start with `run/simulate.py`.
+"""

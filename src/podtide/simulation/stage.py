@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from podtide.cluster.port import NotFound
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.pods import NAMESPACE
+from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.trace import ClusterWrite, Entry, PluginCall
-from podtide.simulation.world import World
+from podtide.simulation.world.world import World
 
 
 class Stage:

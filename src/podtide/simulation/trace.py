@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from podtide.allocator.port import Container
-from podtide.core.address_states import State
+from podtide.core.pool.states import State
 from podtide.resources.base import Resource
 from podtide.simulation.full_names import full_name
 

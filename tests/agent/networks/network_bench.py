@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from agent.calling import Journal
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, ClusterError, NotFound, Page, R, Unavailable, WatchEvent
 from podtide.cni.ipam_config import IpamConfig, parse_config
-from podtide.core.pool import Owner
+from podtide.core.pool.pool import Owner
 from podtide.networks.network import NetworkRange, network_of
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     AGENT_MANAGER,
     NODE_ANNOTATION,
     NODE_UID_ANNOTATION,

@@ -8,10 +8,10 @@ from typing import Any
 from agent.calling import NoNotes, code
 from agent.networks.network_bench import NODE, Bench, Machine, configuration
 from agent.pool_addresses import PoolAddresses
-from podtide.agent.cni_calls import CniCalls
-from podtide.agent.networks.secondary import SecondaryNetworks
-from podtide.agent.notes import Notes
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.plugin_protocol import Answer
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.port import Addresses
 
 

@@ -10,12 +10,12 @@ import pytest
 from agent.calling import Journal, NoNotes, code
 from agent.networks.network_bench import CLASSIC, NODE, Bench, NetworkLine, configuration, owner, understood
 from agent.networks.node_calls import NodeCalls
-from podtide.agent.cni_calls import CniCalls
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.server import make_api
 from podtide.agent.program import NodeAgent
 from podtide.agent.secondary_program import SecondaryAgent
-from podtide.agent.serving import make_api
 from podtide.cluster.port import Unavailable
-from podtide.core.pool import Owner
+from podtide.core.pool.pool import Owner
 from podtide.resources.ip_pool import IPPool
 from podtide.runtime.disk import Locked
 from podtide.runtime.memory_disk import MemoryDisk

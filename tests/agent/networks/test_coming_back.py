@@ -4,7 +4,7 @@ import pytest
 
 from agent.networks.network_bench import CLASSIC, SLICED, Bench, owner
 from podtide.cni.errors import InvalidEnvironment
-from podtide.core.pool import Owner
+from podtide.core.pool.pool import Owner
 from podtide.resources.ip_pool import IPAllocation
 
 POOL = "10.0.0.0-24"

@@ -9,8 +9,8 @@ import pytest
 
 from agent.networks.network_bench import CLASSIC, Bench, configuration
 from agent.networks.node_calls import NodeCalls, calling
-from podtide.agent.plugin_protocol import Answer
-from podtide.networks.attached import AttachedNetwork, read_attachment
+from podtide.agent.api.plugin_protocol import Answer
+from podtide.networks.attachments import AttachedNetwork, read_attachment
 from podtide.resources.base import ObjectMeta
 from podtide.resources.network_attachment import (
     NetworkAttachmentDefinition,

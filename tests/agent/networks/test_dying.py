@@ -9,7 +9,7 @@ import pytest
 from agent.networks.network_bench import CLASSIC, SLICED, Bench, Machine, owner
 from podtide.core.ranges import parse_network
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 
 LONGER_THAN_ANY_LIFE = 40
 

@@ -12,11 +12,11 @@ from msgspec import structs
 
 from agent.networks.network_bench import CLASSIC, SLICED, Bench, configuration, owner, understood
 from agent.networks.node_calls import calling
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.plugin_protocol import Answer
 from podtide.agent.port import NotReady, OutOfContact
 from podtide.cluster.port import Unavailable
 from podtide.resources.ip_pool import IPAllocation, IPPool
-from podtide.resources.marks import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 
 POOL = "blue-node-a"

@@ -6,8 +6,8 @@ from ipaddress import ip_address
 from agent.networks.network_bench import CLASSIC, Bench, ranges
 from podtide.agent.networks.reservations import Reservations
 from podtide.agent.networks.reserving import Reserving
-from podtide.core.allocations import Allocation
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.core.networks.allocations import Allocation
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 
 ADDRESS = ip_address("10.0.0.1")
 HOLDER = Allocation("c1", "default/web", "net1", "uid")

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from agent.networks.network_bench import CLASSIC, NODE, SLICED, Bench, Machine, NetworkLine, owner
+from podtide.agent.networks.address_record import DAMAGED_JOURNAL, JOURNAL
 from podtide.agent.networks.errors import StorageFailed
-from podtide.agent.networks.given import DAMAGED_JOURNAL, JOURNAL
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Unavailable
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod, PodSpec
 from podtide.runtime.disk import DiskFailed, DiskFull

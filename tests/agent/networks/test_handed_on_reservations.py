@@ -6,7 +6,7 @@ from msgspec import structs
 from agent.networks.network_bench import SLICED, Bench, owner
 from podtide.agent.networks.errors import StorageFailed
 from podtide.cluster.port import Conflict
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 NAME = "blue-10.0.0.1"

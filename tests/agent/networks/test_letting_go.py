@@ -8,7 +8,7 @@ from agent.networks.network_bench import CLASSIC, SLICED, Bench, owner, understo
 from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.port import NotAssigned, NotReady, Overtaken
 from podtide.cluster.port import NotFound, Throttled, Unavailable
-from podtide.core.pool import Owner
+from podtide.core.pool.pool import Owner
 from podtide.resources.ip_pool import IPAllocation
 
 POOL = "10.0.0.0-24"

@@ -9,8 +9,8 @@ import pytest
 from agent.networks.network_bench import CLASSIC, Bench, configuration
 from agent.networks.node_calls import NodeCalls
 from agent.pool_addresses import PoolAddresses
-from podtide.agent.notes import DeletionNotes, StuckNote
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.deletion_notes import DeletionNotes, StuckNote
+from podtide.agent.api.plugin_protocol import Answer
 from podtide.cluster.port import Unavailable
 
 POOL = "10.0.0.0-24"

@@ -8,7 +8,7 @@ from agent.networks.network_bench import CLASSIC, SLICED, Bench
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 POOL = "blue-node-a"

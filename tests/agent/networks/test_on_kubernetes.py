@@ -13,7 +13,7 @@ from msgspec import json
 from agent.networks.network_bench import owner, understood
 from control_plane.cluster import ControlPlane
 from podtide.agent.networks.pool_copy import PoolCopy
-from podtide.agent.networks.secondary import SecondaryNetworks
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import Cluster
 from podtide.resources.base import ObjectMeta

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from podtide.agent.networks.pool_copy import PoolCopy
-from podtide.core.allocations import Allocation
+from podtide.core.networks.allocations import Allocation
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import decode, encode
 from podtide.resources.ip_pool import IPPool, IPPoolSpec

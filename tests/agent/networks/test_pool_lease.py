@@ -9,7 +9,7 @@ from podtide.agent.networks.pool_lease import TERM_SECONDS
 from podtide.cluster.port import Forbidden, Unavailable
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_micro_time
 
 NAME = "blue-node-a"

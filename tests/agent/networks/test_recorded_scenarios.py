@@ -18,7 +18,7 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import Naming, SlicedRange
 
 RECORDED = Path(__file__).parents[4] / "shared" / "cases" / "whereabouts.json"

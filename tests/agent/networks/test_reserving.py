@@ -9,7 +9,7 @@ from podtide.agent.networks.errors import StorageFailed
 from podtide.cluster.port import Forbidden, Unavailable
 from podtide.core.errors import RangeFull
 from podtide.resources.ip_pool import IPAllocation
-from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 POOL = "10.0.0.0-24"

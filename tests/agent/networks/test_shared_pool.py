@@ -13,7 +13,7 @@ from podtide.core.errors import InvalidConfig, RangeFull
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.lease import Lease
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_slice_pool import (
     NodeSliceAllocation,
     NodeSlicePool,

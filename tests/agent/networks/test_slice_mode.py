@@ -14,7 +14,7 @@ import pytest
 from agent.calling import code
 from agent.networks.network_bench import NODE, SLICED, Bench, configuration, ranges
 from agent.networks.node_calls import MachineCalls, calling
-from podtide.agent.plugin_protocol import Answer
+from podtide.agent.api.plugin_protocol import Answer
 from podtide.cluster.port import Unavailable
 
 TRY_AGAIN = 11

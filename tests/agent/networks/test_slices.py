@@ -12,7 +12,7 @@ from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.errors import RangeFull
 from podtide.resources.ip_pool import IPAllocation, IPPool
-from podtide.resources.marks import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 
 POOL = "blue-node-a"

@@ -9,7 +9,7 @@ from agent.networks.network_bench import NODE, SLICED, Bench
 from podtide.agent.networks.errors import NoSlice
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     NODE_ANNOTATION,
     NODE_UID_ANNOTATION,
     POOL_UID_ANNOTATION,

@@ -14,7 +14,7 @@ from allocator.contract.harness import (
 )
 from podtide.allocator.port import CidrHolder, CidrInUse, NoSuchSubnet, Subnet, SubnetInUse, SubnetSpec
 from podtide.core.errors import InvalidInput
-from podtide.core.grants import primary_name
+from podtide.core.subnet.grants import primary_name
 
 FIRST, LATER = "10.1.0.0/29", "10.9.0.0/28"
 """With 5 and 13 addresses to give."""

@@ -5,7 +5,7 @@ import pytest
 from allocator.contract.harness import OpenAllocator, a_wish
 from podtide.allocator.port import AdministeredAllocator, AnotherCluster, AnotherTerm, NoSuchContainer
 from podtide.allocator.terms import ClusterRecord, OpenedTerm, TermClaim
-from podtide.core.cluster_identity import TERM_SECONDS
+from podtide.core.subnet.cluster_identity import TERM_SECONDS
 
 
 def a_claim(cluster: str = "east", uid: str = "uid-east", holder: str = "one") -> TermClaim:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, names
 from podtide.allocator.port import Bounds, ClusterBounds, NoSuchSubnet, StaleWish, SubnetFull
 from podtide.core.errors import InvalidInput
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.statement import StatedDemand
 
 FOUR = StatedDemand(low=1, high=8, demand=4, batch=16, buffer="0.5", max_ips=250, primaries=1)
 NINE = replace(FOUR, low=9, high=24, demand=9)

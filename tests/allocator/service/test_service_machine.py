@@ -15,7 +15,7 @@ from allocator.store.databases import DatabaseUnderTest
 from allocator.store.test_store_machine import run
 from podtide.allocator.client import HttpAllocator, Server
 from podtide.allocator.store import DatabaseAllocator, Rules
-from podtide.core.audit import Violation
+from podtide.core.audit.invariants import Violation
 
 
 class AuditedClient(HttpAllocator):

@@ -10,8 +10,8 @@ from ipaddress import ip_address, ip_network
 from allocator.store.wishes import named
 from podtide.allocator.port import Container, Debt, Wish
 from podtide.allocator.store import Rules
-from podtide.core.grants import primary_name
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.grants import primary_name
+from podtide.core.subnet.statement import StatedDemand
 
 
 @dataclass

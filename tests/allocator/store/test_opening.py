@@ -16,7 +16,7 @@ from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.allocator.store import InvalidDatabaseUrl, UnusableDatabase, open_allocator
 from podtide.allocator.store.mark import MarkFile
-from podtide.allocator.store.migrating import SCHEMA
+from podtide.allocator.store.migration import SCHEMA
 
 SINCE_0002 = (
     "quarantined", "batch", "buffer", "top", "exhausted", "starved", "step", "reason", "serial", "changed_at",

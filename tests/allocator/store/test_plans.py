@@ -11,7 +11,7 @@ from podtide.allocator.port import Bounds, InForce
 from podtide.allocator.store import sqlite
 from podtide.allocator.store.script import Rows, Statement
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.statement import StatedDemand
 
 
 async def test_no_statement_of_any_call_scans_a_table(

@@ -12,7 +12,7 @@ from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.port import Container, NoSuchContainer, StaleWish, SubnetExists, SubnetFull, SubnetSpec
 from podtide.allocator.store import Rules
-from podtide.allocator.store.serving import DeleteContainer
+from podtide.allocator.store.container_writes import DeleteContainer
 from podtide.core.errors import InvalidInput
 
 

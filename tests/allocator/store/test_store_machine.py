@@ -19,8 +19,8 @@ from allocator.store.wishes import spec, wish
 from podtide.allocator.port import Container, StaleWish, SubnetFull, SubnetInUse, Wish
 from podtide.allocator.store import DatabaseAllocator, Rules
 from podtide.core.errors import InvalidInput
-from podtide.core.grants import primary_name
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.grants import primary_name
+from podtide.core.subnet.statement import StatedDemand
 
 RULES = Rules()
 CLIENTS = 8

@@ -9,7 +9,7 @@ from controller.repair.world import AT_ONCE, GRACE, PATIENCE, a_world
 from podtide.cluster.port import Conflict, Page, R
 from podtide.cluster.term import TermOver
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod, PodPhase
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from controller.repair.world import RepairWorld, a_world
 from podtide.cluster.port import Change, Unavailable
-from podtide.core.network_audit import audit_settled_networks
+from podtide.core.audit.networks import audit_settled_networks
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import PodPhase
 from podtide.runtime import virtual_time

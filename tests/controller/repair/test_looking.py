@@ -7,7 +7,7 @@ import pytest
 
 from controller.repair.world import AT_ONCE, GRACE, a_world
 from podtide.cluster.port import Gone, R, Unavailable
-from podtide.controller.repair.schedule import check_expression, seconds_until
+from podtide.controller.repair_schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
 from podtide.resources.kinds import BUILT_IN_KINDS
 from podtide.resources.pod import Pod

@@ -14,7 +14,7 @@ import pytest
 from controller.repair.world import a_world
 from differences import Difference
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import normalise_range
 from podtide.resources.pod import PodPhase
 

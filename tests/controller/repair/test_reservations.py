@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from controller.repair.world import AT_ONCE, GRACE, RepairWorld, a_world
 from podtide.cluster.port import Page, R
-from podtide.core.network_audit import audit_settled_networks
+from podtide.core.audit.networks import audit_settled_networks
 from podtide.networks.pods import NETWORK_STATUS_ANNOTATIONS
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import PodPhase
 

@@ -15,17 +15,17 @@ from controller.world import CountedCluster
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import NotFound, R
-from podtide.controller.guard import Check, GuardedWrites, unguarded
-from podtide.controller.repair.counts import RepairCounts
-from podtide.controller.repair.repair import Repair
-from podtide.core.network_audit import NetworkPicture
-from podtide.core.network_leaks import Orphaned, Patience
-from podtide.networks.picture import draw_networks
+from podtide.controller.counts import RepairCounts
+from podtide.controller.fencing import Check, GuardedWrites, unguarded
+from podtide.controller.repair.repair_loop import Repair
+from podtide.core.audit.networks import NetworkPicture
+from podtide.core.networks.leaks import Orphaned, Patience
+from podtide.networks.audit_picture import draw_networks
 from podtide.networks.pods import CONFIG_HASH_ANNOTATION, NETWORK_STATUS_ANNOTATIONS
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
-from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NETWORK_ANNOTATION, NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import (
     NetworkAttachmentDefinition,
     NetworkAttachmentDefinitionSpec,

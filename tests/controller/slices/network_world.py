@@ -20,7 +20,7 @@ from podtide.resources.event import Event
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import (

@@ -2,7 +2,7 @@
 
 from controller.slices.network_world import QUARANTINE, a_network_world, conf, ipam, moment
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,
     NODE_GONE_ANNOTATION,

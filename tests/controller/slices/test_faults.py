@@ -11,7 +11,7 @@ from controller.slices.network_world import QUARANTINE, NetworkWorld, a_network_
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 WRITES = ("create", "replace", "delete")

@@ -6,7 +6,7 @@ from controller.slices.network_world import conf, ipam
 from controller.world import OPTIONS, World, a_world, moment
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 
 

@@ -28,7 +28,7 @@ async def test_a_thousand_nodes_in_65536_slices_are_a_few_writes_of_a_small_list
 async def test_nodes_beyond_what_one_object_can_list_wait_and_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("podtide.core.slice_listing.LARGEST_BYTES", 16_100)  # room for two
+    monkeypatch.setattr("podtide.core.networks.slice_list.LARGEST_BYTES", 16_100)  # room for two
     async with a_network_world("n1", "n2", "n3") as world:
         await world.define("blue", conf(ipam(network_name="blue")))
         await world.start()

@@ -8,7 +8,7 @@ from controller.slices.network_world import NetworkWorld, a_network_world, conf,
 from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     NETWORK_ANNOTATION,
     NODE_ANNOTATION,
     NODE_UID_ANNOTATION,

@@ -4,7 +4,7 @@ from controller.slices.network_world import QUARANTINE, a_network_world, conf, i
 from podtide.resources.base import OwnerReference
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation

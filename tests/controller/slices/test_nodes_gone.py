@@ -8,7 +8,7 @@ from controller.slices.network_world import QUARANTINE, NetworkWorld, a_network_
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import (
+from podtide.resources.metadata_keys import (
     MACHINE_ANNOTATION,
     NODE_ANNOTATION,
     NODE_GONE_ANNOTATION,

@@ -9,7 +9,7 @@ from podtide.cluster.port import Conflict
 from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
-from podtide.resources.marks import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool, NodeSlicePoolStatus
 

@@ -18,7 +18,7 @@ from podtide.cluster.port import NotFound
 from podtide.controller.slices.program import SliceController
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import NODE_GONE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_GONE_ANNOTATION
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool

@@ -12,11 +12,11 @@ import pytest
 from busy_api_server import Call
 from controller.slices.network_world import a_network_world, conf, ipam, moment
 from network_fleet import AGENTS, CONTROLLER, NetworkFleet, network_text
-from podtide.controller.slices.pacing import ENTRIES_A_SECOND, GATHER_SECONDS, Pacing
-from podtide.core.slice_listing import LARGEST_BYTES
+from podtide.controller.slices.requeue_delay import ENTRIES_A_SECOND, GATHER_SECONDS, Pacing
+from podtide.core.networks.slice_list import LARGEST_BYTES
 from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.runtime.clock import LoopClock
 

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from controller.slices.network_world import QUARANTINE, a_network_world, conf, ipam, moment
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION
 
 POOL = "blue-10.0.0.0-22"
 CLASSIC = conf(ipam(network_name="blue", node_slice_size=None))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podtide.core.exhaustion import Thresholds
-from podtide.core.scaler import Scaler
-from podtide.core.scaling import decide_request
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
 from podtide.simulation.comparison.contestants import (
     ADAPTIVE_BATCH,
     CONTESTANTS,

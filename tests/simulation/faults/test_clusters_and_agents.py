@@ -9,9 +9,9 @@ from podtide.resources.lease import Lease
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.other_agents import POLICIES
-from podtide.simulation.plan import Plan, PlannedMishap, plan_for
-from podtide.simulation.simulate import simulate
+from podtide.simulation.nodes.other_agents import POLICIES
+from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.simulate import simulate
 from podtide.simulation.trace import ClusterWrite
 
 

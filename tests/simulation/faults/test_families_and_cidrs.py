@@ -3,8 +3,8 @@
 from msgspec import structs
 
 from podtide.simulation.faults.table import chosen_faults
-from podtide.simulation.plan import Plan, PlannedMishap, plan_for
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.simulate import simulate
 
 
 def quiet_plan(*mishaps: PlannedMishap) -> Plan:

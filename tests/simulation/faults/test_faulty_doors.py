@@ -7,11 +7,11 @@ import msgspec
 
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.agents_in_process import AgentsInProcess
-from podtide.simulation.container_runtime import CONFIGURATION
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_doors import FaultyDoors
 from podtide.simulation.faults.kubelet_calls import RepeatedCall
+from podtide.simulation.nodes.agents_in_process import AgentsInProcess
+from podtide.simulation.nodes.container_runtime import CONFIGURATION
 
 ADD = {
     "CNI_COMMAND": "ADD",

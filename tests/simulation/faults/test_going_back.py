@@ -3,9 +3,9 @@
 import pytest
 from msgspec import structs
 
-from podtide.simulation.plan import PlannedMishap, plan_for
-from podtide.simulation.report import Report
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.report import Report
+from podtide.simulation.run.simulate import simulate
 
 
 def report_of(seed: int, fault: str, networks: int) -> Report:

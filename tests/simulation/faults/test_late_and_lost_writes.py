@@ -12,8 +12,8 @@ from podtide.simulation.faults.late_create import LateCreate
 from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import PlannedMishap, plan_for
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.simulate import simulate
 
 
 @pytest.mark.parametrize(

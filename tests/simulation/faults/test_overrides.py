@@ -7,9 +7,9 @@ from msgspec import structs
 
 from podtide.resources.cluster_subnet import ScalerOverride
 from podtide.simulation.faults.overrides import drawn_override
-from podtide.simulation.plan import Plan, PlannedMishap, plan_for
-from podtide.simulation.report import Report
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.report import Report
+from podtide.simulation.run.simulate import simulate
 
 
 def quiet_plan(fault: str, *, cluster_subnets: bool) -> Plan:

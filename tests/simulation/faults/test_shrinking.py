@@ -3,9 +3,9 @@
 from msgspec import structs
 
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import Plan, plan_for
-from podtide.simulation.report import Report
-from podtide.simulation.shrinking import Shrinking, kind_of_failure
+from podtide.simulation.run.fault_plan import Plan, plan_for
+from podtide.simulation.run.report import Report
+from podtide.simulation.run.shrinking import Shrinking, kind_of_failure
 
 
 def report(plan: Plan, failure: str) -> Report:

@@ -11,9 +11,9 @@ from msgspec import structs
 
 from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.table import FAULTS, chosen_faults
-from podtide.simulation.plan import Plan, plan_for
-from podtide.simulation.secondary.definitions import MOST_NETWORKS
-from podtide.simulation.simulate import simulate
+from podtide.simulation.nodes.network_definitions import MOST_NETWORKS
+from podtide.simulation.run.fault_plan import Plan, plan_for
+from podtide.simulation.run.simulate import simulate
 
 PODTIDE = Path(sys.executable).parent / "podtide"
 

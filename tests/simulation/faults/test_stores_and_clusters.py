@@ -3,13 +3,13 @@
 import pytest
 from msgspec import structs
 
-from podtide.allocator.store import examining, registry, serving
-from podtide.allocator.store.affairs import Affairs
-from podtide.controller import sweeping
-from podtide.core.cluster_identity import Owner
-from podtide.simulation.plan import Plan, PlannedMishap, plan_for
-from podtide.simulation.report import Report
-from podtide.simulation.simulate import simulate
+from podtide.allocator.store import container_writes, continuity_check, registry
+from podtide.allocator.store.transaction_context import Affairs
+from podtide.controller.nodes import sweep
+from podtide.core.subnet.cluster_identity import Owner
+from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.report import Report
+from podtide.simulation.run.simulate import simulate
 
 RESTORED, STRANGER = "allocator-restored", "second-cluster"
 
@@ -34,8 +34,8 @@ def test_an_allocator_that_is_restored_gives_nothing_twice(seed: int, clusters: 
 
 
 def test_without_its_rule_a_restored_allocator_gives_addresses_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examining, "doubt_about", lambda *_: "")
-    monkeypatch.setattr(serving, "is_behind", lambda *_: False)
+    monkeypatch.setattr(continuity_check, "doubt_about", lambda *_: "")
+    monkeypatch.setattr(container_writes, "is_behind", lambda *_: False)
     monkeypatch.setattr(registry, "is_behind", lambda *_: False)
     failures = [run(RESTORED, seed).failure for seed in (1, 2)]
     assert any("invariant" in failure for failure in failures), failures
@@ -52,6 +52,6 @@ def test_without_its_rule_a_second_cluster_retires_the_first_ones_nodes(
     monkeypatch.setattr(Affairs, "refuse_another_cluster", lambda *_: None)
     monkeypatch.setattr(registry, "may_open_term", lambda *_: True)
     monkeypatch.setattr(registry, "is_anothers", lambda *_: False)
-    monkeypatch.setattr(sweeping, "owner_of", lambda *_: Owner.THIS_CLUSTER)
+    monkeypatch.setattr(sweep, "owner_of", lambda *_: Owner.THIS_CLUSTER)
     failures = [run(STRANGER, 2).failure]
     assert any("invariant" in failure for failure in failures), failures

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podtide.simulation.plan import Plan
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import Plan
+from podtide.simulation.run.simulate import simulate
 
 PLANS = sorted((Path(__file__).parent / "plans").glob("*.json"))
 

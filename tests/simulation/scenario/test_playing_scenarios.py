@@ -2,7 +2,7 @@
 
 import pytest
 
-from podtide.simulation.kubelet import Kubelet, Sandbox
+from podtide.simulation.nodes.kubelet import Kubelet, Sandbox
 from podtide.simulation.scenario.playing import Outcome, play
 from podtide.simulation.scenario.positions import InvalidScenario
 from podtide.simulation.scenario.reading import parse_scenario

@@ -2,7 +2,12 @@
 
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
-from podtide.resources.marks import NETWORK_ANNOTATION, NODE_ANNOTATION, POOL_UID_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import (
+    NETWORK_ANNOTATION,
+    NODE_ANNOTATION,
+    POOL_UID_ANNOTATION,
+    SYSTEM_NAMESPACE,
+)
 from podtide.resources.node_slice_pool import (
     NodeSliceAllocation,
     NodeSlicePool,
@@ -13,9 +18,9 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,
 )
-from podtide.simulation.kubelet import Sandbox
-from podtide.simulation.secondary.definitions import definitions
-from podtide.simulation.secondary.network_book import NetworkBook
+from podtide.simulation.checks.network_book import NetworkBook
+from podtide.simulation.nodes.kubelet import Sandbox
+from podtide.simulation.nodes.network_definitions import definitions
 from podtide.simulation.trace import ClusterWrite
 
 SHARED, OVERLAPPING = "10.20.0.0-22", "10.20.0.0-23"

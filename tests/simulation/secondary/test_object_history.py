@@ -10,10 +10,10 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.plan import PlannedMishap, plan_for
-from podtide.simulation.recording import RecordingCluster
-from podtide.simulation.report import Report
-from podtide.simulation.simulate import simulate
+from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.report import Report
+from podtide.simulation.run.simulate import simulate
+from podtide.simulation.world.recording import RecordingCluster
 
 
 def someone(scene: Scene) -> RecordingCluster:

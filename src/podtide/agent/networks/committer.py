@@ -19,21 +19,21 @@ from msgspec import Struct
 
 from podtide.agent.networks.counts import Counts
 from podtide.agent.networks.errors import PASSING, NoSlice, PoolTooLarge, Reread, StorageFailed
-from podtide.agent.networks.homes import Home
 from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.agent.networks.pool_lease import PoolLease
+from podtide.agent.networks.pool_location import Home
 from podtide.agent.networks.putting_back import PuttingBack
 from podtide.agent.networks.requests import Adding, Key, Mending, Placed, PoolRequest, Releasing
 from podtide.agent.networks.reserving import Reserving
 from podtide.agent.port import NotReady, Overtaken
 from podtide.cluster.backoff import Backoff
 from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound
-from podtide.core.allocations import Allocation
 from podtide.core.errors import PodtideError, RangeFull
+from podtide.core.networks.allocations import Allocation
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import AGENT_MANAGER, NODE_UID_ANNOTATION
+from podtide.resources.metadata_keys import AGENT_MANAGER, NODE_UID_ANNOTATION
 from podtide.runtime.disk import DiskFull
 from podtide.runtime.logging import Logger
 

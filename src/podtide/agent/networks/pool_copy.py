@@ -11,10 +11,10 @@ import msgspec
 from msgspec import structs
 
 from podtide.agent.networks.errors import PoolTooLarge
-from podtide.core.allocations import Allocation, Allocations
 from podtide.core.intervals import Interval
+from podtide.core.networks.allocations import Allocation, Allocations
 from podtide.core.ranges import AddressRange, IPAddress, parse_network
-from podtide.networks.picture import allocation_of
+from podtide.networks.audit_picture import allocation_of
 from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 

@@ -16,7 +16,7 @@ from podtide.cluster.lease_record import Claim, held, released
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.marks import AGENT_MANAGER, NODE_ANNOTATION
+from podtide.resources.metadata_keys import AGENT_MANAGER, NODE_ANNOTATION
 from podtide.resources.timestamps import InvalidTimestamp, to_micro_time, to_wall_seconds
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger

@@ -1,4 +1,4 @@
-"""What sandboxes of this node have of one pool, put back where the pool lacks it (see `core.given_addresses`).
+"""What sandboxes of this node have of one pool, put back where the pool lacks it (see `core.networks.recorded_addresses`).
 
 Whenever the pool is read, it is held against the record before anything is decided by it. A pool in an earlier version
 than was heard of before went back with the whole cluster. Then all nodes do the same at the same time, and until they
@@ -15,14 +15,14 @@ from collections.abc import Collection
 
 from msgspec import structs
 
+from podtide.agent.networks.address_record import Given, GivenAddresses, Key, PoolKey
 from podtide.agent.networks.errors import PASSING
-from podtide.agent.networks.given import Given, GivenAddresses, Key, PoolKey
 from podtide.agent.networks.pool_copy import PoolCopy
 from podtide.agent.networks.reserving import Reserving
 from podtide.cluster.port import Cluster, NotFound
-from podtide.core.allocations import Allocation
-from podtide.core.given_addresses import Standing, is_of_one_pod, standing_of
-from podtide.core.network_leaks import PodSeen, why_orphaned
+from podtide.core.networks.allocations import Allocation
+from podtide.core.networks.leaks import PodSeen, why_orphaned
+from podtide.core.networks.recorded_addresses import Standing, is_of_one_pod, standing_of
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.networks.pods import has_ended, uids_of

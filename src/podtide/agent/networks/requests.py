@@ -5,7 +5,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from podtide.core.allocations import Allocation
+from podtide.core.networks.allocations import Allocation
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 

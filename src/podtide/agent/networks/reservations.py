@@ -9,9 +9,9 @@ Each is marked with the node. No program goes by that; it is what an API server 
 from msgspec import Struct, structs
 
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
-from podtide.core.allocations import Allocation, is_same_holder
+from podtide.core.networks.allocations import Allocation, is_same_holder
 from podtide.resources.base import ObjectMeta
-from podtide.resources.marks import AGENT_MANAGER, NODE_ANNOTATION
+from podtide.resources.metadata_keys import AGENT_MANAGER, NODE_ANNOTATION
 from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,

@@ -17,7 +17,7 @@ from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.networks.requests import Key
 from podtide.agent.networks.reservations import Reservations, Sighting
 from podtide.cluster.port import ClusterError
-from podtide.core.allocations import Allocation
+from podtide.core.networks.allocations import Allocation
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.runtime.clock import Clock

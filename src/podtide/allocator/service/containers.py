@@ -12,7 +12,7 @@ from podtide.allocator.service.parameters import Limit, More, PathName, QueryNam
 from podtide.allocator.service.refusals import documented
 from podtide.allocator.wire import WishBody
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.statement import StatedDemand
 
 ONE = "/clusters/{cluster:str}/containers/{container_id:str}"
 

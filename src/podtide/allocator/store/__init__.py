@@ -1,10 +1,10 @@
 """The allocator on a database: SQLite, or PostgreSQL where several replicas serve at once."""
 
 from podtide.allocator.store.allocator import DatabaseAllocator
+from podtide.allocator.store.connection import open_allocator
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.executors import InlineExecutor, ThreadExecutor
-from podtide.allocator.store.migrating import UnusableDatabase
-from podtide.allocator.store.opening import open_allocator
+from podtide.allocator.store.migration import UnusableDatabase
 from podtide.allocator.store.rules import Rules
 
 __all__ = [

@@ -31,18 +31,25 @@ from podtide.allocator.port import (
     Utilization,
     Wish,
 )
-from podtide.allocator.store import draining, reading, registry, subnets
-from podtide.allocator.store.adopting import AdoptContainer
-from podtide.allocator.store.affairs import another_recorded, begin_recovery
+from podtide.allocator.store import draining, queries, registry, subnets
+from podtide.allocator.store.adoption import AdoptContainer
 from podtide.allocator.store.audit import audit_database
+from podtide.allocator.store.batch_in_force import PutInForce
 from podtide.allocator.store.cluster_bounds import SetBounds
+from podtide.allocator.store.container_writes import (
+    DeleteContainer,
+    PutContainer,
+    Sample,
+    Settle,
+    another_cluster,
+    bury,
+)
+from podtide.allocator.store.continuity_check import examine
 from podtide.allocator.store.database import Database
-from podtide.allocator.store.examining import examine
 from podtide.allocator.store.future_claims import renew_now_in
-from podtide.allocator.store.in_force import PutInForce
-from podtide.allocator.store.moving import EndQuarantine, MoveContainer
 from podtide.allocator.store.pod_quarantine import KeepForPods
 from podtide.allocator.store.probe import write_probe
+from podtide.allocator.store.quarantine_end import EndQuarantine, MoveContainer
 from podtide.allocator.store.quarantines import (
     began_in_the_future,
     begin_now,
@@ -51,17 +58,10 @@ from podtide.allocator.store.quarantines import (
     subnet_of_quarantine,
 )
 from podtide.allocator.store.rules import Rules
-from podtide.allocator.store.serving import (
-    DeleteContainer,
-    PutContainer,
-    Sample,
-    Settle,
-    another_cluster,
-    bury,
-)
+from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
-from podtide.core.audit import Violation
-from podtide.core.cluster_identity import is_anothers
+from podtide.core.audit.invariants import Violation
+from podtide.core.subnet.cluster_identity import is_anothers
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
 from podtide.runtime.ids import new_uuid
@@ -166,7 +166,7 @@ class DatabaseAllocator:
     async def _delete(self, call: DeleteContainer) -> None:
         while True:
             # Which subnet to lock is known only after a look: until then it may have come, or be gone.
-            found = await self._database.read(lambda _now: reading.subnet_of_container(call.container))
+            found = await self._database.read(lambda _now: queries.subnet_of_container(call.container))
             if found is None:
                 if await self._database.write(
                     lambda _now: bury(call.container, call.cluster, call.cluster_uid)
@@ -229,7 +229,7 @@ class DatabaseAllocator:
     async def get_container(self, container_id: str, *, cluster: str) -> Container:
         """What a node has."""
         check_names(container=container_id, cluster=cluster)
-        return await self._database.read(lambda _now: reading.get_container(container_id, cluster))
+        return await self._database.read(lambda _now: queries.get_container(container_id, cluster))
 
     async def list_containers(  # noqa: PLR0913 - the port's own
         self,
@@ -247,13 +247,13 @@ class DatabaseAllocator:
         check_names(**narrowed)
         check_page(limit)
         after = narrowed.pop("more", "")
-        return await self._database.read(lambda _now: reading.list_containers(narrowed, limit, after))
+        return await self._database.read(lambda _now: queries.list_containers(narrowed, limit, after))
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         """Who is owed, in the order they will be served."""
         check_names(network=network, subnet=name)
         debts, from_the_future = await self._database.read(
-            lambda now: reading.list_owed(network, name, now, self._rules.claim_seconds)
+            lambda now: queries.list_owed(network, name, now, self._rules.claim_seconds)
         )
         if from_the_future:
             await self._database.write(lambda now: renew_now_in(network, name, now))
@@ -268,10 +268,10 @@ class DatabaseAllocator:
     async def demand(self, network: str, name: str) -> SubnetDemand:
         """What the batch is decided from, all of one instant."""
         check_names(network=network, subnet=name)
-        demand, due = await self._database.read(lambda now: reading.read_demand(network, name, now))
+        demand, due = await self._database.read(lambda now: queries.read_demand(network, name, now))
         if due:
             await self._database.call(network, name, Settle())
-            demand, _due = await self._database.read(lambda now: reading.read_demand(network, name, now))
+            demand, _due = await self._database.read(lambda now: queries.read_demand(network, name, now))
         return demand
 
     async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
@@ -290,7 +290,7 @@ class DatabaseAllocator:
     ) -> tuple[Utilization, ...]:
         """Readings between two wall-clock times, oldest first."""
         check_names(network=network, subnet=name)
-        return await self._database.read(lambda now: reading.read_history(network, name, since, until, now))
+        return await self._database.read(lambda now: queries.read_history(network, name, since, until, now))
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
         """Act for a cluster from now on, or go on doing so."""

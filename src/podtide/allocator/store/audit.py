@@ -1,6 +1,6 @@
 """Whether the database fits together, by reading all of it: for tests, and for `podtide check` on a live one.
 
-The invariants that concern every component are `core.audit`'s. What only the database can get wrong is looked at here: an
+The invariants that concern every component are `core.audit.invariants`'s. What only the database can get wrong is looked at here: an
 address that is in two places of it, or that no place may have.
 """
 
@@ -8,12 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from podtide.allocator.store.alike import Likeness, count_alike
 from podtide.allocator.store.container_row import COLUMNS, ContainerRow, gather_containers
+from podtide.allocator.store.demand_counts import Likeness, count_alike
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.core.audit import Grant, Ledger, Picture, Violation, audit
+from podtide.core.audit.invariants import Grant, Ledger, Picture, Violation, audit
 
 _SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets ORDER BY id"  # noqa: S608 - our own columns
 _CONTAINERS = f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask

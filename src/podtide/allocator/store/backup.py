@@ -1,7 +1,7 @@
 """Copies of a SQLite database, taken while it is used, and put back while it is not.
 
 A database that was put back recovers before it grants anything: what was granted since the copy was taken is held by
-nodes, and only they know it (`core.continuity`). PostgreSQL has tools of its own; afterwards it is told here.
+nodes, and only they know it (`core.subnet.store_continuity`). PostgreSQL has tools of its own; afterwards it is told here.
 """
 
 import sqlite3
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from podtide.allocator.store.affairs import recovery_number
-from podtide.allocator.store.migrating import SCHEMA, UnusableDatabase
+from podtide.allocator.store.migration import SCHEMA, UnusableDatabase
+from podtide.allocator.store.transaction_context import recovery_number
 
 _BEGIN = "UPDATE store SET recovery = max(recovery + 1, ?3), recovering_since = ?1, reason = ?2"
 _BUSY_SECONDS = 1.0

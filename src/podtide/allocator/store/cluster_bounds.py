@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from podtide.allocator.port import Bounds, ClusterBounds
-from podtide.allocator.store.book import Book
 from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.subnet_transaction import Book
 from podtide.core.exact import exact, text
 
 _READ_ONE = """SELECT batch, buffer, lower, upper, min_batch, fixed FROM bounds

@@ -12,10 +12,10 @@ from typing import cast
 from podtide.allocator.port import CidrInUse, Container, GrantedAddress
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.core.chunks import CHUNK_SIZE
-from podtide.core.grants import Claim, Order, address_names
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.subnet_layout import Place
+from podtide.core.subnet.chunks import CHUNK_SIZE
+from podtide.core.subnet.grants import Claim, Order, address_names
+from podtide.core.subnet.layout import Place
 
 _COLUMNS = (
     "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",

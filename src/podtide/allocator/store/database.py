@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from podtide.allocator.store.container_writes import Call
 from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.script import Script
-from podtide.allocator.store.serving import Call
 from podtide.core.errors import InvalidInput
 
 T = TypeVar("T")

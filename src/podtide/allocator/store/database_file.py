@@ -7,7 +7,7 @@ leave a file behind. And what it says of a directory, or of a file of something 
 import os
 from pathlib import Path
 
-from podtide.allocator.store.migrating import UnusableDatabase
+from podtide.allocator.store.migration import UnusableDatabase
 
 _MAGIC = b"SQLite format 3\0"
 

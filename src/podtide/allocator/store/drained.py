@@ -6,7 +6,7 @@ later, and that is harmless: a name of a granted address has the version it was 
 
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.core.subnet_layout import SubnetLayout
+from podtide.core.subnet.layout import SubnetLayout
 
 _DROP_CHUNKS = "DELETE FROM chunks WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"
 _DROP_RESTING = "DELETE FROM resting WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"

@@ -5,13 +5,13 @@ What is reserved in the CIDR is counted when it begins to drain, and from then o
 """
 
 from podtide.allocator.port import CidrHolder, CidrHolders, Subnet, SubnetInUse
-from podtide.allocator.store.book import Book, open_book
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Script, bits_in
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
+from podtide.allocator.store.subnet_transaction import Book, open_book
 from podtide.core.errors import InvalidRange
 from podtide.core.ranges import parse_network
-from podtide.core.subnet_layout import Block, SubnetLayout, exact_network
+from podtide.core.subnet.layout import Block, SubnetLayout, exact_network
 
 _FREE = (
     f"SELECT coalesce(sum({bits_in('free')}), 0) FROM chunks WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"  # noqa: S608 - our own columns

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 
 from podtide.allocator.port import AllocatorUnavailable
-from podtide.core.continuity import Mark
+from podtide.core.subnet.store_continuity import Mark
 
 SUFFIX = ".mark"
 PROGRESS = """SELECT store.uid, store.removed_sequences + coalesce((SELECT sum(sequence) FROM subnets), 0) FROM store"""

@@ -15,12 +15,12 @@ from typing import Any, TypeVar, cast
 import asyncpg
 
 from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.store.container_writes import Call, serve
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.group_commit import GroupCommit
 from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
-from podtide.allocator.store.serving import Call, serve
 from podtide.runtime.clock import Clock
 
 T = TypeVar("T")
@@ -162,7 +162,7 @@ async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> No
     """See whether the server behind a new connection is the one that the database was on.
 
     A failover or a recovery to a point in time begins another timeline of the same server; a dump that is read in makes
-    another table. Both may have lost the last transactions, and then the database recovers (see `core.continuity`). That
+    another table. Both may have lost the last transactions, and then the database recovers (see `core.subnet.store_continuity`). That
     is one statement, so that of several connections one begins the recovery, and the others wait for it. Where nothing
     differs nothing is written: a server that only answers is told by `probe`.
     """

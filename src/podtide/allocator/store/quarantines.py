@@ -14,7 +14,7 @@ from podtide.allocator.store.script import Query, Rows, Script, among, insert_in
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.quarantine import is_from_the_future
+from podtide.core.subnet.quarantine import is_from_the_future
 
 _BEGIN = insert_into(
     "quarantines",

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AnotherTerm
-from podtide.allocator.store.affairs import another_uid, begin_recovery, read_affairs
 from podtide.allocator.store.script import Query, Rows, Script, among
+from podtide.allocator.store.transaction_context import another_uid, begin_recovery, read_affairs
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
-from podtide.core.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term
-from podtide.core.continuity import awaited_reports, is_behind, is_forgotten
 from podtide.core.errors import InvalidInput
+from podtide.core.subnet.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term
+from podtide.core.subnet.store_continuity import awaited_reports, is_behind, is_forgotten
 
 _LOCK_STORE = "SELECT recovery, recovering_since, reason, removed_sequences FROM store WHERE id = 1 /*lock*/"
 _READ_CLUSTERS = "SELECT name, uid, holder, term_until, reported FROM clusters ORDER BY name"

@@ -5,10 +5,10 @@ They may be free, at rest, in quarantine, or with a container that no report has
 
 from collections.abc import Callable, Collection
 
-from podtide.allocator.store.book import Book
 from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.script import Query, Script
-from podtide.core.chunks import CHUNK_SIZE
+from podtide.allocator.store.subnet_transaction import Book
+from podtide.core.subnet.chunks import CHUNK_SIZE
 
 Masks = dict[int, int]
 """Addresses by chunk."""

@@ -14,7 +14,7 @@ for one driver:
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from podtide.core.chunks import CHUNK_SIZE
+from podtide.core.subnet.chunks import CHUNK_SIZE
 
 T = TypeVar("T")
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.store.container_writes import Call, serve
 from podtide.allocator.store.executors import Executor
 from podtide.allocator.store.group_commit import GroupCommit
 from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.rules import Rules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
-from podtide.allocator.store.serving import Call, serve
 from podtide.runtime.clock import Clock
 
 T = TypeVar("T")

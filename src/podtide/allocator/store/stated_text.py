@@ -5,7 +5,7 @@ from functools import lru_cache
 import msgspec
 
 from podtide.core.exact import exact, text
-from podtide.core.statement import StatedDemand
+from podtide.core.subnet.statement import StatedDemand
 
 NOTHING = ""
 """The text of a container that has asked for nothing yet."""

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from podtide.allocator.port import InForce, NoSuchSubnet, Subnet
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
-from podtide.core.chunks import CHUNK_SIZE
 from podtide.core.intervals import Interval
-from podtide.core.subnet_layout import MOST_ADDRESSES, Block, SubnetLayout
+from podtide.core.subnet.chunks import CHUNK_SIZE
+from podtide.core.subnet.layout import MOST_ADDRESSES, Block, SubnetLayout
 
 NONE = "-"
 """In a list with an entry for each CIDR: nothing."""

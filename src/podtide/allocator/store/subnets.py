@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from podtide.allocator.limits import check_new_subnet
 from podtide.allocator.port import Subnet, SubnetExists, SubnetInUse, SubnetSpec
-from podtide.allocator.store.book import Book, open_book
 from podtide.allocator.store.draining import end_drain
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.rules import Rules
@@ -18,8 +17,9 @@ from podtide.allocator.store.subnet_row import (
     find_subnet,
     insert_subnet,
 )
+from podtide.allocator.store.subnet_transaction import Book, open_book
 from podtide.core.ranges import parse_address
-from podtide.core.subnet_layout import SubnetLayout, choose_gateways, first_overlap
+from podtide.core.subnet.layout import SubnetLayout, choose_gateways, first_overlap
 
 _MAKE_NETWORK = "INSERT INTO networks (name) VALUES ($1) ON CONFLICT (name) DO NOTHING"
 _LOCK_NETWORK = "SELECT name FROM networks WHERE name = $1 /*lock*/"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.core.chunks import CHUNK_SIZE, WHOLE, lowest
+from podtide.core.subnet.chunks import CHUNK_SIZE, WHOLE, lowest
 
 _PAGE = 16
 _PARTLY_FREE = f"""SELECT chunk, free FROM chunks /*index chunks_partly_free*/

@@ -23,7 +23,7 @@ from podtide.cluster.port import Page, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.randomness import system_randomness

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
 
-from podtide.controller.slices.slice_pool_objects import network_key, range_of
+from podtide.controller.slices.slice_pool_object import network_key, range_of
 from podtide.core.ranges import IPNetwork, overlap
-from podtide.networks.attached import AttachedNetwork, Unreadable, read_attachment
-from podtide.networks.belonging import classic_pool_names, node_slice_pool_names
+from podtide.networks.attachments import AttachedNetwork, Unreadable, read_attachment
 from podtide.networks.hints import Hints, hints_in
 from podtide.networks.network import Network, NetworkRange
+from podtide.networks.ownership import classic_pool_names, node_slice_pool_names
 from podtide.resources.base import Key
 from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition

@@ -5,10 +5,10 @@ may have, is what a copy that is behind would lead to.
 """
 
 from podtide.cluster.port import Conflict, NotFound
-from podtide.controller.slices.node_pool_objects import belongs
-from podtide.controller.slices.node_pools import named_network
-from podtide.controller.slices.surroundings import SliceSurroundings
-from podtide.core.slices import SliceAssignment
+from podtide.controller.slices.context import SliceSurroundings
+from podtide.controller.slices.node_pool_index import named_network
+from podtide.controller.slices.node_pool_object import belongs
+from podtide.core.networks.slices import SliceAssignment
 from podtide.networks.confirmation import is_inert
 from podtide.resources.ip_pool import IPPool
 

@@ -19,19 +19,19 @@ from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
-from podtide.controller.guard import Check, GuardedWrites, unguarded
-from podtide.controller.slices.announcing import Announcing
+from podtide.controller.fencing import Check, GuardedWrites, unguarded
 from podtide.controller.slices.attachments import Attachments, understood
-from podtide.controller.slices.networks import Networks
-from podtide.controller.slices.node_pool_objects import is_marked_gone
-from podtide.controller.slices.node_pools import NodePools, named_network
-from podtide.controller.slices.other_lists import OtherLists
-from podtide.controller.slices.pacing import GATHER_SECONDS, Pacing
-from podtide.controller.slices.surroundings import SliceSurroundings
-from podtide.controller.slices.unclaimed import UnclaimedPools
+from podtide.controller.slices.context import SliceSurroundings
+from podtide.controller.slices.definition_events import Announcing
+from podtide.controller.slices.network_reconciler import Networks
+from podtide.controller.slices.node_pool_index import NodePools, named_network
+from podtide.controller.slices.node_pool_object import is_marked_gone
+from podtide.controller.slices.other_networks import OtherLists
+from podtide.controller.slices.requeue_delay import GATHER_SECONDS, Pacing
+from podtide.controller.slices.unclaimed_pools import UnclaimedPools
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node

@@ -13,17 +13,17 @@ from msgspec import Struct
 
 from podtide.cluster.port import NotFound
 from podtide.controller.machines import machine_of
-from podtide.controller.slices.node_pool_objects import custody_of
-from podtide.controller.slices.surroundings import SliceSurroundings, side_by_side
+from podtide.controller.slices.context import SliceSurroundings, side_by_side
+from podtide.controller.slices.node_pool_object import custody_of
 from podtide.core.errors import InvalidRange
+from podtide.core.networks.slice_custody import Custody, Step, is_live, next_step
+from podtide.core.networks.slices import SliceAssignment
 from podtide.core.ranges import IPNetwork, parse_network
-from podtide.core.slice_custody import Custody, Step, is_live, next_step
-from podtide.core.slices import SliceAssignment
 from podtide.networks.confirmation import is_inert
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.marks import NODE_ANNOTATION
+from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 

@@ -14,12 +14,12 @@ listen.
 
 from msgspec import Struct
 
-from podtide.agent.policy import Decided, ExactPolicy, ReactivePolicy, RequestPolicy, Situation
-from podtide.controller.looking import BatchRule
-from podtide.core.batching import decide_batch
-from podtide.core.ladder import decide_by_ladder
-from podtide.core.scaler import Scaler
-from podtide.core.scaling import decide_request
+from podtide.agent.request.sizing_policy import Decided, ExactPolicy, ReactivePolicy, RequestPolicy, Situation
+from podtide.controller.subnets.subnet_reconciler import BatchRule
+from podtide.core.subnet.batch import decide_batch
+from podtide.core.subnet.ladder_baseline import decide_by_ladder
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
 
 
 class AssignedOnly:

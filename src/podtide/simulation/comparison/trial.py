@@ -9,22 +9,22 @@ from io import StringIO
 
 from msgspec import Struct, structs
 
-from podtide.core.scaler import DEFAULT_BATCH
+from podtide.core.subnet.scaler import DEFAULT_BATCH
 from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.comparison.contestants import Contestant
 from podtide.simulation.comparison.loads import Load
-from podtide.simulation.embedded_world import open_embedded_world
-from podtide.simulation.kubelet import Habits
-from podtide.simulation.pods import NAMESPACE
-from podtide.simulation.slow_grants import SlowGrants
+from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import PluginCall, Trace
-from podtide.simulation.world import Between, Customs
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.slow_grants import SlowGrants
+from podtide.simulation.world.world import Between, Customs
 
 GRANT_SECONDS = 5.0
 """From a request to its grant: "several seconds", say the papers."""

@@ -1,6 +1,6 @@
 """The story of the exact fit: every last address becomes a pod's, and the pod that comes after waits its turn."""
 
-from podtide.core.count_text import are_text
+from podtide.core.subnet.count_text import are_text
 from podtide.simulation.demo.chapters import requests_text
 from podtide.simulation.demo.stage import Stage
 

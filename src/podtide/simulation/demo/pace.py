@@ -2,8 +2,8 @@
 
 from podtide.allocator.store import Rules
 from podtide.runtime.settings import Settings
-from podtide.simulation.kubelet import Habits
-from podtide.simulation.world import Customs
+from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.world.world import Customs
 
 _SIDE_BY_SIDE = 8
 """Sandboxes that a kubelet sets up at once: enough to be quick, few enough for a laptop."""

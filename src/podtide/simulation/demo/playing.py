@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from podtide.core.errors import PodtideError
-from podtide.simulation.demo.decisions import Decisions
+from podtide.simulation.decisions import Decisions
 from podtide.simulation.demo.stage import Stage
 from podtide.simulation.demo.stories import Story
 from podtide.simulation.demo.summary import Summary, summarize

@@ -19,10 +19,10 @@ from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.listening import ListenAddress
 from podtide.runtime.logging import make_logger
-from podtide.simulation.agents_on_sockets import AgentsOnSockets
 from podtide.simulation.demo.pace import customs_for, rules_for
-from podtide.simulation.embedded_world import NETWORK, SUBNET, options_for
-from podtide.simulation.world import World
+from podtide.simulation.nodes.agents_on_sockets import AgentsOnSockets
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, options_for
+from podtide.simulation.world.world import World
 
 _ANY_PORT = ListenAddress("127.0.0.1", 0)
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from podtide.allocator.port import Subnet
 from podtide.controller.counts import SubnetCounts
-from podtide.core.address_states import State
-from podtide.simulation.machine import Machine
+from podtide.core.pool.states import State
+from podtide.simulation.nodes.machine import Machine
 
 
 class NodeScene(Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation import stage
 from podtide.simulation.demo.scene import Scene, node_scene, subnet_scene
 from podtide.simulation.demo.teller import Chapter, Teller
-from podtide.simulation.pods import MANAGER
-from podtide.simulation.world import World
+from podtide.simulation.nodes.pods import MANAGER
+from podtide.simulation.world.world import World
 
 PATIENCE_SECONDS = 90.0
 """For what must come to pass. Not scaled with the story's speed: machines do not get faster by it."""

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet_layout import SubnetLayout, choose_gateways
+from podtide.core.subnet.layout import SubnetLayout, choose_gateways
 from podtide.simulation.demo.burst import tell_burst
 from podtide.simulation.demo.exact_fit import tell_exact_fit
 from podtide.simulation.demo.stage import Stage

@@ -7,8 +7,8 @@ from podtide.cluster.port import AlreadyExists, NotFound
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.pods import MANAGER, NAMESPACE
-from podtide.simulation.secondary.definitions import Definition
+from podtide.simulation.nodes.network_definitions import Definition
+from podtide.simulation.nodes.pods import MANAGER, NAMESPACE
 
 _LONGEST_ABSENCE_SECONDS = 30.0
 

@@ -9,7 +9,7 @@ from podtide.runtime.disk import DiskFailed
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.machine import Machine
+from podtide.simulation.nodes.machine import Machine
 
 _PATIENCE_SECONDS = 8.0
 _AT_ONCE_SECONDS = 1.0

@@ -7,7 +7,7 @@ from msgspec import structs
 from podtide.cluster.port import AlreadyExists, Conflict, NotFound
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene

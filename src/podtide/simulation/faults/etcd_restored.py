@@ -14,7 +14,7 @@ from podtide.simulation.faults.definitions import apply_again
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.nodes import plan_registration
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.machine import Machine, node_info
+from podtide.simulation.nodes.machine import Machine, node_info
 
 _YOUNGEST_SECONDS = 2.0
 _OLDEST_SECONDS = 90.0

@@ -5,9 +5,9 @@ from functools import partial
 
 from podtide.cluster.port import Cluster, Page, R, WatchEvent
 from podtide.resources.base import Resource
+from podtide.simulation.checks.premature_requests import Hearsay
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.line_fault import CLUSTER, Request, Send, T
-from podtide.simulation.hearsay import Hearsay
 
 
 class FaultyCluster:

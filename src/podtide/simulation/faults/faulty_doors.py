@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
 
-from podtide.agent.cni_calls import refusal
+from podtide.agent.api.cni_calls import refusal
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.plugin_fault import PluginFault, verb_of
-from podtide.simulation.plugin_caller import AgentDoors
+from podtide.simulation.nodes.plugin_caller import AgentDoors
 
 
 class FaultyDoors:

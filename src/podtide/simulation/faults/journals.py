@@ -6,15 +6,15 @@ told the past, and its status is not one that somebody put back.
 
 from random import Random
 
-from podtide.agent.kept_pool import JOURNAL
+from podtide.agent.pool.journaled_pool import JOURNAL
 from podtide.allocator.port import NoSuchContainer
 from podtide.cluster.port import NotFound
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.machine import Machine
+from podtide.simulation.nodes.machine import Machine
 
 
 class JournalLost(Mishap):

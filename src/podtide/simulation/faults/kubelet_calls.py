@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-from podtide.agent.cni_calls import refusal
+from podtide.agent.api.cni_calls import refusal
 from podtide.agent.port import NotReady
 from podtide.cni.versions import Verb
 from podtide.simulation.faults.plugin_fault import Answer, Call, Leave, PluginFault

@@ -7,7 +7,7 @@ from podtide.cluster.port import NotFound
 from podtide.resources.node import Node
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.machine import Machine
+from podtide.simulation.nodes.machine import Machine
 
 _LONGEST_ABSENCE_SECONDS = 60.0
 _PODS_STAY_SECONDS = 40.0

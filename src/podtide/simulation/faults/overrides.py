@@ -11,7 +11,7 @@ from podtide.resources.cluster_subnet import (
     ScalerOverride,
     ThresholdsOverride,
 )
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 

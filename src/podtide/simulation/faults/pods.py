@@ -5,7 +5,7 @@ from random import Random
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
-from podtide.simulation.pods import MANAGER, NAMESPACE, is_terminal, new_pod
+from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, is_terminal, new_pod
 
 
 class PodEvicted(Mishap):

@@ -9,9 +9,9 @@ from podtide.simulation.faults.agenda import Act, Agenda
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_doors import FaultyDoors
 from podtide.simulation.full_names import full_name
-from podtide.simulation.machine import Machine
-from podtide.simulation.restartable_allocator import RestartableAllocator
-from podtide.simulation.world import World
+from podtide.simulation.nodes.machine import Machine
+from podtide.simulation.world.restartable_allocator import RestartableAllocator
+from podtide.simulation.world.world import World
 
 _CONTROLLER = "controller-"
 

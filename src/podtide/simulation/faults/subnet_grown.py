@@ -2,9 +2,9 @@
 
 from random import Random
 
-from podtide.simulation.embedded_world import NETWORK
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
+from podtide.simulation.world.embedded_world import NETWORK
 
 
 class SubnetGrown(Mishap):

@@ -3,9 +3,9 @@
 from random import Random
 
 from podtide.core.errors import InvalidInput
-from podtide.simulation.embedded_world import NETWORK, SUBNET
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET
 
 
 class SubnetShrunk(Mishap):

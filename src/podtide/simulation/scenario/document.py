@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from podtide.runtime.settings import Settings
-from podtide.simulation.kubelet import Habits
+from podtide.simulation.nodes.kubelet import Habits
 from podtide.simulation.scenario.values import Amount
 from podtide.simulation.scenario.vocabulary import Word
 

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 from podtide.allocator.port import Subnet
 from podtide.cluster.port import NotFound
-from podtide.controller.node_status import GRANTED
-from podtide.core.address_states import State
+from podtide.controller.nodes.config_status import GRANTED
+from podtide.core.pool.states import State
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.lease import Lease
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.simulation.batch_moves import batch_decided
+from podtide.simulation.checks.batch_moves import batch_decided
 from podtide.simulation.scenario.stage import EACH_NODE, ClusterStage, ScenarioStage
 from podtide.simulation.trace import AllocatorCall
 

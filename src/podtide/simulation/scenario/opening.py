@@ -11,15 +11,15 @@ from podtide.controller.options import ControllerOptions
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.agents_in_process import AgentsInProcess
-from podtide.simulation.embedded_world import CLUSTER, NETWORK, opened_allocator
 from podtide.simulation.full_names import full_name
+from podtide.simulation.nodes.agents_in_process import AgentsInProcess
 from podtide.simulation.scenario.document import Scenario
 from podtide.simulation.scenario.stage import ClusterStage, HeldBackDeletes, ScenarioStage
-from podtide.simulation.site import Site
-from podtide.simulation.slow_grants import SlowGrants
 from podtide.simulation.trace import Trace
-from podtide.simulation.world import Between, Customs, World
+from podtide.simulation.world.embedded_world import CLUSTER, NETWORK, opened_allocator
+from podtide.simulation.world.site import Site
+from podtide.simulation.world.slow_grants import SlowGrants
+from podtide.simulation.world.world import Between, Customs, World
 
 _AUDIT_EVERY_SECONDS = 0.25
 

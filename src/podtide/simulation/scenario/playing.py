@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime import virtual_time
-from podtide.simulation.demo.decisions import Decisions
+from podtide.simulation.decisions import Decisions
 from podtide.simulation.scenario.document import Expectation, Scenario, Scene, shown
 from podtide.simulation.scenario.opening import open_stage
 from podtide.simulation.scenario.positions import InvalidScenario

@@ -10,12 +10,12 @@ from msgspec import Struct, structs
 from podtide.core.errors import InvalidInput
 from podtide.resources.names import is_object_name
 from podtide.runtime.settings import Settings, load_settings
-from podtide.simulation.embedded_world import SUBNET
-from podtide.simulation.kubelet import Habits
+from podtide.simulation.nodes.kubelet import Habits
 from podtide.simulation.scenario.document import Expectation, Happening, Scenario, Scene
 from podtide.simulation.scenario.positions import Document, InvalidScenario
 from podtide.simulation.scenario.values import Seconds, read_value
 from podtide.simulation.scenario.vocabulary import MEASURE_WORDS, STEP_WORDS, Word
+from podtide.simulation.world.embedded_world import SUBNET
 
 _SAY, _EXPECT, _WITHIN, _FOR = "say", "expect", "within", "for"
 _REPEAT, _STORY = "repeat", "story"

@@ -16,18 +16,18 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, Page, R
 from podtide.cni.versions import Verb
 from podtide.core.errors import InvalidInput
-from podtide.resources.marks import SUBNET_LABEL
+from podtide.resources.metadata_keys import SUBNET_LABEL
 from podtide.resources.node_network_config import NodeNetworkConfigStatus
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.simulation import stage
 from podtide.simulation.full_names import full_name, parted
-from podtide.simulation.machine import Machine
-from podtide.simulation.plugin_caller import AgentDoors
-from podtide.simulation.recording import RecordingCluster
-from podtide.simulation.site import Site
+from podtide.simulation.nodes.machine import Machine
+from podtide.simulation.nodes.plugin_caller import AgentDoors
 from podtide.simulation.trace import Trace
-from podtide.simulation.world import Between, World
+from podtide.simulation.world.recording import RecordingCluster
+from podtide.simulation.world.site import Site
+from podtide.simulation.world.world import Between, World
 
 EACH_NODE = "each node"
 """In the place of a node's name: all there are; `each node of west` are those of one cluster."""

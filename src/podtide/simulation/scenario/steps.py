@@ -18,12 +18,12 @@ from podtide.core.errors import InvalidInput
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetSpec, ScalerOverride
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
-from podtide.resources.marks import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import to_time
-from podtide.simulation.pods import MANAGER, NAMESPACE, new_pod
+from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
 from podtide.simulation.scenario.stage import ClusterStage, ScenarioStage
 from podtide.simulation.scenario.values import Seconds
 

@@ -1,0 +1,216 @@
+"""The agent's API as HTTP: paths, bodies and headers, and what becomes of a caller who has to wait.
+
+An ADD may wait for seconds. The plugin is told so at once: the head of the response is its acknowledgement
+(plugin/PROTOCOL.md), by which it tells an agent that waits from one that hangs. A caller who goes away takes its wait
+with it, and an agent that stops sends away who waits: nothing is given to somebody who is not there to have it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from math import ceil
+from typing import Any, TypeVar
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from msgspec import Struct
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from podtide.agent.api import cni_calls, cns_api
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.cns_api import CnsAnswer, CnsApi, Shape, one, several
+from podtide.agent.api.cns_callers import only_for_root
+from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.plugin_connection import arrived_at
+from podtide.agent.api.plugin_protocol import MOST_REQUEST_BYTES, Answer, decode_call, encode_answer
+from podtide.agent.port import Addresses, NotReady
+from podtide.cni.errors import Undecodable
+from podtide.core.errors import InvalidInput, RetryError
+from podtide.runtime.clock import Clock
+from podtide.runtime.http_port import read_body
+from podtide.runtime.logging import Logger
+
+T = TypeVar("T")
+
+WAIT_HEADER = "Podtide-Wait"
+RETURN_CODE_HEADER = "cns_return_code"
+
+_MOMENT_SECONDS = 0.05
+"""An answer within it needs no acknowledgement of its own."""
+_LAST_WORDS_SECONDS = 5
+"""On top of an ADD's wait: for the answer itself, on a busy machine."""
+
+
+class Stopping(RetryError):
+    """Who waits for an address would wait in vain."""
+
+
+_STOPPING = Stopping("the agent stops before an address came: try again when it is back")
+
+
+class AgentApi(Struct, frozen=True, kw_only=True):
+    """The parts that answer."""
+
+    calls: CniCalls
+    cns: CnsApi
+    metrics: Metrics
+    addresses: Addresses
+    is_running: Callable[[], bool]
+    """Whether the agent's program runs: what /healthz says."""
+    clock: Clock
+    log: Logger
+    add_wait_seconds: float
+
+
+class Routes:
+    """The handlers of all paths. Those who wait are sent away when an application of them shuts down."""
+
+    def __init__(self, api: AgentApi) -> None:
+        self._api = api
+        self._stopping = asyncio.Event()
+
+    def application(self, *, for_plugin: bool) -> web.Application:
+        """The paths. `/cni` is for the plugin alone, on its socket; elsewhere callers are asked who they are."""
+        application = web.Application(client_max_size=MOST_REQUEST_BYTES, middlewares=[_refuse_undecodable])
+        if for_plugin:
+            application.router.add_post("/cni", self._cni)
+        else:
+            application.middlewares.append(only_for_root(self._api.log))
+        application.add_routes(
+            [
+                web.post("/network/requestipconfigs", self._request(several)),
+                web.post("/network/requestipconfig", self._request(one)),
+                web.post("/network/releaseipconfigs", self._release),
+                web.post("/network/releaseipconfig", self._release),
+                web.post("/debug/ipaddresses", self._show),
+                web.get("/healthz", self._health),
+                web.get("/readyz", self._readiness),
+                web.get("/metrics", self._metrics),
+            ]
+        )
+        application.on_shutdown.append(self._stop)
+        return application
+
+    async def _stop(self, _application: web.Application) -> None:
+        self._stopping.set()
+
+    # The plugin's path
+
+    async def _cni(self, request: web.Request) -> web.StreamResponse:
+        arrived = arrived_at.get()
+        if arrived is None:
+            arrived = self._api.clock.monotonic()
+        try:
+            environment, stdin = decode_call(await _body(request))
+        except InvalidInput as error:
+            return web.Response(body=encode_answer(cni_calls.refusal(error, b"")))
+        async with _under_way(self._api.calls.answer(environment, stdin, arrived=arrived)) as answering:
+            if await _done_in_a_moment(answering):
+                return web.Response(body=encode_answer(answering.result()))
+            response = await self._acknowledge(request)
+            answer: Answer = await self._unless_stopping(answering) or cni_calls.refusal(_STOPPING, stdin)
+        await response.write(encode_answer(answer))
+        return response
+
+    async def _acknowledge(self, request: web.Request) -> web.StreamResponse:
+        wait_seconds = ceil(self._api.add_wait_seconds) + _LAST_WORDS_SECONDS
+        response = web.StreamResponse(headers={WAIT_HEADER: str(wait_seconds)})
+        await response.prepare(request)
+        return response
+
+    # The paths of Azure CNS
+
+    def _request(self, shape: Shape) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            arrived = self._api.clock.monotonic()
+            body = await _body(request)
+            async with _under_way(self._api.cns.request(body, shape, arrived=arrived)) as answering:
+                if await _done_in_a_moment(answering):
+                    return _json(answering.result())
+                answer: CnsAnswer = await self._unless_stopping(answering) or cns_api.refusal(
+                    _STOPPING, shape
+                )
+            return _json(answer)
+
+        return handle
+
+    async def _release(self, request: web.Request) -> web.StreamResponse:
+        arrived = self._api.clock.monotonic()
+        return _json(self._api.cns.release(await _body(request), arrived=arrived))
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        return _json(self._api.cns.show(await _body(request)))
+
+    # The paths for those who run it
+
+    async def _health(self, _request: web.Request) -> web.StreamResponse:
+        return _verdict("" if self._api.is_running() else "the agent's program has ended")
+
+    async def _readiness(self, _request: web.Request) -> web.StreamResponse:
+        try:
+            self._api.addresses.require_ready()
+        except NotReady as error:
+            return _verdict(str(error))
+        return _verdict("")
+
+    async def _metrics(self, _request: web.Request) -> web.StreamResponse:
+        return web.Response(body=self._api.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _unless_stopping(self, work: "asyncio.Task[T]") -> T | None:
+        """What the work comes to, or None if the agent stops before."""
+        async with _under_way(self._stopping.wait()) as stopping:
+            await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return work.result() if work.done() else None
+
+
+@asynccontextmanager
+async def _under_way(work: Coroutine[Any, Any, T]) -> AsyncIterator["asyncio.Task[T]"]:
+    """The work as a task that does not outlast this context."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+
+
+async def _done_in_a_moment(work: "asyncio.Task[Any]") -> bool:
+    await asyncio.wait({work}, timeout=_MOMENT_SECONDS)
+    return work.done()
+
+
+async def _body(request: web.Request) -> bytes:
+    """The body, if there is still somebody to answer.
+
+    An agent that was stopped for a while finds requests of plugins that have given up: they must get nothing.
+    """
+    try:
+        body = await read_body(request)
+    except web.HTTPRequestEntityTooLarge:
+        raise Undecodable(f"the request has more than {MOST_REQUEST_BYTES >> 20} MiB: send less") from None
+    await asyncio.sleep(0)  # what the loop has not read yet may be the connection's end
+    if request.transport is None or request.transport.is_closing():
+        raise web.HTTPRequestTimeout(text="nobody waits for the answer any more")
+    return body
+
+
+@web.middleware
+async def _refuse_undecodable(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except Undecodable as error:
+        return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
+
+
+def _json(answer: CnsAnswer) -> web.Response:
+    return web.Response(
+        body=answer.document,
+        content_type="application/json",
+        charset="utf-8",
+        headers={RETURN_CODE_HEADER: answer.code.title},
+    )
+
+
+def _verdict(objection: str) -> web.Response:
+    status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
+    return web.Response(status=status, text=objection or "ok")

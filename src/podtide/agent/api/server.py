@@ -1,0 +1,75 @@
+"""The HTTP server around the agent's API: from listening to the last answer.
+
+On the unix socket there is everything; on the loopback's TCP port, where clients of Azure CNS look for it, everything
+but the plugin's path, for processes of root alone.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.cns_api import CnsApi
+from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.plugin_connection import PluginDoor
+from podtide.agent.api.routes import AgentApi, Routes
+from podtide.agent.api.unix_socket import listening
+from podtide.agent.networks.secondary_networks import SecondaryNetworks
+from podtide.agent.port import Addresses
+from podtide.runtime.clock import Clock
+from podtide.runtime.http_port import http_server, serving_http
+from podtide.runtime.listening import ListenAddress
+from podtide.runtime.logging import Logger
+from podtide.runtime.open_port import OpenPort
+from podtide.runtime.port_limits import PortLimits
+
+_PLUGIN_LIMITS = PortLimits(connections=1024, descriptor_share=4)
+"""A node's pods may all start at once, and each ADD may have to wait."""
+_CNS_LIMITS = PortLimits()
+
+
+def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it runs in
+    addresses: Addresses,
+    notes: Notes,
+    networks: SecondaryNetworks | None = None,
+    *,
+    add_wait_seconds: float,
+    is_running: Callable[[], bool],
+    clock: Clock,
+    log: Logger,
+) -> AgentApi:
+    """The API over a node's addresses: both ways to ask for one, counted by the same metrics."""
+    metrics = Metrics(addresses, networks.counts if networks is not None else None)
+    return AgentApi(
+        calls=CniCalls(addresses, notes, networks, clock=clock, log=log, count=metrics.count),
+        cns=CnsApi(addresses, notes, clock=clock, log=log, count=metrics.count),
+        metrics=metrics,
+        addresses=addresses,
+        is_running=is_running,
+        clock=clock,
+        log=log,
+        add_wait_seconds=add_wait_seconds,
+    )
+
+
+@asynccontextmanager
+async def serving(
+    api: AgentApi, socket: Path, listen: ListenAddress | None = None
+) -> AsyncIterator[ListenAddress | None]:
+    """Serve until the context ends; then nobody new is let in, who waits is sent away, and answers are given.
+
+    Yields where it listens besides the socket: `listen`, with the port that was found if none was named.
+    """
+    routes = Routes(api)
+    async with AsyncExitStack() as serving_there:
+        server = await serving_there.enter_async_context(http_server(routes.application(for_plugin=True)))
+        door = PluginDoor(api.calls, clock=api.clock)
+        serving_there.push_async_callback(door.close)
+        listener = serving_there.enter_context(listening(socket))
+        door.open(OpenPort(listener, server, limits=_PLUGIN_LIMITS))
+        if listen is not None:
+            listen = await serving_there.enter_async_context(
+                serving_http(routes.application(for_plugin=False), listen, limits=_CNS_LIMITS)
+            )
+        yield listen

@@ -1,0 +1,391 @@
+"""The secondary networks of a node: what the plugin's calls come to in the pools of a network's ranges.
+
+A pod gets one address from each range of a network, or none at all. Everything is written before it is answered: every
+ADD is a write to the cluster, and pools are what addresses are chosen by. What sandboxes were given is on record here
+as well (`given`), for a cluster that goes back to a backup: it is held against the pools whenever they are read, and all
+at once when the cluster may have gone back. The sandboxes that this process served, and by which network's
+configuration, are remembered for garbage collection, which must not touch what it cannot place. In a node's own pool the
+same is written down with each entry, and so outlives the process.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from random import Random
+from typing import NoReturn
+
+from msgspec import structs
+
+from podtide.agent.networks.address_record import GivenAddresses
+from podtide.agent.networks.committer import PoolCommitter
+from podtide.agent.networks.counts import Counts
+from podtide.agent.networks.errors import StorageFailed
+from podtide.agent.networks.node_presence import NodePresence
+from podtide.agent.networks.pool_lease import PoolLease
+from podtide.agent.networks.pool_location import Home, NodeHome, SharedHome
+from podtide.agent.networks.putting_back import PuttingBack
+from podtide.agent.networks.requests import Adding, Key, Placed, Releasing
+from podtide.agent.networks.reservations import Reservations
+from podtide.agent.networks.reserving import Reserving
+from podtide.agent.port import NoAddress, NotAssigned, Overtaken
+from podtide.agent.recent_deletes import RecentDeletes
+from podtide.cluster.port import Cluster
+from podtide.cni.addresses import interface
+from podtide.cni.errors import InvalidEnvironment
+from podtide.cni.ipam_config import IpamConfig
+from podtide.cni.results import AssignedAddress
+from podtide.core.errors import InvalidConfig, InvalidInput, RetryError
+from podtide.core.networks.allocations import Allocation
+from podtide.core.pool.pool import Owner
+from podtide.core.ranges import IPAddress
+from podtide.networks.network import Network, NetworkRange, network_of
+from podtide.resources.base import ObjectMeta
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.runtime.clock import Clock
+from podtide.runtime.disk import Disk
+from podtide.runtime.durations import format_duration
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+from podtide.runtime.wakeup import Bell
+
+_LEAST_WAIT_SECONDS = 4.0
+"""Where ADDs are not to wait for an address that is on its way, a write to the cluster still takes its time."""
+_LAST_WORDS_SECONDS = 2.0
+_RETRY_SECONDS = 5.0
+
+
+class SecondaryNetworks:
+    """The networks with ranges of their own, on one node. `run` has to run for anything to be handed out."""
+
+    def __init__(  # noqa: PLR0913 - which node of which cluster, by which rules, and what it runs in
+        self,
+        cluster: Cluster,
+        node_name: str,
+        *,
+        namespace: str = SYSTEM_NAMESPACE,
+        disk: Disk | None = None,
+        settings: Settings,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self.counts = Counts()
+        self._cluster = cluster
+        self._node = node_name
+        self._namespace = namespace
+        self._wait_seconds = max(settings.add_wait_seconds, _LEAST_WAIT_SECONDS)
+        self._clock = clock
+        self._randomness = randomness
+        self._log = log
+        self._presence = NodePresence(
+            cluster,
+            node_name,
+            contact_timeout_seconds=settings.contact_timeout_seconds,
+            clock=clock,
+            randomness=randomness,
+            log=log,
+        )
+        self._given = GivenAddresses(disk, log)
+        self._patience_seconds = max(settings.leak_grace_seconds, settings.quarantine_seconds)
+        self._bell = Bell(clock)
+        self._presence.on_watch.append(self._doubt)
+        self._reservations = Reservations(cluster, namespace, node_name)
+        self._pools: dict[tuple[bool, str], PoolCommitter] = {}
+        self._deletes = RecentDeletes()
+        self._served: dict[Key, str] = {}
+        """By which network's configuration an interface got what it has."""
+        self._adding: list[Key] = []
+        """The interfaces of all ADDs under way, as often as there are any of each."""
+        for wanted in self._given.pools().values():
+            self._presence.follow()
+            self._pool(wanted)
+
+    async def run(self) -> NoReturn:
+        """Follow this node's Node until cancelled, or until the disk fails; then nothing more is written."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._mend())
+                group.create_task(self._presence.run())
+                await self._given.failed.wait()
+                assert self._given.failure is not None
+                raise self._given.failure
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            for pool in self._pools.values():
+                pool.abandon()
+
+    def close(self) -> None:
+        """Let another agent have the disk."""
+        self._given.close()
+
+    async def stop(self) -> None:
+        """Give up the Leases of this node's pools: the agent ends, and does not wait long for that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                await asyncio.gather(*(pool.stop() for pool in self._pools.values()))
+
+    async def require_ready(self) -> None:
+        """NotReady until the cluster has been heard of. What a range has left is no part of it."""
+        await self._presence.known(self._wait_seconds)
+
+    async def add(self, owner: Owner, config: IpamConfig, *, arrived: float) -> tuple[AssignedAddress, ...]:
+        """One address from each range, in their order; the same again for the same sandbox and interface.
+
+        `arrived` is when the request reached the agent: a DEL of the same sandbox and interface that came later makes
+        it Overtaken. Raises NotReady, OutOfContact, NoAddress, Overtaken, RangeFull, and what `networks.errors` has.
+        """
+        key = (owner.sandbox, owner.interface)
+        self._adding.append(key)
+        try:
+            return await self._add(owner, config, arrived)
+        finally:
+            self._adding.remove(key)
+
+    async def _add(self, owner: Owner, config: IpamConfig, arrived: float) -> tuple[AssignedAddress, ...]:
+        network = _network(config)
+        holder = _holder(owner)
+        key = (owner.sandbox, owner.interface)
+        await self._presence.known(self._patience(arrived))
+        node_uid = self._presence.require_uid()
+        if self._deletes.happened_after(arrived, key):
+            raise Overtaken(
+                f"sandbox {owner.sandbox} ({owner.interface}) was deleted before its ADD was carried out"
+            )
+        addings = {
+            self._pool(each): Adding(
+                _recorded(holder, owner, each), each, guarded=network.guarded, node_uid=node_uid
+            )
+            for each in network.ranges
+        }
+        try:
+            async with asyncio.timeout(self._patience(arrived)):
+                outcomes = await asyncio.gather(
+                    *(pool.add(adding) for pool, adding in addings.items()), return_exceptions=True
+                )
+        except TimeoutError:
+            raise NoAddress(
+                f"no address of network {network.key} for pod {holder.podref} within {self._waited}: "
+                f"{_troubles(addings)}"
+            ) from None
+        failures = [each for each in outcomes if isinstance(each, BaseException)]
+        if failures:
+            await self._undo(
+                {
+                    pool: Releasing(key, adding.wanted, guarded=network.guarded)
+                    for (pool, adding), outcome in zip(addings.items(), outcomes, strict=True)
+                    if isinstance(outcome, Placed) and outcome.is_new
+                }
+            )
+            raise failures[0]
+        self._served[key] = owner.network
+        return tuple(
+            AssignedAddress(interface(placed.address, wanted.addresses.network.prefixlen))
+            for placed, wanted in zip(outcomes, network.ranges, strict=True)
+            if isinstance(placed, Placed)
+        )
+
+    async def delete(self, owner: Owner, config: IpamConfig | None) -> tuple[IPAddress, ...]:
+        """The sandbox's interface is gone; what it held, in any range, is free. Nothing for what is not known.
+
+        Cancels an ADD of it that waits. Besides the ranges of the configuration, which may have changed or be unusable
+        (None), whatever memory knows of the interface is freed. A RetryError when anything could not be read or
+        written: then it is to be asked again, and nothing is forgotten.
+        """
+        key = (owner.sandbox, owner.interface)
+        self._deletes.remember(key, self._clock.monotonic())
+        for pool in self._pools.values():
+            pool.overtake(key)
+        releasings = self._releasings(key, config)
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                outcomes = await asyncio.gather(
+                    *(pool.release(releasing) for pool, releasing in releasings.items()),
+                    return_exceptions=True,
+                )
+        except TimeoutError:
+            raise StorageFailed(
+                f"what sandbox {owner.sandbox} has on {owner.interface} could not be freed within "
+                f"{self._waited}: {_troubles(releasings)}"
+            ) from None
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        self._served.pop(key, None)
+        return tuple(address for freed in outcomes if isinstance(freed, tuple) for address in freed)
+
+    def knows(self, owner: Owner) -> bool:
+        """Whether the sandbox's interface has anything of a secondary network, as far as memory goes."""
+        key = (owner.sandbox, owner.interface)
+        return any(pool.knows(key) for pool in self._pools.values())
+
+    async def check(self, owner: Owner, config: IpamConfig) -> tuple[IPAddress, ...]:
+        """What the sandbox's interface holds, range by range; NotAssigned when a range has nothing of it."""
+        key = (owner.sandbox, owner.interface)
+        held: list[IPAddress] = []
+        for wanted in _network(config).ranges:
+            addresses = await self._pool(wanted).held_by(key, wanted)
+            if not addresses:
+                raise NotAssigned(
+                    f"sandbox {owner.sandbox} has no address of {wanted.addresses} on {owner.interface}: "
+                    "make the sandbox anew"
+                )
+            held += addresses
+        self._served[key] = owner.network
+        return tuple(held)
+
+    async def collect_garbage(self, config: IpamConfig, alive: frozenset[Key]) -> int:
+        """Free what sandboxes of this node hold by that configuration, and that do not live. Answers how many those were.
+
+        Whose they are is known of those that this process served, and of those that an entry in the node's own pool
+        says it of, whichever process wrote it. All else is let be, and repair finds it by its pod: what is in a pool
+        that all nodes share, and entries that say nothing, as of Whereabouts, or of several configurations. What came
+        while this was looked up, or is on its way, is younger than the list of what is alive, and no garbage.
+        """
+        before = dict(self._served)
+        served = {key for key, name in before.items() if name == config.name}
+        recorded = await self._given_by(config)
+        young = {*self._adding, *(self._served.keys() - before.keys())}
+        dead = (served | recorded) - young - alive
+        await asyncio.gather(*(self.delete(Owner(sandbox, ifname), config) for sandbox, ifname in dead))
+        return len(dead)
+
+    # What went back
+
+    def _doubt(self) -> None:
+        """A watch began: before, the cluster may have gone back, and the pools with it."""
+        for pool in self._pools.values():
+            pool.doubt()
+        self._bell.ring()
+
+    async def _mend(self) -> NoReturn:
+        """Put back what sandboxes have and pools lack, whenever the cluster may have gone back."""
+        look_at: float | None = None
+        while True:
+            await self._bell.wait(look_at)
+            outcomes = await asyncio.gather(
+                *(pool.mend() for pool in self._pools.values()), return_exceptions=True
+            )
+            seconds = [_RETRY_SECONDS if isinstance(each, BaseException) else each for each in outcomes]
+            again = min((each for each in seconds if each is not None), default=None)
+            look_at = None if again is None else self._clock.monotonic() + again
+
+    # Details
+
+    async def _given_by(self, config: IpamConfig) -> set[Key]:
+        """The interfaces that have something of this node's own pools by that configuration."""
+        sliced = [each for each in _network(config).ranges if each.slice_size is not None]
+        if not sliced:
+            return set()
+        await self._presence.known(self._wait_seconds)
+        node_uid = self._presence.require_uid()
+        found = await asyncio.gather(
+            *(self._pool(each).given_by(config.name, each, node_uid) for each in sliced)
+        )
+        return set().union(*found)
+
+    @property
+    def _waited(self) -> str:
+        return format_duration(self._wait_seconds)
+
+    def _patience(self, arrived: float) -> float:
+        return max(0.0, arrived + self._wait_seconds - self._clock.monotonic())
+
+    async def _undo(self, given: dict[PoolCommitter, Releasing]) -> None:
+        """An ADD that failed in one range keeps nothing of the others. If that fails too, the runtime's DEL frees it."""
+        with suppress(TimeoutError, RetryError):
+            async with asyncio.timeout(self._wait_seconds):
+                await asyncio.gather(*(pool.release(releasing) for pool, releasing in given.items()))
+
+    def _releasings(self, key: Key, config: IpamConfig | None) -> dict[PoolCommitter, Releasing]:
+        """What to free where: in the ranges of the configuration, and wherever the interface is known to have anything."""
+        found = {
+            pool: Releasing(key, pool.wanted, guarded=True)
+            for pool in self._pools.values()
+            if pool.knows(key)
+        }
+        if config is None:
+            return found
+        try:
+            network = _network(config)
+            return found | {
+                self._pool(each): Releasing(key, each, guarded=network.guarded) for each in network.ranges
+            }
+        except InvalidInput:
+            return found  # no ADD can have been carried out by it
+
+    def _pool(self, wanted: NetworkRange) -> PoolCommitter:
+        home: Home
+        if wanted.slice_size is None:
+            home = SharedHome(self._cluster, self._namespace, wanted)
+        else:
+            home = NodeHome(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
+        key = (home.is_shared, home.name)
+        if key not in self._pools:
+            reserving = Reserving(self._reservations, clock=self._clock)
+            self._pools[key] = PoolCommitter(
+                self._cluster,
+                home,
+                wanted,
+                reserving,
+                PuttingBack(
+                    self._cluster,
+                    key,
+                    self._given,
+                    reserving,
+                    patience_seconds=self._patience_seconds,
+                    clock=self._clock,
+                    log=self._log,
+                ),
+                lease=None if home.is_shared else self._lease,
+                is_ours=self._was_served if home.is_shared else _is_of_this_node,
+                randomness=self._randomness,
+                counts=self.counts,
+                log=self._log,
+            )
+        return self._pools[key]
+
+    def _lease(self, pool: ObjectMeta) -> PoolLease:
+        return PoolLease(self._cluster, pool, self._node, clock=self._clock, log=self._log)
+
+    def _was_served(self, found: Allocation) -> bool:
+        return (found.id, found.ifname) in self._served
+
+
+def _is_of_this_node(found: Allocation) -> bool:
+    """A node's own pool holds what sandboxes of this node have, and nobody else's."""
+    del found
+    return True
+
+
+def _troubles(pools: Iterable[PoolCommitter]) -> str:
+    troubles = dict.fromkeys(pool.trouble for pool in pools if pool.trouble)
+    return "; ".join(troubles) or "the API server has not answered"
+
+
+def _network(config: IpamConfig) -> Network:
+    network = network_of(config)
+    if network is None:
+        raise InvalidConfig(f"network {config.name!r} has no range: its addresses come from the node's pool")
+    seen = set()
+    for each in network.ranges:
+        if each.addresses.network in seen:
+            raise InvalidConfig(
+                f"network {config.name!r} has the range {each.addresses} twice: a pod gets one address from each range"
+            )
+        seen.add(each.addresses.network)
+    return network
+
+
+def _recorded(holder: Allocation, owner: Owner, wanted: NetworkRange) -> Allocation:
+    """The holder as the range's pool has it: one that all nodes share is long enough without what only this node uses."""
+    return holder if wanted.slice_size is None else structs.replace(holder, configuration=owner.network)
+
+
+def _holder(owner: Owner) -> Allocation:
+    if not owner.namespace or not owner.name:
+        raise InvalidEnvironment(
+            "CNI_ARGS lacks K8S_POD_NAMESPACE or K8S_POD_NAME: who has an address of a secondary network "
+            "is written down by its pod's name"
+        )
+    return Allocation(owner.sandbox, f"{owner.namespace}/{owner.name}", owner.interface, owner.pod)

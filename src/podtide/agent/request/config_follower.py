@@ -1,0 +1,263 @@
+"""From the node's NodeNetworkConfig into its pool.
+
+The object must be the present Node's: one that was left by an earlier node of the same name lists addresses which soon
+are somebody else's. So before an object is gone by, the Node is read once, and its uid must be the owner's. Then:
+
+    another Node than in the records   what its containers grant again, by address, goes on under its new names; the rest
+                                       is withdrawn: pods keep what they have, and nothing else is handed out
+    the same Node, another object      it was deleted by hand and made again: the pool goes on
+    no records                         what the container holds is quarantined (see `recovery`), once the cache is as
+                                       new as a read: what it lacks would later seem to be granted to this program
+    a container that is missing        withdrawn, once the controller says that all is done
+    one that was seen to go            etcd was restored, and what the object shows may be others' by now: it is gone by
+                                       when the controller has answered that it is of the present (`resources.config_confirmation`)
+
+While there is no object to go by, nothing new is handed out, and pods keep what they have.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import NoReturn
+
+from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import Identity
+from podtide.agent.request.config_confirmation import question
+from podtide.agent.request.node_config import (
+    Network,
+    config_key,
+    is_settled,
+    networks_of,
+    node_uid_of,
+    refusal_of,
+)
+from podtide.cluster.backoff import Backoff, FailureStreak
+from podtide.cluster.informer import Informer
+from podtide.cluster.port import Cluster, ClusterError, NotFound
+from podtide.core.errors import RetryError
+from podtide.resources.config_confirmation import doubt_in, is_confirmed
+from podtide.resources.metadata_keys import AGENT_MANAGER
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.wakeup import Bell
+
+
+class ConfigFollower:
+    """What the node's NodeNetworkConfig says, as far as it may be gone by. `changed` is called when that changed."""
+
+    def __init__(  # noqa: PLR0913 - what to follow into what, who is told, and what it runs in
+        self,
+        cluster: Cluster,
+        node: str,
+        informer: Informer[NodeNetworkConfig],
+        holdings: Holdings,
+        *,
+        changed: Callable[[], None],
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self.refusal = f"NodeNetworkConfig {config_key(node)} has not been read yet"
+        """Why nothing can be gone by now, in words; "" when something can."""
+        self.config: NodeNetworkConfig | None = None
+        """The object last gone by."""
+        self.networks: dict[str, Network] = {}
+        """Its network containers, by id."""
+        self._cluster = cluster
+        self._node = node
+        self._informer = informer
+        self._holdings = holdings
+        self._changed = changed
+        self._clock = clock
+        self._failures = FailureStreak(Backoff(), clock, randomness)
+        self._log = log
+        self._bell = Bell(clock)
+        self._randomness = randomness
+        self._confirmed: Identity | None = None
+        self._has_seen_it_go = False
+        informer.add_handler(self._hear)
+        informer.on_watch.append(self._bell.ring)
+
+    @property
+    def watches(self) -> int:
+        """How often a watch of the object began."""
+        return self._informer.watches
+
+    async def run(self) -> NoReturn:
+        """Take in the object whenever it changes, until cancelled."""
+        await self._informer.synced.wait()
+        retry_at = None
+        while True:
+            try:
+                await self._follow()
+                retry_at = None
+            except (RetryError, ClusterError) as error:
+                self._refuse(str(error), is_usual=isinstance(error, _NotYet))
+                retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
+            self._changed()
+            await self._bell.wait(retry_at)
+
+    def _hear(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
+        """The object changed. That it went is noted here: it may be back before anybody looks."""
+        if _is_gone(new):
+            self._has_seen_it_go = True
+        self._bell.ring()
+
+    async def _follow(self) -> None:
+        config = self._informer.get(config_key(self._node))
+        self._has_seen_it_go |= _is_gone(config)
+        self._doubt_what_went()
+        refusal = refusal_of(config, self._node)
+        if config is not None and not refusal:
+            identity = identity_in(config)
+            if identity != self._confirmed:
+                await self._confirm(identity)
+            if self._holdings.lost and not self.networks:
+                await self._require_newest(config)
+            if self._has_seen_it_go or not self._is_current(config):
+                return  # it went or changed while the Node was read, and the bell was rung for that
+            is_in_doubt = self._may_be_of_the_past(identity)
+            if is_in_doubt and not is_confirmed(config, self._holdings.doubt):
+                await self._ask_whether_present(config)
+                self._refuse(
+                    f"NodeNetworkConfig {config_key(self._node)} was gone and is back, as after a restore of etcd: "
+                    "waiting for the request controller to say what of it is this node's now; see that it runs"
+                )
+                return
+            self._holdings.confirm(identity)
+            self._take_in(config, identity)
+            if identity == self._holdings.identity and (self.networks or not is_in_doubt):
+                self._holdings.believe()
+        self._refuse(refusal)
+
+    def _doubt_what_went(self) -> None:
+        """Write down that the object was seen to go, as far as there is anything that it was about."""
+        if self._has_seen_it_go:
+            self._confirmed = None
+            if self._holdings.identity is not None:
+                self._holdings.doubt_it(self._new_mark())
+            self._has_seen_it_go = False
+
+    def _may_be_of_the_past(self, identity: Identity) -> bool:
+        """Whether the object is one that was seen to go, or that the present one came after."""
+        known = self._holdings.identity
+        if known is None:
+            return False
+        if known.config_uid == identity.config_uid:
+            return bool(self._holdings.doubt)
+        if not self._holdings.is_former(identity.config_uid) and not known.is_after(identity.made):
+            return False
+        self._holdings.doubt_it(self._new_mark())
+        return True
+
+    def _new_mark(self) -> str:
+        """What no object ever contained: by chance, and by the time for whoever's chance begins anew with a program."""
+        return f"{self._clock.wall():.3f}-{self._randomness.getrandbits(64):016x}"
+
+    async def _ask_whether_present(self, config: NodeNetworkConfig) -> None:
+        """Ask by our mark, once; all else that the agent states in the object it states again as it is."""
+        if doubt_in(config.metadata.annotations) != self._holdings.doubt:
+            await self._cluster.apply(question(config, self._holdings), manager=AGENT_MANAGER, force=True)
+
+    def _is_current(self, config: NodeNetworkConfig) -> bool:
+        """By version: a list anew brings another copy of the same object, and of that nobody is told."""
+        now = self._informer.get(config_key(self._node))
+        return now is not None and now.metadata.resource_version == config.metadata.resource_version
+
+    def _refuse(self, why: str, *, is_usual: bool = False) -> None:
+        """Say it once, however long it lasts; what befalls every new node alarms nobody."""
+        if why and why != self.refusal:
+            (self._log.info if is_usual else self._log.warning)("nothing new is handed out", reason=why)
+        self.refusal = why
+
+    async def _confirm(self, identity: Identity) -> None:
+        """Raises unless the object is the present Node's."""
+        try:
+            present = (await self._cluster.get(Node, self._node)).metadata.uid
+        except NotFound:
+            present = "none"
+        if present != identity.node_uid:
+            known = self._holdings.identity
+            if known is not None and known.node_uid == identity.node_uid:
+                self._has_seen_it_go = True
+                self._doubt_what_went()
+            raise _OfAnotherNode(
+                f"NodeNetworkConfig {config_key(self._node)} is that of a Node with uid {identity.node_uid}, and the "
+                f"present one's is {present}: the request controller will replace it; see that it runs"
+            )
+        self._confirmed = identity
+
+    async def _require_newest(self, config: NodeNetworkConfig) -> None:
+        """Raises unless the object is as the cluster has it now: a cache may lag behind what pods were given."""
+        newest = await self._cluster.get(NodeNetworkConfig, self._node, config.metadata.namespace)
+        if newest.metadata.resource_version == config.metadata.resource_version:
+            return
+        is_known = f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time"
+        if not any(each.ip_assignments for each in newest.status.network_containers):
+            raise _NotYet(
+                f"{is_known}, and this node has no addresses yet: waiting to be told of the present"
+            )
+        raise _Outdated(
+            f"{is_known}, and there are no records of this node to go by: waiting to be told of the present"
+        )
+
+    def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
+        known, pool = self._holdings.identity, self._holdings.pool
+        is_another = known is not None and known.node_uid != identity.node_uid
+        networks = {network.container.id: network for network in networks_of(config)}
+        self.config = config
+        if is_another and not networks:
+            self.networks = {}
+            return  # only its containers tell what of the former Node's is this one's now
+        unseen = {id_ for id_ in networks if is_another or id_ not in pool.containers()}
+        for network in networks.values():
+            is_back = network.container.id if self._holdings.doubt else ""
+            former = [id_ for id_ in pool.containers() if id_ not in networks or id_ == is_back]
+            self._holdings.carry_over(network.container, former)
+        if is_another:
+            for container_id in pool.containers():
+                if container_id not in networks:
+                    self._holdings.withdraw(container_id)
+        self._holdings.bind(identity)
+        for network in networks.values():
+            self._apply(network, config, is_unseen=network.container.id in unseen)
+        if is_settled(config):
+            for container_id in pool.containers():
+                if container_id not in networks:
+                    self._holdings.withdraw(container_id)
+        self.networks = networks
+
+    def _apply(self, network: Network, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
+        container = network.container
+        if self._holdings.lost and is_unseen:
+            self._holdings.recover(container, config.spec.ips_not_in_use)
+        else:
+            # What comes after the first sight was granted to this program, which has given it to nobody.
+            self._holdings.apply(container)
+        known = self.networks.get(container.id)
+        if network.unusable and (known is None or known.unusable != network.unusable):
+            self._log.error("a network container says what cannot be used", complaints=network.unusable)
+
+
+def identity_in(config: NodeNetworkConfig) -> Identity:
+    """Whose object it is."""
+    place = config.metadata
+    return Identity(node_uid=node_uid_of(config), config_uid=place.uid, made=place.creation_timestamp or "")
+
+
+def _is_gone(config: NodeNetworkConfig | None) -> bool:
+    """Whether the object is not there, or on its way out: neither ever ends in a cluster that goes forward."""
+    return config is None or config.metadata.deletion_timestamp is not None
+
+
+class _Outdated(RetryError):
+    """The cache has not caught up with the cluster."""
+
+
+class _NotYet(_Outdated):
+    """The same while the node has no addresses: nothing can be wrong with those, so there is nothing to see to."""
+
+
+class _OfAnotherNode(RetryError):
+    """The object was left by an earlier Node of this name."""

@@ -1,0 +1,210 @@
+"""Which parameters a subnet has in force, and whether it runs low.
+
+The status of the subnet's ClusterSubnet says both, once the controller has put its judgement there (`status.scaler`).
+Until then the object is as good as absent: somebody may have made it by hand, or the controller died before it wrote the
+status. Only where there is no judgement is the ClusterSubnetState watched, which says no more than whether the subnet
+is exhausted:
+
+    ClusterSubnet with `status.scaler`      its batch, buffer, exhausted and starved
+    gone, or its scaler gone                the same for `KEPT_SECONDS`, and until the ClusterSubnetState is known
+    none, or one that never had a scaler    the ClusterSubnetState's exhausted, and the node's own parameters
+
+Each is watched by its name, so another subnet's state is never looked at. A cluster need not even know the kinds:
+beside the controller of Azure CNS, which knows no ClusterSubnet, the node's own parameters are in force.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+from random import Random
+from typing import NoReturn, TypeVar
+
+from msgspec import Struct
+
+from podtide.agent.request.address_space import AddressSpace
+from podtide.cluster.field_selector import field_is
+from podtide.cluster.informer import Informer, Scope
+from podtide.cluster.object_cache import Handler
+from podtide.cluster.port import Cluster
+from podtide.core.exact import exact
+from podtide.core.subnet.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
+from podtide.resources.base import Key, Resource
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
+from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.wakeup import Bell
+
+R = TypeVar("R", bound=Resource)
+
+KEPT_SECONDS = 30.0
+"""How long the last judgement is gone by after its ClusterSubnet vanished, or lost its scaler. Whoever deletes one by
+mistake has it made again by the controller within seconds, and no node of the subnet has moved meanwhile."""
+
+
+class InForce(Struct, frozen=True):
+    """The parameters in force on a node."""
+
+    scaler: Scaler
+    top: int = 0
+    """The largest batch that the node can come to have in this subnet; 0 when that is not known."""
+
+
+class SubnetView:
+    """One subnet as the cluster shows it. `changed` is called when it shows something else."""
+
+    def __init__(  # noqa: PLR0913 - what to watch where, who is told, and what it runs in
+        self,
+        name: str,
+        cluster: Cluster,
+        *,
+        changed: Callable[[], None],
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self._key = Key(SYSTEM_NAMESPACE, name)
+        self._cluster = cluster
+        self._changed = changed
+        self._clock = clock
+        self._randomness = randomness
+        self._log = log.bind(subnet=name)
+        self._bell = Bell(clock)
+        self._kept: ClusterSubnetStatus | None = None
+        """The last judgement, after it vanished."""
+        self._kept_until = 0.0
+        self._subnets = self._informer(ClusterSubnet, self._subnet_changed)
+        self._states: Informer[ClusterSubnetState] | None = None
+        """There is one only while there is no judgement, or a kept one that has served its time."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is certain what the cluster says of the subnet, or that it says nothing."""
+        if not self._subnets.synced.is_set():
+            return False
+        return self._judgement is not None or self._has_state
+
+    @property
+    def has_batch(self) -> bool:
+        """Whether the controller's batch for the subnet is gone by."""
+        return self._judgement is not None
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the subnet runs low."""
+        if (judgement := self._judgement) is not None:
+            return judgement.exhausted or judgement.starved
+        state = self._states.get(self._key) if self._states is not None else None
+        return state is not None and state.status is not None and state.status.exhausted
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether a node waits while nothing is left."""
+        return self._judgement is not None and self._judgement.starved
+
+    @property
+    def spaces(self) -> tuple[AddressSpace, ...]:
+        """The subnet's CIDRs with their gateways; none where the controller does not say."""
+        cidrs = self._judgement.cidrs if self._judgement is not None else ()
+        return tuple(AddressSpace(each.cidr, each.gateway) for each in cidrs)
+
+    @property
+    def draining(self) -> tuple[str, ...]:
+        """The CIDRs that are to leave the subnet."""
+        cidrs = self._judgement.cidrs if self._judgement is not None else ()
+        return tuple(each.cidr for each in cidrs if each.draining)
+
+    def in_force(self, node: NodeScaler) -> InForce:
+        """What is in force for a node whose own parameters are these."""
+        scaler = self._judgement.scaler if self._judgement is not None else None
+        if scaler is None:
+            return InForce(effective_scaler(node, None, exhausted=self.is_exhausted))
+        return _in_force(node, scaler.batch, scaler.buffer, scaler.top)
+
+    async def run(self) -> NoReturn:
+        """Keep the view up to date until cancelled."""
+        watching: asyncio.Task[None] | None = None
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(self._subnets))
+            now = self._clock.monotonic()
+            while True:
+                is_needed = self._needs_state(now)
+                if is_needed:
+                    # What is over stays so, also by a clock that shows a hair less next time.
+                    self._kept_until = 0.0
+                if is_needed and watching is None:
+                    self._states = self._informer(ClusterSubnetState)
+                    watching = group.create_task(self._follow(self._states))
+                elif watching is not None and not is_needed:
+                    self._states = None
+                    watching.cancel()
+                    watching = None
+                if self._kept is not None and self._has_state:
+                    self._kept = None
+                    self._changed()
+                is_waiting = self._kept is not None and not is_needed
+                now = await self._bell.wait(self._kept_until if is_waiting else None)
+
+    @property
+    def _judgement(self) -> ClusterSubnetStatus | None:
+        """What the controller says of the subnet, or said a moment ago."""
+        return self._stated or self._kept
+
+    @property
+    def _stated(self) -> ClusterSubnetStatus | None:
+        return _judgement_in(self._subnets.get(self._key))
+
+    @property
+    def _has_state(self) -> bool:
+        return self._states is not None and self._states.synced.is_set()
+
+    def _needs_state(self, now: float) -> bool:
+        if not self._subnets.synced.is_set() or self._stated is not None:
+            return False
+        return self._kept is None or now >= self._kept_until
+
+    def _subnet_changed(self, old: ClusterSubnet | None, new: ClusterSubnet | None) -> None:
+        before = _judgement_in(old)
+        if _judgement_in(new) is not None:
+            self._kept = None
+        elif before is not None:
+            self._kept = before
+            self._kept_until = self._clock.monotonic() + KEPT_SECONDS
+
+    async def _follow(self, informer: Informer[R]) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(informer.run())
+            await informer.synced.wait()  # handlers hear of what there is, not that there is nothing
+            self._tell()
+
+    def _informer(self, kind: type[R], *handlers: Handler[R]) -> Informer[R]:
+        scope = Scope(namespace=self._key.namespace, fields=field_is("metadata.name", self._key.name))
+        informer = Informer(
+            self._cluster,
+            kind,
+            scope,
+            clock=self._clock,
+            randomness=self._randomness,
+            log=self._log,
+            can_do_without=True,
+        )
+        for handler in (*handlers, lambda _old, _new: self._tell()):
+            informer.add_handler(handler)
+        return informer
+
+    def _tell(self) -> None:
+        self._bell.ring()
+        self._changed()
+
+
+def _judgement_in(subnet: ClusterSubnet | None) -> ClusterSubnetStatus | None:
+    """An object without a scaler says nothing, whatever else its status says."""
+    return subnet.status if subnet is not None and subnet.is_judged else None
+
+
+@lru_cache(maxsize=64)
+def _in_force(node: NodeScaler, batch: int, buffer: float, top: int | None) -> InForce:
+    """Asked for at every change of demand, and it seldom changes."""
+    scaler = effective_scaler(node, SubnetScaler(batch, exact(buffer, "buffer")))
+    return InForce(scaler, min(top or 0, scaler.max_ips))

@@ -1,0 +1,195 @@
+"""What a node has by its NodeNetworkConfig becomes what its container holds, in a store that went back.
+
+The store's own rows are of an older day: what they say of a node counts only until the node's cluster has reported it.
+So a reported address is taken from wherever it is: free, resting, or with a container that no report has confirmed. Where two
+nodes report one address, that is a contradiction, and told: the later grant has it, for the address had to be given back
+before that one could be made. What is reported never becomes free by this: where no container can have it, it is in
+quarantine.
+
+A node that was registered again has its primary in another container than the store knows. Of the former one nothing is left
+then but what nobody reported, and that is in quarantine: a container without a primary is shown to nobody, so nobody would
+ever delete it.
+"""
+
+from msgspec import Struct
+
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.reported_addresses import (
+    Masks,
+    add,
+    everything_of,
+    set_primary,
+    take_reported,
+    want_what_is_held,
+)
+from podtide.allocator.store.script import Script
+from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.terms import HeldContainer
+from podtide.core.errors import InvalidInput
+from podtide.core.subnet.chunks import CHUNK_SIZE
+from podtide.core.subnet.grants import parse_address_name
+from podtide.core.subnet.layout import Place
+
+
+class _Held(Struct):
+    """What was reported, as places in the subnet."""
+
+    primary: Place
+    grants: dict[tuple[int, int], int]
+    """Masks by version and chunk."""
+    unnamed: Masks
+    """Addresses whose names are not those of a grant to this node."""
+
+    def granted_after(self, version: int, chunk: int) -> int:
+        """What of a chunk was granted later than with this version."""
+        later = 0
+        for (granted, where), mask in self.grants.items():
+            if where == chunk and granted > version:
+                later |= mask
+        return later
+
+    def masks(self) -> Masks:
+        """All of it, by chunk."""
+        masks = dict(self.unnamed)
+        add(masks, self.primary.chunk, 1 << self.primary.position)
+        for (_version, chunk), mask in self.grants.items():
+            add(masks, chunk, mask)
+        return masks
+
+
+class AdoptContainer(Struct, frozen=True):
+    """Have a container hold what its node has."""
+
+    held: HeldContainer
+
+    @property
+    def container(self) -> str:
+        """Its id."""
+        return self.held.id
+
+    @property
+    def cluster(self) -> str:
+        """Whose it is."""
+        return self.held.cluster
+
+    def carry_out(self, book: Book) -> Script[tuple[str, ...]]:
+        """Take every reported address for it, and put the rest of what it had in quarantine."""
+        held, recovery = self.held, book.affairs.recovery
+        if not recovery:
+            return ()
+        if held.recovery != recovery:
+            raise InvalidInput(
+                f"what node {held.node} holds was reported for recovery {held.recovery}, and {recovery} goes on: report anew"
+            )
+        row = book.containers.get(held.id)
+        book.affairs.refuse_another_cluster(held.cluster, held.cluster_uid)
+        _number_as_named(held, book)
+        there = _places(held, book)
+        complaints = [
+            f"{ip} of node {held.node} has a name that is no grant to it: it is kept from everybody for a while"
+            for chunk, mask in there.unnamed.items()
+            for ip in book.subnet.layout.addresses(chunk, mask)
+        ]
+        if row is not None and (refusal := _refusal(held, row, book)):
+            taken = yield from take_reported(there.masks(), book, row, there.granted_after)
+            yield from book.quarantine(taken, _quarantined_as(held))
+            return (*complaints, refusal)
+        if row is None:
+            row = ContainerRow(held.id, held.cluster, book.subnet.id, held.node)
+            book.containers[held.id] = row
+        complaints += yield from _hold(row, there, book, recovery, held)
+        return tuple(complaints)
+
+
+def _number_as_named(held: HeldContainer, book: Book) -> None:
+    """Let CIDRs that were added again, and are unused as yet, have the numbers that names were made of.
+
+    Between them there may have been others, which drained and left since the backup.
+    """
+    for address in held.addresses:
+        place, name = book.subnet.layout.place(address.ip), parse_address_name(address.name)
+        if place is None or name is None or name.container != held.id or name.place == place:
+            continue
+        block = book.subnet.layout.block(place.chunk)
+        if name.place.position == place.position:
+            book.subnet.move_unused(block.cidr, block.first_chunk + name.place.chunk - place.chunk)
+
+
+def _places(held: HeldContainer, book: Book) -> _Held:
+    layout = book.subnet.layout
+    primary = layout.place(held.primary)
+    grants: dict[tuple[int, int], int] = {}
+    unnamed: Masks = {}
+    outside = [] if primary else [held.primary]
+    counted = {primary}
+    for address in held.addresses:
+        place = layout.place(address.ip)
+        name = parse_address_name(address.name)
+        if place is None:
+            outside.append(address.ip)
+        elif place in counted:
+            continue  # said twice
+        elif name is None or (name.container, name.place) != (held.id, place):
+            add(unnamed, place.chunk, 1 << place.position)
+        else:
+            key = (name.version, place.chunk)
+            grants[key] = grants.get(key, 0) | 1 << place.position
+        counted.add(place)
+    if primary is None or outside:
+        raise InvalidInput(
+            f"node {held.node} has {', '.join(outside[:3]) or 'no primary'}, which subnet {held.network}/{held.subnet} "
+            "cannot give: let the subnet have the CIDRs that it had (`podtide subnet grow`), and the report goes on"
+        )
+    return _Held(primary, grants, unnamed)
+
+
+def _refusal(held: HeldContainer, row: ContainerRow, book: Book) -> str:
+    """Why the container cannot have anything; its addresses are kept from everybody for a while."""
+    if row.cluster != held.cluster:
+        return f"container {held.id} of node {held.node} is cluster {row.cluster}'s"
+    if row.is_deleted:
+        return f"container {held.id} of node {held.node} was deleted"
+    if row.subnet != book.subnet.id:
+        return f"container {held.id} of node {held.node} is in another subnet than {held.subnet}"
+    return ""
+
+
+def _hold(
+    row: ContainerRow, there: _Held, book: Book, recovery: int, held: HeldContainer
+) -> Script[list[str]]:
+    before = everything_of(row)
+    wanted = there.masks()
+    missing = {chunk: mask & ~before.get(chunk, 0) for chunk, mask in wanted.items()}
+    taken = yield from take_reported(missing, book, row, there.granted_after)
+    lost = {chunk: left for chunk, mask in missing.items() if (left := mask & ~taken.get(chunk, 0))}
+    complaints = [
+        f"{ip} is reported by node {held.node} of {held.cluster}, and another node that reported it got it later: it stays there"
+        for chunk, mask in lost.items()
+        for ip in book.subnet.layout.addresses(chunk, mask)
+    ]
+    surplus = {chunk: mask & ~wanted.get(chunk, 0) for chunk, mask in before.items()}
+    for chunk, mask in there.unnamed.items():
+        add(surplus, chunk, mask & ~lost.get(chunk, 0))
+    yield from book.quarantine(
+        {chunk: mask for chunk, mask in surplus.items() if mask}, _quarantined_as(held)
+    )
+    for version, chunk in list(row.grants):
+        row.set_grant(version, chunk, 0)
+    for (version, chunk), mask in there.grants.items():
+        row.set_grant(version, chunk, mask & ~lost.get(chunk, 0))
+    has_primary = not lost.get(there.primary.chunk, 0) >> there.primary.position & 1
+    set_primary(row, there.primary.chunk * CHUNK_SIZE + there.primary.position if has_primary else None, book)
+    row.version = max(row.version, held.version)
+    versions = [version for version, _chunk in there.grants]
+    book.subnet.sequence = max(book.subnet.sequence, row.version, *versions)
+    if held.gave_up or lost:
+        row.version = book.next_version()  # by the one that was reported, the node was shown more
+    row.request_uid, row.generation = held.request_uid, held.generation
+    row.cluster_uid, row.confirmed = held.cluster_uid, recovery
+    want_what_is_held(row, book)
+    return complaints
+
+
+def _quarantined_as(held: HeldContainer) -> ContainerRow:
+    """Whose what is kept from everybody was: of no machine, so that no move takes it for what a sandbox has."""
+    return ContainerRow(held.id, held.cluster, None, held.node, cluster_uid=held.cluster_uid)

@@ -1,0 +1,90 @@
+"""Opening the allocator's database by its URL.
+
+    sqlite:///relative/path.db     sqlite:////absolute/path.db     sqlite:///:memory:
+    postgresql://user@host/database
+
+Errors name the database without its password.
+"""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from podtide.allocator.store.allocator import DatabaseAllocator
+from podtide.allocator.store.database import Database, InvalidDatabaseUrl
+from podtide.allocator.store.database_file import require_database_file
+from podtide.allocator.store.executors import Executor, ThreadExecutor
+from podtide.allocator.store.migration import POSTGRESQL, SQLITE, Dialect, check_ours, check_schema
+from podtide.allocator.store.migration import migrate as migration
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.sqlite import IN_MEMORY, SqliteDatabase, read_untouched
+from podtide.runtime.clock import Clock
+
+_SQLITE = "sqlite:///"
+_POSTGRESQL = ("postgresql://", "postgres://")
+
+
+async def open_allocator(
+    url: str,
+    *,
+    clock: Clock,
+    rules: Rules | None = None,
+    executor: Executor | None = None,
+    migrate: bool = False,
+) -> DatabaseAllocator:
+    """The allocator on the database at `url`, which is brought to this podtide's schema first if `migrate` says so.
+
+    Such a one is to be served: it is then examined, too, whether it is the one it was (see `examining`).
+
+    UnusableDatabase when its schema is another, AllocatorUnavailable when it cannot be reached. `executor` is where SQLite
+    is used, by default in a thread of its own; PostgreSQL needs none.
+    """
+    rules = rules or Rules()
+    if url.startswith(_SQLITE) and (path := url.removeprefix(_SQLITE)) not in {"", IN_MEMORY}:
+        _look_at_file(path, clock, migrate=migrate)
+    named = url if url.startswith(_SQLITE) else _without_password(url)
+    database, dialect = await _open(url, clock, rules, executor)
+    try:
+        if migrate:
+            await database.write(migration(named, dialect))
+        else:
+            await database.read(check_schema(named, dialect))
+        store = DatabaseAllocator(database, clock=clock, rules=rules)
+        if migrate:
+            await store.examine()
+    except BaseException:
+        await database.close()
+        raise
+    return store
+
+
+def _look_at_file(path: str, clock: Clock, *, migrate: bool) -> None:
+    """Refuse a file that is not ours to use while nothing of it is changed: opening it for use makes it a database."""
+    require_database_file(path, may_be_made=migrate)
+    if Path(path).exists():
+        check = check_ours if migrate else check_schema
+        read_untouched(path, check(f"{_SQLITE}{path}", SQLITE)(clock.wall()))
+
+
+async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None) -> tuple[Database, Dialect]:
+    if url.startswith(_SQLITE) and url != _SQLITE:
+        path = url.removeprefix(_SQLITE)
+        return SqliteDatabase(path, clock=clock, rules=rules, executor=executor or ThreadExecutor()), SQLITE
+    if url.startswith(_POSTGRESQL):
+        from podtide.allocator.store.postgresql import connect  # noqa: PLC0415 - asyncpg is not needed on SQLite
+
+        return await connect(url, _without_password(url), clock=clock, rules=rules), POSTGRESQL
+    raise InvalidDatabaseUrl(
+        f"--database with a URL that begins with {url.partition(':')[0]!r} is refused: "
+        "use sqlite:///path/to/file.db or postgresql://user@host/database"
+    )
+
+
+def _without_password(url: str) -> str:
+    """The URL as errors show it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "postgresql://…"
+    user, _at, host = parts.netloc.rpartition("@")
+    user = user.partition(":")[0]
+    return f"{parts.scheme}://{user}@{host}{parts.path}" if user else f"{parts.scheme}://{host}{parts.path}"

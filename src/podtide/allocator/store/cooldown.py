@@ -1,0 +1,159 @@
+"""Addresses that rest: those a node gave back cool down, those of a removed node are in quarantine.
+
+What cools down is a row with the time its rest ends, so that what is due is found by a look-up; it is free, and can be had
+when nothing else is. What is in quarantine is reserved and goes to nobody, however long ago it began, until somebody
+says so (`quarantines`; DESIGN.md "A node deleted while its machine lives").
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from podtide.allocator.store.script import Query, Rows, Script, execute_many
+from podtide.core.subnet.chunks import lowest
+
+_PAGE = 256
+_DUE = f"""SELECT quarantined, until, chunk, holder, mask FROM resting
+    WHERE subnet = $1 AND quarantined = 0 AND until <= $2 LIMIT {_PAGE}"""  # noqa: S608 - a number
+_COOLING_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index cooling_by_holder*/
+    WHERE subnet = $1 AND quarantined = 0 AND holder = $2"""
+_COOLING = """SELECT quarantined, until, chunk, holder, mask FROM resting
+    WHERE subnet = $1 AND quarantined = 0{} ORDER BY until LIMIT $2"""
+_ALL = "SELECT quarantined, until, chunk, holder, mask FROM resting WHERE subnet = $1"
+_QUARANTINED_OF_HOLDER = """SELECT quarantined, until, chunk, holder, mask FROM resting /*index quarantined_by_holder*/
+    WHERE subnet = $1 AND quarantined = 1 AND holder = $2"""
+_DROP = """DELETE FROM resting
+    WHERE subnet = $1 AND quarantined = $2 AND until = $3 AND chunk = $4 AND holder = $5"""
+_SAVE = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (subnet, quarantined, until, chunk, holder) DO UPDATE SET mask = excluded.mask"""
+_ADD = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (subnet, quarantined, until, chunk, holder) DO UPDATE SET mask = resting.mask | excluded.mask"""
+
+
+class Rest(NamedTuple):
+    """What rests together: addresses of one chunk, last held by one container, until one time."""
+
+    quarantined: int
+    until: float
+    chunk: int
+    holder: str
+
+
+class Resting:
+    """The resting addresses of a subnet, as far as a transaction looked at or added to them."""
+
+    def __init__(self, subnet: int) -> None:
+        self._subnet = subnet
+        self._known: dict[Rest, int] = {}
+        self._changed: set[Rest] = set()
+        self._added: dict[Rest, int] = {}
+
+    def add(self, rest: Rest, mask: int) -> None:
+        """Let addresses rest."""
+        self._keep(rest, mask | self._known.get(rest, 0) | self._added.get(rest, 0))
+
+    def take_due(self, now: float) -> Script[list[tuple[Rest, int]]]:
+        """Some of what has rested for long enough, taken out at once; nothing when nothing is due."""
+        rows = yield Query(_DUE, (self._subnet, now))
+        due = [(Rest(*rest), mask) for *rest, mask in rows]
+        yield from execute_many(_DROP, [(self._subnet, *rest) for rest, _mask in due])
+        return due
+
+    def take_cooling(self, count: int, holder: str, draining: Sequence[range] = ()) -> Script[dict[int, int]]:
+        """Masks by chunk of `count` addresses that cool down, or as many as do: the holder's own, then the longest resting.
+
+        None of the chunks that drain.
+        """
+        self._know((yield Query(_COOLING_OF_HOLDER, (self._subnet, holder))))
+        outside = "".join(
+            f" AND chunk NOT BETWEEN ${place} AND ${place + 1}"
+            for place in range(3, 3 + 2 * len(draining), 2)
+        )
+        ends = (end for chunks in draining for end in (chunks.start, chunks.stop - 1))
+        self._know((yield Query(_COOLING.format(outside), (self._subnet, count + len(self._known), *ends))))
+        cooling = [
+            rest
+            for rest in (*self._known, *self._added)
+            if not rest.quarantined and not any(rest.chunk in chunks for chunks in draining)
+        ]
+        taken: dict[int, int] = {}
+        for rest in sorted(cooling, key=lambda rest: (rest.holder != holder, rest.until, rest.chunk)):
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            mask = lowest(there, count)
+            self._keep(rest, there & ~mask)
+            taken[rest.chunk] = taken.get(rest.chunk, 0) | mask
+            count -= mask.bit_count()
+        return {chunk: mask for chunk, mask in taken.items() if mask}
+
+    def take_these(
+        self, masks: dict[int, int], but_for: Collection[str] = ()
+    ) -> Script[tuple[tuple[dict[int, int], dict[int, int]], list[str]]]:
+        """Take these very addresses, as far as they rest: those that cooled down, and those in quarantine, by chunk.
+
+        What is in quarantine of the removed containers `but_for` stays.
+        With it, the removed containers of which nothing is left in quarantine by that.
+        """
+        rows = yield Query(_ALL, (self._subnet,))
+        self._know(rows)
+        taken: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        left: set[str] = set()
+        for rest in (*self._known, *self._added):
+            if rest.quarantined and rest.holder in but_for:
+                continue
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            if mask := there & masks.get(rest.chunk, 0):
+                self._keep(rest, there & ~mask)
+                part = taken[rest.quarantined]
+                part[rest.chunk] = part.get(rest.chunk, 0) | mask
+                if rest.quarantined:
+                    left.add(rest.holder)
+        return taken, [holder for holder in sorted(left) if not self.is_in_quarantine(holder)]
+
+    def take_quarantined(
+        self, holder: str, wanted: Mapping[int, int] | None = None
+    ) -> Script[dict[int, int]]:
+        """Masks by chunk of what is in quarantine of a removed container, taken out: all, or what is wanted of it."""
+        self._know((yield Query(_QUARANTINED_OF_HOLDER, (self._subnet, holder))))
+        taken: dict[int, int] = {}
+        for rest in [
+            rest for rest in (*self._known, *self._added) if rest.quarantined and rest.holder == holder
+        ]:
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            mask = there if wanted is None else there & wanted.get(rest.chunk, 0)
+            if mask:
+                self._keep(rest, there & ~mask)
+                taken[rest.chunk] = taken.get(rest.chunk, 0) | mask
+        return taken
+
+    def is_in_quarantine(self, holder: str) -> bool:
+        """Whether anything of a removed container, which was taken from before, is left."""
+        return any(
+            mask and rest.quarantined and rest.holder == holder
+            for there in (self._known, self._added)
+            for rest, mask in there.items()
+        )
+
+    def save(self) -> Script[None]:
+        """Write what changed."""
+        changed = sorted(self._changed)
+        gone = [rest for rest in changed if not self._known[rest]]
+        kept = [rest for rest in changed if self._known[rest]]
+        yield from execute_many(_DROP, [(self._subnet, *rest) for rest in gone])
+        yield from execute_many(_SAVE, [(self._subnet, *rest, self._known[rest]) for rest in kept])
+        yield from execute_many(
+            _ADD, [(self._subnet, *rest, mask) for rest, mask in self._added.items() if mask]
+        )
+
+    def _know(self, rows: Rows) -> None:
+        for *columns, mask in rows:
+            rest = Rest(*columns)
+            if rest not in self._known:  # what is known may have changed since it was read
+                self._known[rest] = mask
+                if rest in self._added:
+                    self._keep(rest, mask | self._added.pop(rest))
+
+    def _keep(self, rest: Rest, mask: int) -> None:
+        if rest in self._known:
+            self._known[rest] = mask
+            self._changed.add(rest)
+        else:
+            self._added[rest] = mask

@@ -1,0 +1,55 @@
+"""How many containers of a subnet are alike, by cluster, what they state and what they take.
+
+The counts are kept by the transaction that changes a container, so the batch is decided from a few hundred rows at one
+instant, and never from a scan of containers. A change of one container changes two rows at most.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from podtide.allocator.port import Alike
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.script import Query, Rows, Script, execute_many
+from podtide.allocator.store.stated_text import from_text
+from podtide.core.subnet.demand_by_batch import Holding
+
+_ADD = """INSERT INTO alike (subnet, cluster, stated, taken, containers) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (subnet, cluster, stated, taken) DO UPDATE SET containers = alike.containers + excluded.containers"""
+_DROP_EMPTY = """DELETE FROM alike
+    WHERE subnet = $1 AND cluster = $2 AND stated = $3 AND taken = $4 AND containers = 0"""
+_READ = "SELECT cluster, stated, taken, containers FROM alike WHERE subnet = $1 ORDER BY stated, taken"
+
+
+class Likeness(NamedTuple):
+    """What containers that are counted together have in common."""
+
+    cluster: str
+    stated: str
+    taken: int
+
+
+def count_alike(rows: Iterable[ContainerRow], subnet: int) -> Counter[Likeness]:
+    """The counts of those that are in the subnet: tombstones are nowhere, and others are counted where they are."""
+    return Counter(Likeness(row.cluster, row.stated, row.taken) for row in rows if row.subnet == subnet)
+
+
+def save_counts(subnet: int, before: Counter[Likeness], after: Counter[Likeness]) -> Script[None]:
+    """Write by how much counts changed."""
+    changes = {likeness: after[likeness] - before[likeness] for likeness in sorted({*before, *after})}
+    yield from execute_many(
+        _ADD, [(subnet, *likeness, change) for likeness, change in changes.items() if change]
+    )
+    yield from execute_many(
+        _DROP_EMPTY, [(subnet, *likeness) for likeness, change in changes.items() if change < 0]
+    )
+
+
+def read_counts(subnet: int) -> Script[tuple[tuple[Alike, ...], set[str]]]:
+    """The counts over all clusters, and the clusters that have containers in the subnet."""
+    rows: Rows = yield Query(_READ, (subnet,))
+    summed: Counter[Holding] = Counter()
+    for _cluster, stated, taken, containers in rows:
+        summed[Holding(from_text(stated), taken)] += containers
+    alike = tuple(Alike(holding.stated, holding.taken, containers) for holding, containers in summed.items())
+    return alike, {cluster for cluster, *_ in rows}

@@ -1,0 +1,140 @@
+"""Bringing a database to the schema this podtide knows.
+
+Every database carries the number of its schema. alembic knows the steps from one to the next and spells them for either
+database; they are run by our own drivers, under a lock and in one transaction: all of it, or nothing. alembic is only
+imported here, when there is something to do.
+"""
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from podtide.allocator.port import AllocatorError
+from podtide.allocator.store.legacy_gateways import give_gateways
+from podtide.allocator.store.script import Query, Script
+from podtide.core.errors import FixError
+
+SCHEMA = "0005"
+"""The schema that this podtide reads and writes."""
+_MIGRATIONS = Path(__file__).parent.parent / "migrations"
+_READ = "SELECT version_num FROM alembic_version"
+
+
+class UnusableDatabase(AllocatorError, FixError):
+    """The database cannot be used as it is: another's, of a newer podtide, or one that must be migrated first."""
+
+
+class Dialect(NamedTuple):
+    """How one database is asked about its schema."""
+
+    name: str
+    """As alembic calls it."""
+    tables: Query
+    """Its tables by name."""
+    lock: Query | None = None
+    """What keeps others from migrating until the transaction ends, where beginning to write does not."""
+
+
+SQLITE = Dialect("sqlite", Query("SELECT name FROM sqlite_schema WHERE type = 'table'"))
+POSTGRESQL = Dialect(
+    "postgresql",
+    Query("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"),
+    Query("SELECT pg_advisory_xact_lock(8103486518)"),
+)
+
+
+def migrate(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
+    """A script that brings the database at `name` to this podtide's schema, if it is behind; refuses one that is ahead."""
+
+    def script(now: float) -> Script[None]:
+        if dialect.lock is not None:
+            yield dialect.lock
+        schema = yield from _schema(name, dialect)
+        _refuse_newer(name, schema)
+        if schema != SCHEMA:
+            for step in _steps(dialect.name, schema):
+                yield Query(step)
+            if schema:
+                yield from give_gateways(now)
+
+    return script
+
+
+def check_schema(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
+    """A script that raises UnusableDatabase unless the schema of the database at `name` is this podtide's own."""
+
+    def script(_now: float) -> Script[None]:
+        schema = yield from _schema(name, dialect)
+        _refuse_newer(name, schema)
+        if schema != SCHEMA:
+            found = f"has schema {schema}" if schema else "has no schema yet"
+            raise UnusableDatabase(
+                f"--database {name} {found}, and this podtide needs {SCHEMA}: start `podtide allocator` on it, which migrates"
+            )
+
+    return script
+
+
+def check_ours(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
+    """A script that raises UnusableDatabase where `migrate` would, and writes nothing."""
+
+    def script(_now: float) -> Script[None]:
+        _refuse_newer(name, (yield from _schema(name, dialect)))
+
+    return script
+
+
+def _schema(name: str, dialect: Dialect) -> Script[str]:
+    """The number of the schema, "" for an empty database."""
+    tables = {table for (table,) in (yield dialect.tables)}
+    if not tables:
+        return ""
+    if not {"alembic_version", "subnets"} <= tables:
+        raise UnusableDatabase(
+            f"--database {name} has tables of something else ({', '.join(sorted(tables)[:3])}): name one for podtide alone"
+        )
+    ((schema,),) = yield Query(_READ)
+    return cast("str", schema)
+
+
+def _refuse_newer(name: str, schema: str) -> None:
+    if schema > SCHEMA:
+        raise UnusableDatabase(
+            f"--database {name} has schema {schema}, and this podtide knows {SCHEMA}: use a podtide as new as the one "
+            "that migrated it"
+        )
+
+
+class _Statements(StringIO):
+    """Takes what alembic would print: one statement at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[str] = []
+
+    def write(self, text: str) -> int:
+        if not text.startswith("--"):  # a comment on which step begins
+            self.taken.append(text)
+        return len(text)
+
+
+def _steps(dialect: str, schema: str) -> list[str]:
+    """The statements that lead from a schema to this podtide's."""
+    from alembic.config import Config  # noqa: PLC0415 - takes 200 ms, and is needed once per release
+    from alembic.runtime.environment import EnvironmentContext  # noqa: PLC0415 - as above
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
+
+    directory = ScriptDirectory(str(_MIGRATIONS))
+    output = _Statements()
+    with EnvironmentContext(
+        Config(),
+        directory,
+        fn=lambda revision, _context: directory._upgrade_revs(SCHEMA, revision),  # noqa: SLF001 - alembic's documentation does the same
+        as_sql=True,
+        starting_rev=schema or None,
+        destination_rev=SCHEMA,
+    ) as environment:
+        environment.configure(dialect_name=dialect, output_buffer=output, transactional_ddl=False)
+        environment.run_migrations()
+    return output.taken

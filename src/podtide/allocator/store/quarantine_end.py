@@ -1,0 +1,114 @@
+"""What becomes of a quarantine: it moves to the container that its machine has now, or ends by somebody's word.
+
+It moves only to a container that is about to be made. An agent without records believes that whatever comes to its
+container later was given to nobody before; of what is there at first sight it finds out who has it.
+"""
+
+from msgspec import Struct
+
+from podtide.allocator.port import Moved, Wish
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.container_writes import PutContainer, refuse_by_affairs, refuse_what_does_not_fit
+from podtide.allocator.store.quarantines import former_containers
+from podtide.allocator.store.restored_requests import take_anew
+from podtide.allocator.store.script import Script
+from podtide.allocator.store.subnet_transaction import Book
+from podtide.core.subnet.chunks import CHUNK_SIZE
+
+
+class MoveContainer(Struct, frozen=True):
+    """Carry out a wish, after what the same machine left under a former uid was moved to it."""
+
+    wish: Wish
+
+    @property
+    def container(self) -> str:
+        """The id of the wishing one."""
+        return self.wish.id
+
+    @property
+    def cluster(self) -> str:
+        """Whose it is."""
+        return self.wish.cluster
+
+    def carry_out(self, book: Book) -> Script[Moved]:
+        """Move what is in quarantine, then as for a PUT."""
+        wish = self.wish
+        row = book.containers.get(wish.id)
+        yield from refuse_by_affairs(wish, row, book)
+        if row is not None:
+            take_anew(wish, row, book.subnet.id)
+            refuse_what_does_not_fit(wish, row, book)
+        is_new = row is None or row.primary is None
+        former = (
+            (yield from former_containers(book.subnet.id, wish)) if is_new and wish.machine.is_known else []
+        )
+        moved: dict[int, int] = {}
+        if former:
+            if row is None:
+                row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
+                book.containers[wish.id] = row
+            for holder, _primary, _held in former:
+                for chunk, mask in (yield from book.take_over(holder)).items():
+                    moved[chunk] = moved.get(chunk, 0) | mask
+            _give(row, moved, [primary for _holder, primary, _held in former], book)
+        container = yield from PutContainer(wish).carry_out(book)
+        addresses = tuple(
+            ip for chunk, mask in sorted(moved.items()) for ip in book.subnet.layout.addresses(chunk, mask)
+        )
+        held = sum(held for _holder, _primary, held in former)
+        return Moved(container=container, moved=addresses, missing=held - len(addresses))
+
+
+class EndQuarantine(Struct, frozen=True):
+    """Let addresses be free that a removed container left."""
+
+    holder: str
+    addresses: tuple[str, ...] = ()
+    container: str = ""
+    """No container's row is needed: the removed one's is a tombstone."""
+    cluster: str = ""
+    is_forgotten: bool = False
+    """Whether the whole cluster is gone for ever. Then all of it is free, even while the store recovers: nothing is granted
+    meanwhile, and whoever has some of it says so in a report."""
+
+    def carry_out(self, book: Book) -> Script[int]:
+        """Those that are in quarantine for it. What is not of the subnet is not.
+
+        While the store recovers it may not know yet who else has them.
+        """
+        if self.is_forgotten:
+            return (yield from book.end_quarantine(self.holder))
+        book.affairs.refuse_while_recovering()
+        wanted: dict[int, int] = {}
+        for address in self.addresses:
+            place = book.subnet.layout.place(address)
+            if place is None:
+                continue
+            wanted[place.chunk] = wanted.get(place.chunk, 0) | 1 << place.position
+        return (yield from book.end_quarantine(self.holder, wanted))
+
+
+def _give(row: ContainerRow, masks: dict[int, int], primaries: list[int | None], book: Book) -> None:
+    """Let the row, which has nothing yet, have these with new names: a former primary, or the lowest, as its primary.
+
+    What it was owed is counted anew by the wish that follows.
+    """
+    numbers = [number for number in primaries if number is not None and _has(masks, number)]
+    row.primary_number = numbers[0] if numbers else _lowest(masks)
+    book.subnet.containers += 1
+    row.version = book.next_version()
+    chunk, position = divmod(row.primary_number, CHUNK_SIZE)
+    for each, mask in masks.items():
+        if granted := mask & ~(1 << position) if each == chunk else mask:
+            row.set_grant(row.version, each, granted)
+
+
+def _has(masks: dict[int, int], number: int) -> bool:
+    chunk, position = divmod(number, CHUNK_SIZE)
+    return bool(masks.get(chunk, 0) >> position & 1)
+
+
+def _lowest(masks: dict[int, int]) -> int:
+    chunk = min(masks)
+    return chunk * CHUNK_SIZE + (masks[chunk] & -masks[chunk]).bit_length() - 1

@@ -1,0 +1,109 @@
+"""What can be asked without changing anything: containers, who is owed, what demand there is, readings of utilization."""
+
+from podtide.allocator.port import (
+    Container,
+    ContainerPage,
+    Debt,
+    NoSuchContainer,
+    SubnetDemand,
+    Utilization,
+)
+from podtide.allocator.store.cluster_bounds import read_bounds
+from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
+from podtide.allocator.store.demand_counts import read_counts
+from podtide.allocator.store.history import read_samples
+from podtide.allocator.store.script import Query, Script, among
+from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
+from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
+
+_SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name
+    FROM containers LEFT JOIN subnets ON subnets.id = containers.subnet WHERE containers.id = $1"""
+_SUBNETS_BY_ID = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
+_OWED = """SELECT id, cluster, node, owed, waiting_pods, owed_since, renewed FROM containers
+    WHERE subnet = $1 AND owed > 0
+    ORDER BY CASE WHEN renewed > $2 THEN 0 ELSE 1 END, waiting_pods DESC, owed_since, id"""
+
+_NARROWING = {
+    "cluster": "containers.cluster",
+    "node": "containers.node",
+    "network": "subnets.network",
+    "subnet": "subnets.name",
+}
+
+
+def subnet_of_container(container: str) -> Script[tuple[str, str, str] | None]:
+    """The container's cluster, network and subnet, the latter "" when it was deleted; None when it is unknown."""
+    rows = yield Query(_SUBNET_OF_CONTAINER, (container,))
+    if not rows:
+        return None
+    cluster, network, subnet = rows[0]
+    return cluster, network or "", subnet or ""
+
+
+def get_container(container: str, cluster: str) -> Script[Container]:
+    """What a node has."""
+    row = (yield from load_containers([container])).get(container)
+    if row is None or row.primary is None or row.cluster != cluster:
+        raise NoSuchContainer(
+            f"cluster {cluster} has no container {container}: it was never made, was deleted, or is another cluster's"
+        )
+    subnets = yield from _subnets({row.subnet})
+    return row.for_callers(subnets[row.subnet])
+
+
+def list_containers(narrowed: dict[str, str], limit: int, after: str) -> Script[ContainerPage]:
+    """Containers by id, those after one; `narrowed` says what cluster, node, network and subnet must be."""
+    conditions = [f"{_NARROWING[what]} = ${number}" for number, what in enumerate(narrowed, 3)]
+    rows = yield Query(
+        f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
+            FROM (SELECT containers.* FROM containers JOIN subnets ON subnets.id = containers.subnet
+                  WHERE {" AND ".join(["containers.id > $1", "containers.primary_number IS NOT NULL", *conditions])}
+                  ORDER BY containers.id LIMIT $2) AS containers
+            LEFT JOIN grants ON grants.container = containers.id ORDER BY containers.id""",  # noqa: S608 - our own columns
+        (after, limit + 1, *narrowed.values()),
+    )
+    found = list(gather_containers(rows).values())
+    subnets = yield from _subnets({row.subnet for row in found})
+    return ContainerPage(
+        tuple(row.for_callers(subnets[row.subnet]) for row in found[:limit]),
+        found[limit - 1].id if len(found) > limit else "",
+    )
+
+
+def list_owed(
+    network: str, name: str, now: float, claim_seconds: float
+) -> Script[tuple[tuple[Debt, ...], bool]]:
+    """Who is owed in the order they are served, those whose claim has lapsed last; and whether one is from the future."""
+    subnet, _due = yield from find_subnet(network, name, now)
+    rows = yield Query(_OWED, (subnet.id, now - claim_seconds))
+    debts = tuple(
+        Debt(
+            container=id_, cluster=cluster, node=node, owed=owed, waiting_pods=waiting, since=min(since, now)
+        )
+        for id_, cluster, node, owed, waiting, since, _renewed in rows
+    )
+    return debts, any(renewed > now for *_row, renewed in rows)
+
+
+def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemand, bool]]:
+    """What the subnet's batch is decided from, and whether something of it has rested for long enough."""
+    subnet, due = yield from find_subnet(network, name, now)
+    alike, clusters = yield from read_counts(subnet.id)
+    bounds = yield from read_bounds(subnet.id, clusters)
+    return SubnetDemand(subnet=subnet.for_callers(now), alike=alike, bounds=bounds), due
+
+
+def read_history(
+    network: str, name: str, since: float, until: float, now: float
+) -> Script[tuple[Utilization, ...]]:
+    """Readings of a subnet's utilization."""
+    subnet, _due = yield from find_subnet(network, name, now)
+    return (yield from read_samples(subnet, since, until, now))
+
+
+def _subnets(ids: set[int | None]) -> Script[dict[int | None, SubnetRow]]:
+    if not ids:
+        return {}
+    places, values = among(sorted(ids, key=str), first=1)
+    rows = yield Query(f"{_SUBNETS_BY_ID}{places}", values)
+    return {row[0]: SubnetRow(*row) for row in rows}

@@ -1,0 +1,254 @@
+"""The open book of one subnet: its row is locked, and whatever a transaction reads and changes of it passes through here.
+
+Calls that wait at the same moment share a transaction, and so a book: they are decided one after the other in memory, on
+what was read once, and what they changed is written once. A call that is refused has changed nothing.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from podtide.allocator.store.container_row import (
+    ContainerRow,
+    load_containers,
+    remove_container,
+    save_containers,
+)
+from podtide.allocator.store.cooldown import Rest, Resting
+from podtide.allocator.store.demand_counts import count_alike, save_counts
+from podtide.allocator.store.drained import drop_drained
+from podtide.allocator.store.future_claims import renew_now
+from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
+from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
+from podtide.allocator.store.supply import Supply
+from podtide.allocator.store.transaction_context import Affairs, read_affairs
+from podtide.core.errors import StopError
+from podtide.core.intervals import both, without
+from podtide.core.subnet.chunks import masks_of
+from podtide.core.subnet.grants import Claim, may_take
+from podtide.core.subnet.layout import SubnetLayout
+
+_CLAIMS = """SELECT id, owed, waiting_pods, owed_since, renewed FROM containers /*index containers_owed*/
+    WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
+
+
+class Book:
+    """What a transaction knows of a subnet. Opened by `open_book`, and written by `save`."""
+
+    def __init__(
+        self,
+        subnet: SubnetRow,
+        containers: dict[str, ContainerRow],
+        now: float,
+        rules: Rules,
+        affairs: Affairs,
+    ) -> None:
+        self.subnet = subnet
+        self.affairs = affairs
+        self.containers = containers
+        """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
+        self.now = now
+        self.rules = rules
+        self._saved = replace(subnet)
+        self._counted = count_alike(containers.values(), subnet.id)
+        self._supply = Supply(subnet)
+        self._resting = Resting(subnet.id)
+        self._claims: list[Claim] = []
+        self._claims_limit = 0
+
+    def bring_in(self, ids: Sequence[str]) -> Script[None]:
+        """Read further containers that a call turns out to be about."""
+        missing = [id_ for id_ in ids if id_ not in self.containers]
+        found = yield from load_containers(missing)
+        self._counted += count_alike(found.values(), self.subnet.id)
+        self.containers.update(found)
+
+    def remove(self, row: ContainerRow) -> Script[None]:
+        """Leave nothing of a container which has no primary, and whose other addresses are elsewhere: no tombstone, either."""
+        self.subnet.owed -= row.owed
+        del self.containers[row.id]
+        yield from remove_container(row.id)
+
+    def next_version(self) -> int:
+        """A version for a container whose grants change: higher than any that was given in the subnet."""
+        self.subnet.sequence += 1
+        return self.subnet.sequence
+
+    def settle(self) -> Script[None]:
+        """Let what has rested for long enough be free."""
+        while due := (yield from self._resting.take_due(self.now)):
+            masks: dict[int, int] = {}
+            for rest, mask in due:
+                masks[rest.chunk] = masks.get(rest.chunk, 0) | mask
+            yield from self._supply.give_back(masks)
+
+    def may_take(self, wanted: Claim) -> Script[int]:
+        """How many addresses may be had by one who wants these: what there is, less what is owed before."""
+        if wanted.owed > self.subnet.free:
+            # On opening, PostgreSQL may have looked for what is due before it waited for the lock.
+            yield from self.settle()
+        free = max(0, self.subnet.free)
+        owed_by_others = self.subnet.owed - self.containers[wanted.container].owed
+        if not free or wanted.owed + owed_by_others <= free:
+            return min(wanted.owed, free)
+        yield from self._read_claims(free)
+        renewed_after = self.now - self.rules.claim_seconds
+        claims = [claim for claim in self._claims if claim.container not in self.containers]
+        claims += [
+            row.claim
+            for row in self.containers.values()
+            if row.subnet == self.subnet.id
+            and row.id != wanted.container
+            and row.is_owed_since_renewal(renewed_after)
+        ]
+        return may_take(wanted, free, claims)
+
+    def take(self, count: int, holder: str) -> Script[dict[int, int]]:
+        """Masks by chunk of exactly `count` addresses, which are free; those that cool down go last."""
+        taken = yield from self._supply.take(count)
+        if missing := count - _size(taken):
+            draining = [block.chunks for block in self.subnet.layout.blocks if block.is_draining]
+            cooling = yield from self._resting.take_cooling(missing, holder, draining)
+            for chunk, mask in cooling.items():
+                taken[chunk] = taken.get(chunk, 0) | mask
+        if _size(taken) != count:
+            raise StopError(
+                f"subnet {self.subnet.network}/{self.subnet.name} counts {self.subnet.free} free addresses, but only "
+                f"{_size(taken)} were found: its totals are wrong; nothing was changed, run `podtide check`"
+            )
+        self.subnet.reserved += count
+        return taken
+
+    def take_these(self, masks: dict[int, int], *, but_for: Collection[str] = ()) -> Script[dict[int, int]]:
+        """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk.
+
+        What removed containers of the ids `but_for` left in quarantine stays there.
+        """
+        free = yield from self._supply.take_if_free(masks)
+        (cooling, quarantined), ended = yield from self._resting.take_these(masks, but_for)
+        for holder in ended:
+            yield from forget_quarantine(holder)
+        self.subnet.reserve(free)
+        self.subnet.reserve(cooling)
+        self.subnet.quarantined -= _size(quarantined)
+        taken = dict(free)
+        for part in (cooling, quarantined):
+            for chunk, mask in part.items():
+                taken[chunk] = taken.get(chunk, 0) | mask
+        return taken
+
+    def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
+        """Let addresses that a container gave back be free after a rest."""
+        self.subnet.unreserve(masks)
+        until = self.now + self.rules.cooldown_seconds
+        if until <= self.now:
+            yield from self._supply.give_back(masks)
+            return
+        for chunk, mask in masks.items():
+            self._resting.add(Rest(0, until, chunk, holder), mask)
+
+    def quarantine(self, masks: dict[int, int], former: ContainerRow) -> Script[None]:
+        """Keep the addresses of a removed node from everybody until somebody says so; they stay reserved."""
+        if not masks:
+            return
+        self.subnet.quarantined += _size(masks)
+        until = self.now + self.rules.quarantine_seconds
+        for chunk, mask in masks.items():
+            self._resting.add(Rest(1, until, chunk, former.id), mask)
+        yield from begin_quarantine(self.subnet.id, former, _size(masks), began=self.now, until=until)
+
+    def end_quarantine(self, holder: str, wanted: dict[int, int] | None = None) -> Script[int]:
+        """Let these be free, or all, that a removed container left in quarantine; how many that were."""
+        masks = yield from self._resting.take_quarantined(holder, wanted)
+        if not masks:
+            return 0
+        self.subnet.quarantined -= _size(masks)
+        self.subnet.unreserve(masks)
+        yield from self._supply.give_back(masks)
+        if not self._resting.is_in_quarantine(holder):
+            yield from forget_quarantine(holder)
+        return _size(masks)
+
+    def take_over(self, holder: str) -> Script[dict[int, int]]:
+        """Masks by chunk of all that a removed container left, which from now on is another's, and reserved as before."""
+        masks = yield from self._resting.take_quarantined(holder)
+        self.subnet.quarantined -= _size(masks)
+        yield from forget_quarantine(holder)
+        return masks
+
+    def lay_out(self, layout: SubnetLayout) -> Script[tuple[str, ...]]:
+        """Let the subnet's CIDRs be these, none of its own left out.
+
+        When somebody has what they no longer give, nothing is changed, and the answer is these addresses.
+        """
+        before, begun = self.subnet.layout, self.subnet.begun_numbers
+        gone = without(before.usable, layout.usable)
+        used = yield from self._supply.take_these(masks_of(both(gone, begun)))
+        if used:
+            return tuple(ip for chunk in sorted(used) for ip in before.addresses(chunk, used[chunk]))
+        come = without(layout.usable, before.usable)
+        self.subnet.lay_out(layout)
+        yield from self._supply.give_back(masks_of(both(come, begun)))
+        return ()
+
+    def save(self) -> Script[None]:
+        """Write what changed."""
+        yield from save_containers(self.containers.values())
+        yield from self._supply.save()
+        yield from self._resting.save()
+        if not self.affairs.recovery:  # else nodes may have what is not known yet to be reserved
+            yield from drop_drained(self.subnet)
+        yield from save_counts(
+            self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
+        )
+        if _totals(self.subnet) != _totals(self._saved):
+            yield from note_sample(self.subnet, self.now)
+        if self.subnet != self._saved:
+            yield from update_subnet(self.subnet)
+
+    def _read_claims(self, free: int) -> Script[None]:
+        """Read claims in their order until they amount to all that is free: each is for one address at least.
+
+        Those of the containers in this book are read too, but stand in it as they are now, so there may be that many more.
+        """
+        limit = free + len(self.containers)
+        if limit > self._claims_limit:
+            rows = yield Query(_CLAIMS, (self.subnet.id, self.now - self.rules.claim_seconds, limit))
+            self._claims = [Claim(*row) for *row, _renewed in rows]
+            self._claims_limit = limit
+            if any(renewed > self.now for *_row, renewed in rows):
+                yield from renew_now(self.subnet.id, self.now)
+                for row in self.containers.values():
+                    row.renew_now(self.now)
+
+
+def open_book(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
+    network: str,
+    name: str,
+    ids: Sequence[str],
+    now: float,
+    rules: Rules,
+    *,
+    clusters: Sequence[str] = (),
+) -> Script[Book]:
+    """Lock the subnet and read what calls about these containers need; NoSuchSubnet when there is none."""
+    subnet, due = yield from find_subnet(network, name, now, lock=True)
+    affairs = yield from read_affairs(clusters)
+    book = Book(subnet, (yield from load_containers(ids)), now, rules, affairs)
+    if due:
+        yield from book.settle()
+    return book
+
+
+def _size(masks: dict[int, int]) -> int:
+    return sum(mask.bit_count() for mask in masks.values())
+
+
+def _totals(subnet: SubnetRow) -> tuple[int | str, ...]:
+    """The columns that transactions on containers change."""
+    return (
+        *(subnet.capacity, subnet.reserved, subnet.containers, subnet.owed, subnet.quarantined),
+        subnet.next_chunks,
+    )

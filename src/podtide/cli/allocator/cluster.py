@@ -1,0 +1,135 @@
+"""`podtide allocator cluster` and `release`: to whom names belong, and a store that waits for reports."""
+
+import click
+
+from podtide.allocator.port import AdministeredAllocator
+from podtide.allocator.terms import ClusterRecord, ClusterRegistry
+from podtide.cli.allocator_connection import Reach, reach_options
+from podtide.cli.known_cluster import known_cluster, refuse_if_acting
+from podtide.cli.output import counted, output_option, show, table
+from podtide.cli.screen_width import fitted, screen_width
+from podtide.core.errors import InvalidInput
+
+_COLUMNS = ("NAME", "UID", "CONTAINERS", "OF ANOTHER UID", "WITHOUT UID", "CONTROLLER", "REPORTED")
+_DISPENSABLE = ("CONTROLLER", "WITHOUT UID", "OF ANOTHER UID")
+"""Before a uid is shortened, which is there to be copied."""
+_NONE = "-"
+
+
+@click.group()
+def cluster() -> None:
+    """List clusters, move a name to another cluster, forget one that is gone.
+
+    A cluster's name belongs to the uid of its namespace kube-system from first use.
+    """
+
+
+@cluster.command("list")
+@reach_options
+@output_option
+def list_clusters(*, reach: Reach, output: str) -> None:
+    """List clusters with their uids, and say whether the allocator grants.
+
+    Where it waits for reports after its store went back, the first line says so.
+    """
+    registry = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
+    lines = [_waiting(registry)] if registry.recovering else []
+    rows = [_COLUMNS, *map(_row, registry.clusters)]
+    show(output, registry, [*lines, *table(fitted(rows, screen_width(), dispensable=_DISPENSABLE))])
+
+
+@cluster.command()
+@click.argument("name")
+@click.option(
+    "--to-uid", required=True, metavar="UID", help="The uid of the other cluster's namespace kube-system."
+)
+@reach_options
+@output_option
+def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
+    """Let a name belong to another cluster.
+
+    Containers stay with the cluster that made them: if that one is gone, `forget NAME --uid` frees them.
+    """
+
+    async def move_it(allocator: AdministeredAllocator) -> None:
+        await known_cluster(allocator, name)
+        await allocator.move_cluster(name, uid=to_uid)
+
+    reach.ask_as_administration(move_it)
+    show(output, {"name": name, "uid": to_uid}, [f"the name {name} belongs to {to_uid}"])
+
+
+@cluster.command()
+@click.argument("name")
+@click.option(
+    "--uid", metavar="UID", help="Only containers that record this uid; the name stays whose it is."
+)
+@click.option(
+    "--without-uid", is_flag=True, help="Only containers that record no uid; the name stays whose it is."
+)
+@click.option("--force", is_flag=True, help="Also while a controller acts for the cluster.")
+@reach_options
+@output_option
+def forget(  # noqa: PLR0913 - one argument per option
+    *, name: str, uid: str | None, without_uid: bool, force: bool, reach: Reach, output: str
+) -> None:
+    """Delete all containers of a cluster that is gone for ever, and let its name be free.
+
+    Their addresses are free at once, those in quarantine too. Nodes that still live would lose theirs: be sure that there are
+    none. Refused while a controller acts for the cluster.
+    """
+    if uid and without_uid:
+        raise InvalidInput("--uid and --without-uid name different containers: give one of them")
+    which = "" if without_uid else uid
+
+    async def forget_it(allocator: AdministeredAllocator) -> int:
+        record = await known_cluster(allocator, name)
+        if not force:
+            refuse_if_acting(record, which)
+        return await allocator.forget_cluster(name, uid=which)
+
+    deleted = reach.ask_as_administration(forget_it)
+    words = f"{counted(deleted, 'container is', 'containers are')} deleted"
+    if which is None:
+        words += f", and the name {name} is free"
+    show(output, {"name": name, "deleted": deleted}, [words])
+
+
+@click.command()
+@reach_options
+@output_option
+def release(*, reach: Reach, output: str) -> None:
+    """Let an allocator grant again that waits for reports after its store went back.
+
+    What the clusters that did not report hold may then be given twice: be sure that they hold nothing.
+    """
+    before = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
+    reach.ask_as_administration(lambda allocator: allocator.end_recovery())
+    awaited = ", ".join(before.awaited) or "nobody"
+    words = (
+        f"it grants again, without a report of {awaited}"
+        if before.recovering
+        else "it did not wait for anybody"
+    )
+    show(output, {"awaited": before.awaited}, [words])
+
+
+def _waiting(registry: ClusterRegistry) -> str:
+    awaited = ", ".join(registry.awaited) or "the first cluster"
+    return (
+        f"NOTHING IS GRANTED: the store went back ({registry.recovering}); it waits for the report of {awaited}. "
+        "A cluster's controller reports by itself; for one that is gone run `podtide allocator cluster forget`, "
+        "or `podtide allocator release`"
+    )
+
+
+def _row(record: ClusterRecord) -> tuple[str, ...]:
+    return (
+        record.name,
+        record.uid or _NONE,
+        str(record.containers),
+        str(record.of_other_uids),
+        str(record.without_uid),
+        record.holder or _NONE,
+        "yes" if record.reported else "AWAITED",
+    )

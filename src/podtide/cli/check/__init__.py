@@ -1,0 +1,1 @@
+"""`podtide check`: the invariants, asked of a live cluster. Start with `command`."""

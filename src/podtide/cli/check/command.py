@@ -1,0 +1,142 @@
+"""`podtide check`: the invariants, asked of a live cluster."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import click
+from msgspec.structs import replace
+
+from podtide.allocator.port import Allocator, Container, Subnet
+from podtide.cli.allocator_connection import Reach, optional_reach_options
+from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
+from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cluster_lists import list_all, list_if_known
+from podtide.cli.observed_node import observe_nodes
+from podtide.cli.output import counted, output_option, show
+from podtide.cluster.port import Cluster, Forbidden
+from podtide.core.audit.invariants import Violation
+from podtide.core.audit.networks import NetworkPicture
+from podtide.networks.audit_picture import draw_networks
+from podtide.resources.ip_pool import IPPool
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
+from podtide.resources.pod import Pod
+
+_AGAIN_AFTER_SECONDS = 1.0
+"""Longer than an object takes to follow another: what still does not fit by then is broken."""
+_VIOLATED = 1
+
+
+@click.command()
+@networks_namespace_option
+@cluster_options
+@optional_reach_options
+@output_option
+def check(*, networks_namespace: str, there: ClusterReach, reach: Reach | None, output: str) -> None:
+    """Check that no address is given twice, nothing is lost, and all counts add up.
+
+    Reads the cluster's objects, those of secondary networks too, and, where --server or --database says how to reach it, the allocator's books. It only
+    ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
+    read. Exit status 1 means that something is broken.
+    """
+    findings = asyncio.run(_check(there, reach, networks_namespace or there.networks_namespace()))
+    show(output, _document(findings), _lines(findings))
+    if findings.violations:
+        sys.exit(_VIOLATED)
+
+
+async def _check(there: ClusterReach, reach: Reach | None, namespace: str) -> Findings:
+    async with AsyncExitStack() as open_until_done:
+        cluster = await open_until_done.enter_async_context(there.cluster())
+        allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        findings = find(await read(cluster, allocator, namespace))
+        if findings.violations:
+            await asyncio.sleep(_AGAIN_AFTER_SECONDS)
+            findings = confirmed(findings, find(await read(cluster, allocator, namespace)))
+        return findings
+
+
+async def read(cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE) -> Seen:
+    """Read everything once: first who uses addresses, then who was given them, so that a use is never ahead."""
+    pods = await list_all(cluster, Pod)
+    configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
+    books = await _read_books(allocator) if allocator else None
+    return Seen(observe_nodes(configs, pods), books, await _read_networks(cluster, namespace))
+
+
+async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | None:
+    """Not every cluster has secondary networks, nor every credential a say in them."""
+    try:
+        attachments = await list_if_known(cluster, NetworkAttachmentDefinition)
+        pools = await list_if_known(cluster, IPPool, namespace)
+        # After the pools: what is held was reserved before, so that a reservation is never behind.
+        reservations = await list_if_known(cluster, OverlappingRangeIPReservation, namespace)
+        slice_pools = await list_if_known(cluster, NodeSlicePool, namespace)
+    except Forbidden:
+        return None
+    return draw_networks(attachments, pools=pools, reservations=reservations, slice_pools=slice_pools)
+
+
+async def _read_books(allocator: Allocator) -> Books:
+    before = await allocator.list_subnets()
+    containers: list[Container] = []
+    more = ""
+    while True:
+        page = await allocator.list_containers(more=more)
+        containers += page.items
+        if not (more := page.more):
+            break
+    after = await allocator.list_subnets()
+    stood = {_timeless(subnet) for subnet in before}
+    return Books(
+        containers=tuple(containers),
+        subnets=tuple(subnet for subnet in after if _timeless(subnet) in stood),
+        moving=tuple(subnet.name for subnet in after if _timeless(subnet) not in stood),
+        broken=await _audit_database(allocator),
+    )
+
+
+def _timeless(subnet: Subnet) -> Subnet:
+    """The subnet without what another read of it shows otherwise although nothing was done."""
+    return replace(subnet, in_force=replace(subnet.in_force, age_seconds=0.0))
+
+
+async def _audit_database(allocator: Allocator) -> tuple[Violation, ...]:
+    """Where the database itself was named, it is read whole; a service does not offer that."""
+    from podtide.allocator.store import DatabaseAllocator  # noqa: PLC0415 - not needed to ask a service
+
+    return await allocator.audit() if isinstance(allocator, DatabaseAllocator) else ()
+
+
+def _document(findings: Findings) -> dict[str, object]:
+    return {
+        "clean": not findings.violations,
+        "violations": findings.violations,
+        "not_checked": findings.not_checked,
+        "nodes": findings.nodes,
+        "pods": findings.pods,
+        "addresses": findings.addresses,
+        "networks": findings.networks,
+        "network_addresses": findings.network_addresses,
+    }
+
+
+def _lines(findings: Findings) -> Iterator[str]:
+    looked_at = (
+        f"{counted(findings.nodes, 'node', 'nodes')} with {counted(findings.addresses, 'address', 'addresses')}, "
+        f"{counted(findings.pods, 'pod', 'pods')} with one"
+    )
+    if findings.networks:
+        looked_at += (
+            f", {counted(findings.networks, 'secondary network', 'secondary networks')} with "
+            f"{counted(findings.network_addresses, 'address', 'addresses')} in use"
+        )
+    broken = len(findings.violations)
+    yield f"{counted(broken, 'violation', 'violations')} in {looked_at}" if broken else f"clean: {looked_at}"
+    yield from (f"  {violation}" for violation in findings.violations)
+    yield from (f"  not checked: {words}" for words in findings.not_checked)

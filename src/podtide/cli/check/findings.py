@@ -1,0 +1,213 @@
+"""What `podtide check` finds in what it read: the invariants of `core.audit.invariants`, asked of a live cluster.
+
+The objects of a cluster show less than its programs know. What an agent keeps of its pool is not among them, so a
+node's pool is put together from its NodeNetworkConfig (what it holds, what it gives back) and its pods (what is in
+use). What an allocator keeps is asked of the allocator, where one can be reached; else the NodeNetworkConfigs are
+taken at their word, and what then cannot be checked is said.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from podtide.agent.pool.pods import shown_addresses
+from podtide.allocator.port import Container, Subnet
+from podtide.cli.observed_node import ObservedNode
+from podtide.core.audit.invariants import (
+    Grant,
+    Ledger,
+    NodeView,
+    Picture,
+    PodView,
+    Violation,
+    audit,
+    audit_change,
+)
+from podtide.core.audit.networks import NetworkPicture, audit_settled_networks
+from podtide.core.pool.states import State
+
+
+class Books(Struct, frozen=True, kw_only=True):
+    """What an allocator keeps, as far as we may see it."""
+
+    containers: tuple[Container, ...]
+    subnets: tuple[Subnet, ...]
+    """Those that were the same before and after the containers were read: of the others, the counts prove nothing."""
+    moving: tuple[str, ...] = ()
+    """The others, by name."""
+    broken: tuple[Violation, ...] = ()
+    """What the allocator's own audit of its database found."""
+
+
+class Seen(Struct, frozen=True):
+    """One reading of a live cluster."""
+
+    nodes: tuple[ObservedNode, ...]
+    books: Books | None
+    networks: NetworkPicture | None = NetworkPicture()
+    """The secondary networks; None when we may not see them."""
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    """What is broken, what was looked at, and what could not be."""
+
+    violations: tuple[Violation, ...]
+    not_checked: tuple[str, ...]
+    nodes: int
+    pods: int
+    """Those with an address."""
+    addresses: int
+    """Secondary addresses that nodes hold."""
+    networks: int = 0
+    """Secondary networks that have pools."""
+    network_addresses: int = 0
+    """Addresses that pods hold in them."""
+
+
+def find(seen: Seen) -> Findings:
+    """All that one reading shows."""
+    # Where there is no container there is no pool either: pods there have their addresses from somebody else.
+    views = tuple(_node_view(node) for node in seen.nodes if node.containers)
+    pods = tuple(_pod_views(seen.nodes))
+    shown = Picture(grants=tuple(_shown_grants(seen.nodes)), nodes=views, pods=pods)
+    violations = set(audit(shown))
+    if seen.books:
+        violations |= set(_compare_with_books(shown, seen.nodes, seen.books))
+    pools = seen.networks.pools if seen.networks else ()
+    if seen.networks:
+        violations |= set(audit_settled_networks(seen.networks))
+    return Findings(
+        violations=tuple(sorted(violations)),
+        not_checked=tuple(_not_checked(seen)),
+        nodes=len(seen.nodes),
+        pods=len(pods),
+        addresses=sum(node.held for node in seen.nodes),
+        networks=len({pool.network or pool.pool for pool in pools}),
+        network_addresses=sum(len(pool.holders) for pool in pools),
+    )
+
+
+def confirmed(first: Findings, second: Findings) -> Findings:
+    """The second, with only those violations that the first has too.
+
+    A cluster moves while it is read, piece by piece, so that pieces of two moments may not fit together. What is
+    really broken is still so at the next reading; its numbers may have changed.
+    """
+    before = {(violation.invariant, violation.subject) for violation in first.violations}
+    lasting = tuple(
+        violation for violation in second.violations if (violation.invariant, violation.subject) in before
+    )
+    return replace(second, violations=lasting)
+
+
+def _node_view(node: ObservedNode) -> NodeView:
+    in_use = node.addresses_in_use
+    states = {
+        entry.ip: (
+            State.PENDING_RELEASE
+            if entry.name in node.named
+            else State.ASSIGNED
+            if entry.ip in in_use
+            else State.AVAILABLE
+        )
+        for container in node.containers
+        for entry in container.ip_assignments
+    }
+    return NodeView(node.name, states, node.named)
+
+
+def _pod_views(nodes: Iterable[ObservedNode]) -> Iterator[PodView]:
+    for node in nodes:
+        for pod in node.served:
+            yield PodView(str(pod.key), node.name, shown_addresses(pod))
+
+
+def _shown_grants(nodes: Iterable[ObservedNode]) -> Iterator[Grant]:
+    """What the NodeNetworkConfigs say was granted."""
+    for node in nodes:
+        for container in node.containers:
+            addresses = {entry.name: entry.ip for entry in container.ip_assignments}
+            primary = container.primary_ip or container.primary_ipv6
+            yield Grant(container.id, node.name, container.subnet_name, primary, addresses)
+
+
+def _compare_with_books(shown: Picture, nodes: tuple[ObservedNode, ...], books: Books) -> Iterator[Violation]:
+    yield from books.broken
+    ours = {grant.container for grant in shown.grants}
+    kept = tuple(_grant(container) for container in books.containers if container.id in ours)
+    as_kept = Picture(grants=kept, nodes=shown.nodes, pods=shown.pods)
+    yield from audit(as_kept)
+    yield from audit_change(shown, as_kept)
+    yield from _counts(books)
+    yield from _left_behind(nodes, ours, books.containers)
+
+
+def _counts(books: Books) -> Iterator[Violation]:
+    """Whether what containers hold adds up, network by network: addresses of two networks may be the same."""
+    networks: dict[str, list[Subnet]] = defaultdict(list)
+    for subnet in books.subnets:
+        networks[subnet.network].append(subnet)
+    for network, subnets in networks.items():
+        held = [_grant(container) for container in books.containers if container.network == network]
+        whole = [subnet for subnet in subnets if _sees_all_of(subnet, books)]
+        yield from audit(Picture(ledgers=tuple(_ledger(s, held) for s in whole), grants=tuple(held)))
+
+
+def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
+    """The counts. What is reserved and nobody's is in quarantine, as far as can be seen from outside."""
+    granted = sum(1 + len(grant.addresses) for grant in held if grant.subnet == subnet.name)
+    resting = max(0, subnet.reserved - granted)
+    return Ledger(
+        subnet=subnet.name,
+        capacity=subnet.capacity,
+        reserved=subnet.reserved - resting,
+        free=subnet.capacity - subnet.reserved,
+        resting=resting,
+    )
+
+
+def _left_behind(
+    nodes: tuple[ObservedNode, ...], ours: set[str], containers: tuple[Container, ...]
+) -> Iterator[Violation]:
+    """Containers of this cluster whose node is gone: its name is not among the nodes'."""
+    names = {node.name for node in nodes}
+    clusters = {container.cluster for container in containers if container.id in ours}
+    for container in containers:
+        if container.cluster in clusters and container.node not in names:
+            held = 1 + len(container.addresses)
+            yield Violation(
+                6,
+                container.id,
+                f"container {container.id} holds {held} addresses for node {container.node}, which is not there",
+            )
+
+
+def _grant(container: Container) -> Grant:
+    addresses = {address.name: address.ip for address in container.addresses}
+    return Grant(container.id, container.node, container.subnet, container.primary, addresses)
+
+
+def _sees_all_of(subnet: Subnet, books: Books) -> bool:
+    """Whether we may see all containers of the subnet: a cluster's own token shows only its own."""
+    visible = sum(
+        (container.network, container.subnet) == (subnet.network, subnet.name)
+        for container in books.containers
+    )
+    return visible == subnet.containers
+
+
+def _not_checked(seen: Seen) -> Iterator[str]:
+    books = seen.books
+    if seen.networks is None:
+        yield "secondary networks: the credential may not see their objects"
+    yield "what agents keep to themselves: their pools are taken from NodeNetworkConfigs and pods"
+    if books is None:
+        yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--server or --database)"
+        return
+    for name in books.moving:
+        yield f"the counts of subnet {name}: they changed while they were read"
+    for subnet in books.subnets:
+        if not _sees_all_of(subnet, books):
+            yield f"the counts of subnet {subnet.name}: other clusters use it too, and the token does not show theirs"

@@ -1,0 +1,147 @@
+"""The options by which an agent is told to install its plugin and the node's primary network."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from podtide.agent.cni_installation import Installation, RuntimeDirectories, read_plugin
+from podtide.cli.named_directory import NamedDirectory
+from podtide.cli.named_file import NamedFile
+from podtide.cni.conflist import InterfaceType, PrimaryNetwork
+from podtide.core.errors import InvalidInput
+from podtide.core.exact import shortened
+from podtide.core.ranges import parse_network
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_DEFAULT = PrimaryNetwork()
+
+
+class _Route(click.ParamType[str]):
+    """A CIDR that pods reach."""
+
+    name = "route"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The route as it was written."""
+        del param, ctx
+        try:
+            parse_network(value)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"--route={shortened(value)} is refused: give a CIDR, such as 10.0.0.0/8, or ::/0 for all of IPv6"
+            ) from error
+        return str(value)
+
+
+def installation_options(command: Command) -> Command:
+    """Adds the options; the command gets an `Installation`, or None, as `installation`."""
+
+    @wraps(command)
+    def installing(  # noqa: PLR0913 - one argument per option
+        *,
+        cni_bin_directory: Path | None,
+        cni_conf_directory: Path | None,
+        plugin: Path | None,
+        for_whereabouts: bool,
+        network_name: str,
+        network_type: str,
+        mtu: int,
+        ip_masq: bool,
+        route: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        network = PrimaryNetwork(
+            name=network_name, type=InterfaceType(network_type), mtu=mtu, ip_masq=ip_masq, routes=route
+        )
+        where = _directories(cni_bin_directory, cni_conf_directory)
+        return command(
+            installation=_installation(where, plugin, network, for_whereabouts=for_whereabouts), **others
+        )
+
+    for option in reversed(_OPTIONS):
+        installing = option(installing)
+    return installing  # type: ignore[return-value]  # its options are the command's and these
+
+
+_OPTIONS = (
+    click.option(
+        "--cni-bin-directory",
+        type=NamedDirectory(),
+        help="Where the runtime looks for plugins: once ready, the agent installs its own there. Default: it installs nothing.",
+    ),
+    click.option(
+        "--cni-conf-directory",
+        type=NamedDirectory(),
+        help="Where the runtime looks for networks: once ready, the agent makes the primary network there. Default: it makes none.",
+    ),
+    click.option(
+        "--plugin",
+        type=NamedFile(),
+        envvar="PODTIDE_PLUGIN",
+        help="The plugin to install. Default: $PODTIDE_PLUGIN.",
+    ),
+    click.option(
+        "--for-whereabouts", is_flag=True, help="Install the plugin under the name whereabouts, too."
+    ),
+    click.option(
+        "--network-name",
+        default=_DEFAULT.name,
+        metavar="NAME",
+        show_default=True,
+        help="The primary network's name.",
+    ),
+    click.option(
+        "--network-type",
+        type=click.Choice([each.value for each in InterfaceType]),
+        default=_DEFAULT.type.value,
+        show_default=True,
+        help="The plugin that makes pods' interfaces in it.",
+    ),
+    click.option(
+        "--mtu",
+        type=int,
+        default=_DEFAULT.mtu,
+        show_default="the interface plugin's own",
+        help="Its MTU; 0 leaves it to the interface plugin.",
+    ),
+    click.option(
+        "--ip-masq/--no-ip-masq",
+        default=_DEFAULT.ip_masq,
+        show_default=True,
+        help="Whether what pods send outside their subnet bears the node's address.",
+    ),
+    click.option(
+        "--route",
+        type=_Route(),
+        multiple=True,
+        default=_DEFAULT.routes,
+        metavar="CIDR",
+        show_default=True,
+        help="What pods reach through their gateway; may be repeated.",
+    ),
+)
+
+
+def _directories(plugins: Path | None, networks: Path | None) -> RuntimeDirectories | None:
+    if plugins is not None:
+        return RuntimeDirectories(plugins=plugins, networks=networks)
+    if networks is not None:
+        raise InvalidInput(
+            "a network needs its plugin: with --cni-conf-directory give --cni-bin-directory, too, or neither"
+        )
+    return None
+
+
+def _installation(
+    where: RuntimeDirectories | None, plugin: Path | None, network: PrimaryNetwork, *, for_whereabouts: bool
+) -> Installation | None:
+    if where is None:
+        return None
+    if plugin is None:
+        raise InvalidInput("there is no plugin to install: name it by --plugin FILE, or by PODTIDE_PLUGIN")
+    read_plugin(plugin)  # that it is none is said at once
+    return Installation(where=where, plugin=plugin, network=network, for_whereabouts=for_whereabouts)

@@ -1,0 +1,1 @@
+"""`podtide explain`: every decision of the core with numbers of one's own, a module each. Start with `command`."""

@@ -1,0 +1,22 @@
+"""`podtide explain`: every decision of the core, asked with numbers of one's own."""
+
+import click
+
+from podtide.cli.lazy import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "assign": (
+            "podtide.cli.explain.assign:assign",
+            "Which address the next pod on a secondary network gets.",
+        ),
+        "batch": ("podtide.cli.explain.batch:batch", "Which batch and buffer are in force for a subnet."),
+        "exhaustion": ("podtide.cli.explain.exhaustion:exhaustion", "Whether a subnet is exhausted."),
+        "request": ("podtide.cli.explain.request:request", "How many addresses a node asks for."),
+        "slices": ("podtide.cli.explain.slices:slices", "Which slice of a secondary network each node gets."),
+    },
+)
+def explain() -> None:
+    """Show how podtide decides, with the numbers in the formula."""

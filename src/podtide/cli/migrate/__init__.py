@@ -1,0 +1,1 @@
+"""`podtide migrate`: from another program's networks to podtide's. Start with `command`."""

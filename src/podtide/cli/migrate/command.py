@@ -1,0 +1,18 @@
+"""`podtide migrate`: from another program's networks to podtide's."""
+
+import click
+
+from podtide.cli.lazy import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "whereabouts": (
+            "podtide.cli.migrate.whereabouts:whereabouts",
+            "Let podtide take over the secondary networks of a cluster that runs Whereabouts.",
+        ),
+    },
+)
+def migrate() -> None:
+    """Show and do what lets podtide take over from another program."""

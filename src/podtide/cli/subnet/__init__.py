@@ -1,0 +1,1 @@
+"""`podtide subnet`: the subnets an allocator owns. Start with `command`."""

@@ -1,0 +1,215 @@
+"""`podtide subnet`: the subnets an allocator owns."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from podtide.allocator.limits import MOST_WANTED
+from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.cli.allocator_connection import Reach, reach_options
+from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
+from podtide.cli.output import BoundedCount, output_option, show, table
+from podtide.cli.screen_width import fitted, screen_width
+from podtide.cli.subnet.draining import draining_lines, holders_of
+from podtide.core.errors import InvalidInput
+from podtide.core.subnet.count_text import capacity_text, count_text
+from podtide.core.subnet.layout import exact_network
+
+_COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
+
+_GATEWAY = "The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address."
+_gateway_option = click.option("--gateway", multiple=True, metavar="ADDRESS", help=_GATEWAY)
+_gateway_of_a_grown_option = click.option(
+    "--gateway",
+    multiple=True,
+    metavar="ADDRESS",
+    help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway moves there; pods that run keep the one they were told.",
+)
+
+
+@click.group()
+def subnet() -> None:
+    """Add, list, show, grow, shrink and remove subnets.
+
+    Each command asks a running allocator (--server) or the database itself (--database).
+    """
+
+
+@subnet.command()
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=NEW_SUBNET_NAME)
+@click.argument("cidrs", nargs=-1, required=True)
+@_gateway_option
+@click.option(
+    "--keep-back", multiple=True, metavar="ADDRESS", help="An address never to be given; may be repeated."
+)
+@click.option(
+    "--keep-back-first",
+    type=BoundedCount(0, MOST_WANTED),
+    default=0,
+    show_default=True,
+    metavar="COUNT",
+    help="How many of the lowest addresses after the gateway are never to be given.",
+)
+@reach_options
+@output_option
+def add(  # noqa: PLR0913 - one argument per option
+    *,
+    network: str,
+    name: str,
+    cidrs: tuple[str, ...],
+    gateway: tuple[str, ...],
+    keep_back: tuple[str, ...],
+    keep_back_first: int,
+    reach: Reach,
+    output: str,
+) -> None:
+    """Add a subnet to a network.
+
+    NETWORK appears with its first subnet. The same subnet again is there already, and that is fine.
+    """
+    spec = SubnetSpec(
+        network=network,
+        name=name,
+        cidrs=cidrs,
+        gateways=gateway,
+        keep_back=keep_back,
+        keep_back_first=keep_back_first,
+    )
+    added = reach.ask(lambda allocator: allocator.add_subnet(spec))
+    show(output, added, [_sentence(added)])
+
+
+@subnet.command()
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
+@click.argument("cidrs", nargs=-1, required=True)
+@_gateway_of_a_grown_option
+@reach_options
+@output_option
+def grow(  # noqa: PLR0913 - one argument per option
+    *,
+    network: str,
+    name: str,
+    cidrs: tuple[str, ...],
+    gateway: tuple[str, ...],
+    reach: Reach,
+    output: str,
+) -> None:
+    """Add CIDRs to a subnet, each with a gateway of its own.
+
+    A CIDR that it has and that drains gives addresses again. One that it has gets the gateway that is named for it.
+    """
+    grown = reach.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
+    show(output, grown, [_sentence(grown)])
+
+
+@subnet.command()
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
+@click.argument("cidrs", nargs=-1, required=True)
+@click.option(
+    "--now", is_flag=True, help="Take the CIDRs out at once, or refuse if anything in them is in use."
+)
+@click.option("--cancel", is_flag=True, help="Let CIDRs that drain give addresses again.")
+@reach_options
+@output_option
+def shrink(  # noqa: PLR0913 - one argument per option
+    *, network: str, name: str, cidrs: tuple[str, ...], now: bool, cancel: bool, reach: Reach, output: str
+) -> None:
+    """Let CIDRs of a subnet drain.
+
+    Nothing more is granted of them, nodes give back what they do not use, and each leaves the subnet when it is empty.
+    """
+    if now and cancel:
+        raise click.UsageError("--now and --cancel exclude each other: give one of them")
+
+    asked = tuple(str(exact_network(cidr)) for cidr in cidrs)
+
+    async def drain(allocator: Allocator) -> tuple[Subnet, list[CidrHolders]]:
+        there = await allocator.get_subnet(network, name)
+        if strangers := [cidr for cidr in asked if cidr not in there.cidrs]:
+            raise InvalidInput(
+                f"subnet {network}/{name} has no CIDR {', '.join(strangers)}: it has {', '.join(there.cidrs)}"
+            )
+        if cancel:
+            draining = tuple(cidr for cidr in asked if cidr in there.draining)
+            return await allocator.grow_subnet(network, name, draining) if draining else there, []
+        shrunk = await allocator.shrink_subnet(network, name, asked, at_once=now)
+        return shrunk, await holders_of(allocator, shrunk)
+
+    shrunk, held = reach.ask(drain)
+    show(output, {"subnet": shrunk, "draining": held}, [_sentence(shrunk), *draining_lines(shrunk, held)])
+
+
+@subnet.command("list")
+@click.argument("network", type=ALLOCATOR_NAME, default="")
+@reach_options
+@output_option
+def list_subnets(*, network: str, reach: Reach, output: str) -> None:
+    """List the subnets of a network, or of all."""
+    subnets = reach.ask(lambda allocator: allocator.list_subnets(network))
+    rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
+    show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
+
+
+@subnet.command("show")
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
+@reach_options
+@output_option
+def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
+    """Show a subnet, who is owed addresses in it, and what holds up CIDRs that drain."""
+
+    async def ask(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...], list[CidrHolders]]:
+        found = await allocator.get_subnet(network, name)
+        return found, await allocator.owed(network, name), await holders_of(allocator, found)
+
+    found, debts, held = reach.ask(ask)
+    lines = [*_details(found, debts), *draining_lines(found, held)]
+    show(output, {"subnet": found, "owed": debts, "draining": held}, lines)
+
+
+@subnet.command()
+@click.argument("network", type=ALLOCATOR_NAME)
+@click.argument("name", type=ALLOCATOR_NAME)
+@reach_options
+@output_option
+def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
+    """Remove a subnet in which nothing is reserved."""
+    reach.ask(lambda allocator: allocator.remove_subnet(network, name))
+    show(output, {"network": network, "removed": name}, [f"{network}/{name} is removed"])
+
+
+def _sentence(subnet: Subnet) -> str:
+    name = f"{subnet.network}/{subnet.name}"
+    parts = [
+        f"{f'gateway {gateway}' if gateway else 'no gateway'}{', draining' if cidr in subnet.draining else ''}"
+        for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
+    ]
+    if len(parts) == 1:
+        return f"{name} has {capacity_text(subnet.capacity, subnet.cidrs)}, {parts[0]}"
+    each = (f"{cidr}, {part}" for cidr, part in zip(subnet.cidrs, parts, strict=True))
+    return f"{name} has {count_text(subnet.capacity)} addresses in {'; '.join(each)}"
+
+
+def _row(subnet: Subnet) -> tuple[str, ...]:
+    numbers = (
+        subnet.capacity,
+        subnet.reserved,
+        subnet.capacity - subnet.reserved,
+        subnet.containers,
+        subnet.owed,
+    )
+    return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(count_text, numbers)
+
+
+def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
+    yield _sentence(subnet)
+    share = f" ({100 * subnet.reserved // subnet.capacity} %)" if subnet.capacity else ""
+    yield f"  reserved {subnet.reserved}{share}, free {count_text(subnet.capacity - subnet.reserved)}, containers {subnet.containers}"
+    kept = [f"the first {subnet.keep_back_first}"] if subnet.keep_back_first else []
+    if kept := [*kept, *subnet.keep_back]:
+        yield f"  kept back {', '.join(kept)}"
+    for debt in debts:
+        yield f"  owes {debt.owed} to {debt.node} of {debt.cluster}, where {debt.waiting_pods} pods wait"

@@ -1,0 +1,60 @@
+"""podtide's own commands as they are printed for people to run: with what makes them work from where they are read."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+from podtide.cli.allocator_connection import Reach
+from podtide.cli.cluster_connection import ClusterReach
+
+_NAME = "podtide"
+
+
+def own_command() -> str:
+    """How this program is started: by its name where a shell finds this one under it, else by its path."""
+    started = Path(sys.argv[0])
+    found = shutil.which(_NAME)
+    if found and started.name == _NAME and Path(found).resolve() == started.resolve():
+        return _NAME
+    if started.name == _NAME and started.is_file():
+        return shlex.quote(str(started.resolve()))
+    return f"{shlex.quote(sys.executable)} -m {_NAME}"
+
+
+class OwnCommands(Struct, frozen=True, kw_only=True):
+    """Commands that look at the same cluster and the same allocator as the one that prints them."""
+
+    podtide: str = _NAME
+    cluster_flags: str = ""
+    allocator_flags: str = ""
+    """Empty where nothing says where the allocator is."""
+
+    def check(self) -> str:
+        """Check the cluster, and the allocator where it is known."""
+        return " ".join(filter(None, (self.podtide, "check", self.cluster_flags, self.allocator_flags)))
+
+    def grow(self, network: str, subnet: str) -> str:
+        """Grow a subnet; which CIDR it is to have is a person's to say, and so is what else is in capitals."""
+        where = self.allocator_flags or "--server URL"
+        return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {where}"
+
+
+def own_commands(there: ClusterReach, reach: Reach | None) -> OwnCommands:
+    """The commands for what the options of this one say."""
+    cluster = _flags(("--kubeconfig", there.kubeconfig), ("--context", there.context))
+    if reach is None:
+        return OwnCommands(podtide=own_command(), cluster_flags=cluster)
+    allocator = _flags(
+        ("--server", reach.server),
+        ("--token-file", reach.token_file),
+        ("--ca-file", reach.ca_file),
+        ("--database", reach.database),
+    )
+    return OwnCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
+
+
+def _flags(*options: tuple[str, object]) -> str:
+    return " ".join(f"{flag} {shlex.quote(str(value))}" for flag, value in options if value)

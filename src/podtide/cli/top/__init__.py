@@ -1,0 +1,1 @@
+"""`podtide top`: how full the subnets are and how the nodes do. `overview` computes, `tables` and `drawing` show."""

@@ -1,0 +1,32 @@
+"""`podtide top` as rich draws it."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from podtide.cli.top.cidrs import cidr_tables
+from podtide.cli.top.overview import Overview
+from podtide.cli.top.tables import Table, tables_of
+
+
+def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
+    """All tables, the worst on top: what does not fit on the screen are the nodes that do best."""
+    trouble = [Text(complaint, style="bold red")] if complaint else []
+    if overview is None:
+        return Group(*trouble, Text("reading the cluster"))
+    subnets, nodes = tables_of(overview)
+    rest = (
+        part for table in (*cidr_tables(overview), nodes) for part in (Text(), _drawn(table.fitted(width)))
+    )
+    return Group(*trouble, _drawn(subnets.fitted(width)), *rest)
+
+
+def _drawn(table: Table) -> RichTable:
+    drawn = RichTable(
+        box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True
+    )
+    for column in table.columns:
+        drawn.add_column(column, no_wrap=True)
+    for row in table.rows:
+        drawn.add_row(*row.cells, style="bold red" if row.is_bad else "")
+    return drawn

@@ -1,0 +1,198 @@
+"""The first line of `podtide why`: what is so, and what will happen next or what a person should do. Decides only.
+
+The obstacles are looked for in the order in which an address travels: the pod, its node, the node's pool, its request, who
+has to answer that, the subnet. The first that is found is the one to speak of. Where no pod waits for an address, an
+obstacle that the next one would meet is still worth a word: "nothing has to happen" is said only where nothing has to.
+"""
+
+from podtide.agent.pool.pods import pod_on_node, shown_addresses
+from podtide.agent.request.node_config import node_uid_of, refusal_of
+from podtide.cli.suggested_commands import OwnCommands
+from podtide.cli.why.facts import Facts
+from podtide.cli.why.full_subnet import subnet_obstacle
+from podtide.cli.why.parameters import RightRequest
+from podtide.cli.why.programs import agent_advice
+from podtide.cluster.served.ages import age
+from podtide.controller.nodes.config_status import GRANTED, Reason, condition_of
+from podtide.resources.conditions import ConditionStatus
+from podtide.resources.event import EventType
+from podtide.resources.pod import Pod
+from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
+
+_PATIENCE_SECONDS = 10.0
+"""What agent and controller do takes them less than this, unless something is wrong with them."""
+_PLUGIN_SECONDS = 30.0
+"""The same for kubelet and plugin: an ADD may wait 10 s, and a kubelet's back-off begins at a few seconds."""
+
+
+def what_next(facts: Facts, right: RightRequest | None, commands: OwnCommands) -> str:
+    """One sentence."""
+    if facts.pod is None and not facts.observed.waiting:
+        return _of_what_is_to_come(facts, commands)
+    return (
+        _of_the_pod(facts, commands)
+        or _of_the_node(facts)
+        or _of_the_pool(facts)
+        or _beside_what_is_free(facts, _of_the_maximum(facts, right))
+        or _of_the_request(facts, right)
+        or _beside_what_is_free(facts, _of_the_grant(facts, commands))
+        or f"node {facts.observed.name} has an address for each of its pods; if this lasts, {agent_advice(facts.observed)}"
+    )
+
+
+def _beside_what_is_free(facts: Facts, words: str) -> str:
+    """What keeps addresses from a node keeps them from those alone for whom it has none. Which are served first nobody knows."""
+    node = facts.observed
+    if not words or not node.free:
+        return words
+    waiting = len(node.waiting)
+    return (
+        f"node {node.name} has {node.free} free, which the next calls of the plugin take, for the {waiting} that wait; "
+        f"for the other {waiting - node.free}: {words}"
+    )
+
+
+def _of_the_pod(facts: Facts, commands: OwnCommands) -> str:
+    if facts.pod is None:
+        return ""
+    if shown := shown_addresses(facts.pod):
+        granted = {entry.ip for each in facts.observed.containers for entry in each.ip_assignments}
+        if facts.observed.containers and not granted.issuperset(shown):
+            return f"an address that the node was not given should not be on a pod: run `{commands.check()}`"
+        return "nothing has to happen"
+    if not pod_on_node(facts.pod).needs_address:
+        return "nothing has to happen"
+    if not facts.pod.spec.node_name:
+        return "the scheduler has to find it a node; nothing asks for its address before that"
+    return ""
+
+
+def _of_the_node(facts: Facts) -> str:
+    name, config = facts.observed.name, facts.observed.config
+    if facts.node is None:
+        return (
+            f"node {name} is gone: Kubernetes removes its pods, and whatever made them makes others elsewhere"
+        )
+    if config is None and facts.leader.obstacle:
+        return f"node {name} has no NodeNetworkConfig, and {facts.leader.obstacle}"
+    if refusal := refusal_of(config, name):
+        return refusal
+    assert config is not None  # or it would have been refused
+    if node_uid_of(config) != facts.node.metadata.uid:
+        return (
+            f"NodeNetworkConfig {name} belongs to an earlier node of that name: "
+            f"{facts.leader.obstacle or 'the request controller replaces it; see that it runs'}"
+        )
+    return ""
+
+
+def _of_the_pool(facts: Facts) -> str:
+    """The node has addresses for all that wait: it is between kubelet, plugin and agent."""
+    node = facts.observed
+    if not node.containers or node.free < len(node.waiting):
+        return ""
+    words = f"node {node.name} has {node.free} free for the {len(node.waiting)} that wait"
+    waited = _waited(facts)
+    if waited < _PLUGIN_SECONDS:
+        return f"{words}: the next call of the plugin takes one"
+    said = [
+        event
+        for event in facts.events
+        if event.type == EventType.WARNING and event.involved_object.kind == Pod.api.kind
+    ]
+    if said:
+        return f"{words}, but its sandbox failed: {said[-1].message}"
+    return f"{words}, but no sandbox was made for {age(waited)}: see the kubelet's log there, and {agent_advice(node)}"
+
+
+def _of_the_maximum(facts: Facts, right: RightRequest | None) -> str:
+    if right is None or not right.decision.short:
+        return ""
+    return (
+        f"node {facts.observed.name} may have {right.decision.scaler.max_ips} addresses and has "
+        f"{facts.observed.demand} pods: raise max_ips, or move pods to other nodes"
+    )
+
+
+def _of_the_request(facts: Facts, right: RightRequest | None) -> str:
+    node = facts.observed
+    if not node.containers or right is None or node.requested >= min(right.count, node.demand):
+        return ""
+    if (waited := _waited(facts)) < _PATIENCE_SECONDS:
+        return f"the agent on node {node.name} asks for {right.count} within a second"
+    return (
+        f"the agent on node {node.name} has asked for {node.requested} and not for {right.count} since {age(waited)}, "
+        f"so it does not run or does not reach the API server: {agent_advice(node)}"
+    )
+
+
+def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
+    """What stands between the request and its addresses: the controller, the allocator, a refusal, the subnet."""
+    config = facts.observed.config
+    assert config is not None  # or the node would have been the obstacle
+    granted = condition_of(config, GRANTED)
+    is_answered = granted is not None and granted.observed_generation >= config.metadata.generation
+    if granted is not None and is_answered and granted.status == ConditionStatus.TRUE:
+        return ""
+    if words := facts.leader.obstacle or _of_the_allocator(facts):
+        return words
+    if granted is None or not is_answered:
+        return "the request controller answers the request within seconds; if this lasts, its log says why"
+    if granted.reason not in {Reason.SHORT, Reason.FULL}:
+        return f"the request is refused: {granted.message}"
+    for subnet in facts.subnets:
+        if words := subnet_obstacle(subnet, facts.observed, commands):
+            return words
+    return f"the request controller says: {granted.message}"
+
+
+def _of_the_allocator(facts: Facts) -> str:
+    """By the request controller's word alone: that a person's own flags lead nowhere stops no grant."""
+    config = facts.observed.config
+    granted = condition_of(config, GRANTED) if config else None
+    error, since = "", ""
+    if granted is not None and granted.reason == Reason.UNAVAILABLE:
+        error = granted.message
+    for subnet in facts.subnets:
+        if subnet.at_allocator is not None:
+            return ""  # it has just answered
+        if subnet.out_of_reach is not None:
+            error, since = subnet.out_of_reach.message, subnet.out_of_reach.last_transition_time
+    if not error:
+        return ""
+    is_so = f"has not answered for {age(facts.now - to_wall_seconds(since))}" if since else "does not answer"
+    return f"the allocator {is_so}, and nothing is granted until it does: start it, or mend the way to it ({error})"
+
+
+def _of_what_is_to_come(facts: Facts, commands: OwnCommands) -> str:
+    """No pod waits. What the next one will wait for, if anything."""
+    trouble = (
+        _of_the_node(facts)
+        or facts.leader.obstacle
+        or _of_the_allocator(facts)
+        or _of_the_grant(facts, commands)
+        or next(
+            (
+                words
+                for subnet in facts.subnets
+                if subnet.free == 0
+                and (words := subnet_obstacle(subnet, facts.observed, commands, ahead=True))
+            ),
+            "",
+        )
+    )
+    if not trouble:
+        return "nothing has to happen"
+    spare = facts.observed.free
+    begins = f"it has {spare} to spare, then" if spare else "the next pod here waits:"
+    return f"{begins} {trouble}"
+
+
+def _waited(facts: Facts) -> float:
+    """How long the pod in question, or else the one that waits longest, has waited."""
+    waiting = (facts.pod,) if facts.pod is not None else facts.observed.waiting
+    made = [pod.metadata.creation_timestamp or "" for pod in waiting]
+    try:
+        return facts.now - min(to_wall_seconds(each) for each in made)
+    except InvalidTimestamp:
+        return 0.0

@@ -1,0 +1,235 @@
+"""What a NodeNetworkConfig's status says after the allocator answered. Decides only.
+
+A refusal takes nothing away: the container that the status showed before stays in it, for the node's pods have those
+addresses. Only what is said about it changes. But a status of which the allocator has nothing any more is of the past
+(etcd was restored to before the Node was deleted), and what it shows may be others': then none is shown.
+
+A node of two families begins with both: while one of its subnets has yet to give it a container, it is shown none, or
+its first pods would have an address of one family for good.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct, structs
+
+from podtide.allocator.port import (
+    AllocatorUnavailable,
+    AnotherCluster,
+    NoSuchSubnet,
+    NotAllowed,
+    StaleWish,
+    StoreRecovering,
+    SubnetFull,
+)
+from podtide.controller.nodes.container_status import show_container
+from podtide.controller.nodes.grants import Answer, Refusal
+from podtide.core.errors import RetryError
+from podtide.core.subnet.scaler import SubnetScaler, release_percent, request_percent
+from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+from podtide.resources.config_confirmation import confirmation, doubt_in
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import (
+    ConfigStatus,
+    ContainerStatus,
+    NetworkContainer,
+    NodeNetworkConfig,
+    NodeNetworkConfigStatus,
+    Scaler,
+)
+
+GRANTED = "Granted"
+"""The condition: whether the node has all it asked for."""
+PLACED = "Placed"
+"""The condition: whether its containers are where labels and options say. Said only once there was a reason to."""
+FORMER = "FormerAddresses"
+"""The condition: whether what former Nodes of its name had is free or this node's. Said only once there was a reason to."""
+
+
+class Reason(StrEnum):
+    """Why a node has, or has not, what it asked for; the worse comes later."""
+
+    COMPLETE = "Complete"
+    SHORT = "SubnetShort"
+    FULL = "SubnetFull"
+    UNAVAILABLE = "AllocatorUnavailable"
+    RECOVERING = "AllocatorRecovering"
+    STALE = "StaleWish"
+    REFUSED = "Refused"
+    NOT_ALLOWED = "NotAllowed"
+    ANOTHER_CLUSTER = "AnotherCluster"
+    NO_SUCH_SUBNET = "NoSuchSubnet"
+
+
+class _Verdict(Struct, frozen=True):
+    """What an answer means, in the words of the wire."""
+
+    reason: Reason
+    config: ConfigStatus
+    container: ContainerStatus
+
+
+_COMPLETE = _Verdict(Reason.COMPLETE, ConfigStatus.UPDATED, ContainerStatus.SUCCESS)
+_SHORT = _Verdict(Reason.SHORT, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL)
+_REFUSED = _Verdict(Reason.REFUSED, ConfigStatus.ERROR, ContainerStatus.FAILED)
+_REFUSALS: dict[type[Refusal], _Verdict] = {
+    SubnetFull: _Verdict(Reason.FULL, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL),
+    AllocatorUnavailable: _Verdict(
+        Reason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+    ),
+    StoreRecovering: _Verdict(
+        Reason.RECOVERING, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+    ),
+    AnotherCluster: _Verdict(Reason.ANOTHER_CLUSTER, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
+    StaleWish: _Verdict(Reason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
+    NotAllowed: _Verdict(Reason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
+    NoSuchSubnet: _Verdict(Reason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
+}
+_BY_SEVERITY = list(Reason)
+_PASSING = frozenset({Reason.UNAVAILABLE, Reason.RECOVERING})
+"""Outages, which are asked about again and again."""
+
+
+def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
+    """What the NodeNetworkConfig says of one aspect."""
+    return next((each for each in config.status.conditions if each.type == kind), None)
+
+
+def is_settled(config: NodeNetworkConfig) -> bool:
+    """Whether its status says that the node has all it asks for now."""
+    granted = condition_of(config, GRANTED)
+    return (
+        granted is not None
+        and granted.status == ConditionStatus.TRUE
+        and granted.observed_generation == config.metadata.generation
+    )
+
+
+def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
+    """What is in force in a subnet, in the words of a NodeNetworkConfig."""
+    request = request_percent(in_force.buffer)
+    return Scaler(
+        batch_size=in_force.batch,
+        request_threshold_percent=request,
+        release_threshold_percent=release_percent(request),
+        max_ip_count=max_ips,
+    )
+
+
+def status_after(  # noqa: PLR0913 - all that a status is made from
+    config: NodeNetworkConfig,
+    node: Node,
+    answers: Sequence[Answer],
+    scaler: Scaler,
+    now: str,
+    *,
+    waiting: str = "",
+) -> NodeNetworkConfigStatus:
+    """The status once the allocator has answered for each of the node's places.
+
+    `waiting` says what former Nodes of the node's name left, and until when it waits.
+    """
+    before = {container.id: container for container in config.status.network_containers}
+    containers = [
+        container
+        for answer in answers
+        if (container := _shown(answer, before.get(answer.place.container), node)) is not None
+    ]
+    is_incomplete = not before and any(isinstance(answer.refusal, RetryError) for answer in answers)
+    if is_incomplete or any(answer.holds_nothing and answer.place.container in before for answer in answers):
+        containers = []
+    verdicts = [_verdict(answer) for answer in answers]
+    worst = max(verdicts, key=lambda verdict: _BY_SEVERITY.index(verdict.reason))
+    granted = Condition(
+        type=GRANTED,
+        status=ConditionStatus.TRUE if worst.reason is Reason.COMPLETE else ConditionStatus.FALSE,
+        last_transition_time=now,
+        reason=worst.reason.value,
+        message="; ".join(_words(answer, config) for answer in answers),
+        observed_generation=config.metadata.generation,
+    )
+    shown = condition_of(config, GRANTED)
+    if shown is not None and shown.reason == granted.reason and shown.reason in _PASSING:
+        # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
+        granted = structs.replace(granted, message=shown.message)
+    conditions = with_condition(config.status.conditions, granted)
+    for said in (
+        _placed(config, answers, now),
+        _former(config, waiting, now),
+        _confirmed(config, answers, now),
+    ):
+        conditions = with_condition(conditions, said) if said else conditions
+    return NodeNetworkConfigStatus(
+        assigned_ip_count=sum(len(container.ip_assignments) for container in containers),
+        scaler=scaler,
+        status=worst.config,
+        network_containers=containers,
+        conditions=conditions,
+    )
+
+
+def _verdict(answer: Answer) -> _Verdict:
+    if answer.refusal is not None:
+        return _REFUSALS.get(type(answer.refusal), _REFUSED)
+    return _SHORT if answer.owed else _COMPLETE
+
+
+def _words(answer: Answer, config: NodeNetworkConfig) -> str:
+    if answer.refusal is not None:
+        mend = f" (named by {answer.place.stated_by})" if isinstance(answer.refusal, NoSuchSubnet) else ""
+        return f"{answer.refusal}{mend}"
+    container = answer.container
+    assert container is not None
+    held, asked = len(container.addresses), config.spec.requested_ip_count
+    words = f"subnet {container.subnet}: {held} addresses held, {asked} asked for"
+    if asked > container.wanted:
+        words += f", and a node may have {container.wanted}"
+    if container.owed:
+        words += f", {container.owed} owed: they come as soon as other nodes give addresses back"
+    return words
+
+
+def _placed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+    elsewhere = [answer.place for answer in answers if answer.place.is_elsewhere]
+    if not elsewhere and condition_of(config, PLACED) is None:
+        return None
+    message = "; ".join(
+        f"{place.stated_by} says {place.stated or 'no subnet'}, but the node's addresses are in {place.subnet} and stay "
+        "there as long as the Node does: say that subnet again, or delete the Node and let it join anew"
+        for place in elsewhere
+    )
+    return Condition(
+        type=PLACED,
+        status=ConditionStatus.FALSE if elsewhere else ConditionStatus.TRUE,
+        last_transition_time=now,
+        reason="InAnotherSubnet" if elsewhere else "AsStated",
+        message=message or "the node's addresses are in the subnets that labels and options name",
+        observed_generation=config.metadata.generation,
+    )
+
+
+def _former(config: NodeNetworkConfig, waiting: str, now: str) -> Condition | None:
+    if not waiting and condition_of(config, FORMER) is None:
+        return None
+    return Condition(
+        type=FORMER,
+        status=ConditionStatus.FALSE if waiting else ConditionStatus.TRUE,
+        last_transition_time=now,
+        reason="InQuarantine" if waiting else "Settled",
+        message=waiting or "nothing of former Nodes of this name is in quarantine",
+        observed_generation=config.metadata.generation,
+    )
+
+
+def _confirmed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+    """The answer to an agent's doubt, once the allocator has said of every container what there is of it."""
+    mark = doubt_in(config.metadata.annotations)
+    if not mark or any(answer.refusal is not None and not answer.holds_nothing for answer in answers):
+        return None
+    return confirmation(mark, now, config.metadata.generation)
+
+
+def _shown(answer: Answer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
+    """The container as the status shows it; None for one that was never made."""
+    shown = before if answer.container is None else show_container(answer.container, node)
+    return None if shown is None else structs.replace(shown, status=_verdict(answer).container)

@@ -1,0 +1,152 @@
+"""One wish per place to the allocator, and what came of each: a container, or a refusal that is kept as a value.
+
+With two subnets one may refuse and the other grant: both answers go into one status.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from podtide.allocator.limits import MOST_WANTED
+from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
+from podtide.controller.allocator_outage import promptly
+from podtide.controller.fencing import GuardedAllocator
+from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.options import ControllerOptions
+from podtide.core.errors import InvalidInput
+from podtide.core.machine_identity import MachineIdentity
+from podtide.core.subnet.scaler import effective_scaler
+from podtide.core.subnet.statement import StatedDemand, inferred_demand, stated_demand
+from podtide.resources.metadata_keys import waiting_pods_in
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.statement_annotation import statement_in
+
+Refusal = AllocatorError | InvalidInput
+
+
+class Answer(Struct, frozen=True):
+    """What the allocator said of one place: exactly one of container and refusal is there."""
+
+    place: Place
+    container: Container | None = None
+    moved: Moved | None = None
+    """What came of it that the machine had left under a former uid, if that was asked for."""
+    refusal: Refusal | None = None
+    was_gone: bool = False
+    """Whether the allocator had nothing of this container any more when it was asked for anew, and refused."""
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether it is certain that nothing which a status showed of the container is the node's any more."""
+        return self.was_gone or isinstance(self.refusal, SubnetFull)
+
+    @property
+    def owed(self) -> int:
+        """Addresses that will come when there are some; a newcomer without a primary waits for that one at least."""
+        if self.container is not None:
+            return self.container.owed
+        return 1 if isinstance(self.refusal, SubnetFull) else 0
+
+
+def wanted_count(config: NodeNetworkConfig, most: int) -> int:
+    """How many addresses the node is to have: what it asks for, within what a node may ask for."""
+    return min(max(config.spec.requested_ip_count, 0), most)
+
+
+def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple[StatedDemand, int]:
+    """What the node states of its demand, with the statement's number; else what follows from its request.
+
+    `of_two` says that the node has containers in two subnets.
+    """
+    request = config.spec.requested_ip_count
+    statement = statement_in(config.metadata.annotations, request)
+    if statement is not None and max(statement.max_ips, statement.demand) <= MOST_WANTED:
+        return stated_demand(statement, of_two=of_two), statement.number
+    shown = config.status.scaler.stated
+    by = effective_scaler(structs.replace(shown, max_ips=min(shown.max_ips or most, most)), None)
+    return inferred_demand(request, by, of_two=of_two), 0
+
+
+def make_wish(  # noqa: PLR0913 - all that a wish is made from
+    config: NodeNetworkConfig,
+    places: Sequence[Place],
+    place: Place,
+    options: ControllerOptions,
+    most: int,
+    *,
+    machine: MachineIdentity,
+) -> Wish:
+    """All that the node wants in one of its places. Names for release of another's container mean nothing there."""
+    stated, number = known_demand(config, most, of_two=len(places) > 1)
+    return Wish(
+        id=place.container,
+        network=options.network,
+        subnet=place.subnet,
+        cluster=options.cluster,
+        node=config.metadata.name,
+        request_uid=config.metadata.uid,
+        generation=config.metadata.generation,
+        count=wanted_count(config, most),
+        release=tuple(config.spec.ips_not_in_use),
+        waiting_pods=min(waiting_pods_in(config.metadata.annotations), MOST_WANTED),
+        stated=stated,
+        statement_number=number,
+        machine=machine,
+    )
+
+
+async def ask(  # noqa: PLR0913 - all that a wish is made from
+    allocator: GuardedAllocator,
+    config: NodeNetworkConfig,
+    places: Sequence[Place],
+    options: ControllerOptions,
+    most: int,
+    *,
+    machine: MachineIdentity,
+) -> tuple[Answer, ...]:
+    """State the node's wish at each of its places.
+
+    Where it has no container yet, what its machine left there under a former uid is moved to it first; not where agents
+    are others' (they know no ClusterSubnets), which would take the new names for addresses that nobody has.
+    """
+    held = {container.id for container in config.status.network_containers}
+    wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
+    may_move = options.cluster_subnets and machine.is_known
+    return tuple(
+        [
+            await state(allocator, wish, place, moves=may_move and place.container not in held)
+            for wish, place in zip(wishes, places, strict=True)
+        ]
+    )
+
+
+async def state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+    """State one wish at its place; `moves`: after what the machine left there was moved to it."""
+    try:
+        return await promptly(
+            _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"
+        )
+    except (AllocatorError, InvalidInput) as refusal:
+        return Answer(place, refusal=refusal)
+
+
+async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+    try:
+        return await _state(allocator, wish, place, moves=moves)
+    except InvalidInput:
+        # A NodeNetworkConfig that was made again does not show where the node's container is: it may be elsewhere.
+        try:
+            held = await allocator.get_container(wish.id, cluster=wish.cluster)
+        except NoSuchContainer:
+            held = None
+        if held is None or held.subnet == wish.subnet:
+            raise
+        there = structs.replace(wish, network=held.network, subnet=held.subnet)
+        return await _state(allocator, there, structs.replace(place, subnet=held.subnet), moves=moves)
+
+
+async def _state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+    if not moves:
+        return Answer(place, await allocator.put_container(wish))
+    moved = await allocator.move_container(wish)
+    return Answer(place, moved.container, moved)

@@ -1,0 +1,167 @@
+"""What the nodes of this cluster hold, reported to an allocator whose store went back.
+
+Of each NodeNetworkConfig the status is written first, and then reported as written: a write that is still under way, with
+a grant of before, finds another version and comes to nothing. So nothing can be shown to a node afterwards that was not
+reported. The writing also tells people why the node gets nothing new meanwhile.
+
+Pods that outlived their Node have addresses that no NodeNetworkConfig tells of; those were in quarantine, and that may be lost
+with the store. So what living pods show beyond all that was reported is reported too, and is kept from everybody.
+"""
+
+from msgspec import structs
+
+from podtide.allocator.terms import HeldAddress, HeldContainer, ShownAddresses
+from podtide.cluster.informer import Informer
+from podtide.cluster.listing import list_kept
+from podtide.cluster.port import Conflict, NotFound
+from podtide.cluster.work_queue import WorkQueue
+from podtide.controller.allocator_term import Standing
+from podtide.controller.nodes.config_status import GRANTED, Reason
+from podtide.controller.nodes.pod_addresses import shown_by_node
+from podtide.controller.term_context import Surroundings
+from podtide.core.ranges import parse_address, parse_network
+from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
+from podtide.resources.timestamps import to_time
+
+CONTRADICTED = "AddressHeldTwice"
+"""The reason of the Event."""
+_MOST_ATTEMPTS = 10
+
+
+class Report:
+    """Reports all that there is, once for each recovery."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        standing: Standing,
+        configs: Informer[NodeNetworkConfig],
+        nodes: Informer[Node],
+        queues: tuple[WorkQueue[str], WorkQueue[str]],
+    ) -> None:
+        self._around = around
+        self._standing = standing
+        self._configs = configs
+        self._nodes = nodes
+        self._node_queue, self._sweep_queue = queues
+
+    async def run(self, recovery: int) -> None:
+        """Report everything, and say that it was everything."""
+        options = self._around.options
+        self._standing.check()
+        self._around.log.warning(
+            "the allocator's store went back: reporting what nodes hold", recovery=recovery
+        )
+        names = await self._names()
+        held: list[HeldContainer] = []
+        for name in names:
+            held += await self._report(name, recovery)
+        kept = await self._report_pods(held, recovery)
+        await self._around.allocator.finish_report(
+            options.cluster, cluster_uid=self._standing.uid, recovery=recovery
+        )
+        self._around.log.info(
+            "reported what nodes hold", recovery=recovery, containers=len(held), kept_for_pods=kept
+        )
+        for name in names:
+            self._node_queue.add(name)
+        self._sweep_queue.add(options.cluster)  # nodes that went since the store's day are there again
+
+    async def _names(self) -> list[str]:
+        """Every node that may hold something: those of a fresh list, and all that this controller ever heard of."""
+        listed = await list_kept(
+            self._around.cluster, NodeNetworkConfig, SYSTEM_NAMESPACE, keep=lambda each: each.metadata.name
+        )
+        configs = {each.metadata.name for each in self._configs.items()}
+        nodes = {each.metadata.name for each in self._nodes.items()}
+        return sorted({*listed, *configs, *nodes})
+
+    async def _report(self, name: str, recovery: int) -> list[HeldContainer]:
+        config = await self._confirmed(name, recovery)
+        if config is None:
+            return []
+        reported = [
+            self._held(config, each, recovery)
+            for each in config.status.network_containers
+            if _is_holding(each)
+        ]
+        for held in reported:
+            for complaint in await self._around.allocator.adopt_container(held):
+                self._around.log.error("two nodes hold one address", node=name, alarm=complaint)
+                await self._around.events.record(config, CONTRADICTED, complaint, warning=True)
+        return reported
+
+    async def _report_pods(self, held: list[HeldContainer], recovery: int) -> int:
+        """Have kept what living pods show and no node was reported to hold. Answers how many addresses that are."""
+        options, kept = self._around.options, 0
+        known = {each.ip for container in held for each in container.addresses}
+        by_node = await shown_by_node(self._around.cluster)
+        unknown = {node: shown - known for node, shown in sorted(by_node.items()) if shown - known}
+        for subnet in await self._around.allocator.list_subnets(options.network) if unknown else ():
+            cidrs = [parse_network(cidr) for cidr in subnet.cidrs]
+            for node, shown in unknown.items():
+                addresses = [ip for ip in sorted(shown) if any(parse_address(ip) in cidr for cidr in cidrs)]
+                if not addresses:
+                    continue
+                kept += await self._around.allocator.keep_for_pods(
+                    ShownAddresses(
+                        network=subnet.network,
+                        subnet=subnet.name,
+                        cluster=options.cluster,
+                        cluster_uid=self._standing.uid,
+                        node=node,
+                        recovery=recovery,
+                        addresses=tuple(addresses),
+                    )
+                )
+        return kept
+
+    async def _confirmed(self, name: str, recovery: int) -> NodeNetworkConfig | None:
+        """The NodeNetworkConfig in a version that was written since the recovery began; None where there is none."""
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                config = await self._around.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+            except NotFound:
+                return None
+            condition = Condition(
+                type=GRANTED,
+                status=ConditionStatus.FALSE,
+                last_transition_time=to_time(self._around.clock.wall()),
+                reason=Reason.RECOVERING.value,
+                message=f"the allocator's store went back: what the node holds was reported (recovery {recovery}), and "
+                "more is granted when every cluster has reported",
+                observed_generation=config.metadata.generation,
+            )
+            conditions = with_condition(config.status.conditions, condition)
+            status = structs.replace(config.status, conditions=conditions)
+            try:
+                return await self._around.writes.replace_status(structs.replace(config, status=status))
+            except Conflict:
+                continue
+        raise Conflict(f"the NodeNetworkConfig of node {name} is written all the time")
+
+    def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
+        # What the node named for release it never gives to a pod again: another node may have it by now.
+        held = [each for each in container.ip_assignments if each.name not in config.spec.ips_not_in_use]
+        return HeldContainer(
+            id=container.id,
+            network=container.vnet_id or self._around.options.network,
+            subnet=container.subnet_name,
+            cluster=self._around.options.cluster,
+            cluster_uid=self._standing.uid,
+            node=config.metadata.name,
+            primary=container.primary_ip or container.primary_ipv6,
+            version=container.version,
+            request_uid=config.metadata.uid,
+            generation=config.metadata.generation,
+            recovery=recovery,
+            addresses=tuple(HeldAddress(each.name, each.ip) for each in held),
+            gave_up=len(container.ip_assignments) - len(held),
+        )
+
+
+def _is_holding(container: NetworkContainer) -> bool:
+    return bool(container.id and container.subnet_name and (container.primary_ip or container.primary_ipv6))

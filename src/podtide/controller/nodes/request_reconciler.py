@@ -1,0 +1,204 @@
+"""From a node's request to what it gets: one wish to the allocator, and one status, each only when it is news.
+
+The wish is made again when anything it was made from changed (the NodeNetworkConfig in any part, the node's labels or
+addresses), when a node that is owed has its turn or its claim would lapse, and once after a start. So whatever somebody edits, also in the
+status, heals, and what nobody touched costs nothing.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from podtide.allocator.port import AllocatorUnavailable, SubnetFull
+from podtide.controller.machines import machine_of
+from podtide.controller.nodes.answered_requests import AnsweredWishes, Basis
+from podtide.controller.nodes.config_status import (
+    FORMER,
+    GRANTED,
+    PLACED,
+    condition_of,
+    is_settled,
+    status_after,
+    wire_scaler,
+)
+from podtide.controller.nodes.container_status import own_addresses
+from podtide.controller.nodes.grants import Answer, Refusal, ask
+from podtide.controller.nodes.quarantine import Leftovers
+from podtide.controller.nodes.restored_requests import GoneBack
+from podtide.controller.nodes.subnet_choice import Place, places_of
+from podtide.controller.subnets.known_subnets import Subnets
+from podtide.controller.term_context import Surroundings
+from podtide.core.errors import RetryError
+from podtide.core.subnet.scaler import SubnetScaler
+from podtide.resources.conditions import ConditionStatus
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigStatus, Scaler
+from podtide.resources.timestamps import to_time
+
+
+class Requests:
+    """Carries out the requests of nodes. One call at a time for each node."""
+
+    def __init__(self, around: Surroundings, subnets: Subnets, leftovers: Leftovers) -> None:
+        self._writes = around.writes
+        self._allocator = around.allocator
+        self._outage = around.outage
+        self._events = around.events
+        self._options = around.options
+        self._clock = around.clock
+        self._max_ips = around.settings.max_ips
+        self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
+        self._subnets = subnets
+        self._leftovers = leftovers
+        self._answered = AnsweredWishes(around.clock)
+        self._gone_back = GoneBack(
+            around.cluster, around.allocator, around.options, self._max_ips, around.log
+        )
+
+    def forget(self, node: str) -> None:
+        """The node is gone."""
+        self._answered.forget(node)
+
+    async def carry_out(self, node: Node, config: NodeNetworkConfig, watch: int) -> float | None:
+        """Bring what the node has in step with what it asks for. Answers when to look again, if at all.
+
+        `watch` is the number of the watch that the copies are from: versions known from an earlier one may be of another
+        history, and mean nothing any more.
+        """
+        name = config.metadata.name
+        places = places_of(node, config.status.network_containers, self._options)
+        self._subnets.use(name, [place.subnet for place in places])
+        scaler = self._scaler(config, places)
+        basis = self._basis(node, config, places, watch)
+        is_urged = self._subnets.take_turn(name) or self._leftovers.is_to_move(name)
+        if not is_urged and self._answered.is_answered(name, basis, config.metadata.resource_version):
+            await self._write_scaler(config, scaler)
+        else:
+            self._answered.forget(name)  # until all of it is done
+            answers = await self._ask(node, config, places)
+            answers = await self._gone_back.ask_again(node, config, answers)
+            self._tell_subnets(config, answers)
+            await self._leftovers.note_asked(config, [answer.moved for answer in answers if answer.moved])
+            await self._conclude(node, config, answers, scaler, watch)
+        return self._answered.renew_in_seconds(name)
+
+    def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...], watch: int) -> Basis:
+        waiting = self._leftovers.waiting(config.metadata.name)
+        return Basis(config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting)
+
+    async def _ask(self, node: Node, config: NodeNetworkConfig, places: Sequence[Place]) -> Sequence[Answer]:
+        """What the allocator says to the node's wishes; while it is known to be away, that."""
+        if self._outage.is_known:
+            answers: Sequence[Answer] = [
+                Answer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
+            ]
+        else:
+            answers = await ask(
+                self._allocator,
+                config,
+                places,
+                self._options,
+                self._max_ips,
+                machine=machine_of(node),
+            )
+            self._note_whether_answered(answers)
+        if any(isinstance(answer.refusal, AllocatorUnavailable) for answer in answers):
+            self._outage.note_refused(config.metadata.name)
+        return answers
+
+    def _note_whether_answered(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            if isinstance(answer.refusal, AllocatorUnavailable):
+                self._outage.note_failure(answer.refusal)
+            else:
+                self._outage.note_answer()
+
+    def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
+        """What the node is told to size its pool by: of two subnets, the more frugal decides.
+
+        Until they were looked at, that is what it was told before.
+        """
+        decided = [scaler for place in places if (scaler := self._subnets.in_force(place.subnet)) is not None]
+        if not decided and config.status.scaler.is_written:
+            return config.status.scaler
+        in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
+        return wire_scaler(in_force, self._max_ips)
+
+    def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
+        versions = {container.id: container.version for container in config.status.network_containers}
+        for answer in answers:
+            if answer.refusal is not None and not answer.owed:
+                continue  # what is owed after a failure is not known
+            container = answer.container
+            changed = container is not None and container.version != versions.get(container.id)
+            self._subnets.note_answer(
+                answer.place.subnet,
+                config.metadata.name,
+                owed=answer.owed,
+                gave_back=changed and bool(config.spec.ips_not_in_use),
+            )
+
+    async def _conclude(
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, watch: int
+    ) -> None:
+        """Write what was answered, and raise what it is to be asked again for."""
+        failure = _worst(answers)
+        is_of_the_past = any(answer.was_gone for answer in answers)
+        if isinstance(failure, AllocatorUnavailable) and is_settled(config) and not is_of_the_past:
+            raise failure  # the node has what it wants: an outage is no news to it
+        written = config
+        status = status_after(
+            config,
+            node,
+            answers,
+            scaler,
+            to_time(self._clock.wall()),
+            waiting=self._leftovers.waiting(config.metadata.name),
+        )
+        if self._differs(status, config.status):
+            written = await self._write(config, status)
+        if failure is not None:
+            raise failure
+        places = tuple(answer.place for answer in answers)
+        self._answered.note(
+            config.metadata.name,
+            self._basis(node, config, places, watch),
+            frozenset({config.metadata.resource_version, written.metadata.resource_version}),
+            owed=any(answer.owed for answer in answers),
+        )
+
+    async def _write_scaler(self, config: NodeNetworkConfig, scaler: Scaler) -> None:
+        """Tell the node of a new batch, where that is the only way it hears of it."""
+        status = structs.replace(config.status, scaler=scaler)
+        if self._differs(status, config.status):
+            written = await self._write(config, status)
+            self._answered.note_version(config.metadata.name, written.metadata.resource_version)
+
+    def _differs(self, status: NodeNetworkConfigStatus, shown: NodeNetworkConfigStatus) -> bool:
+        """Whether the status is to be written.
+
+        A new batch alone is not worth a write per node where agents have it from the ClusterSubnet (DESIGN.md "What
+        5,000 nodes forbid").
+        """
+        if self._options.cluster_subnets:
+            return structs.replace(status, scaler=shown.scaler) != shown
+        return status != shown
+
+    async def _write(self, config: NodeNetworkConfig, status: NodeNetworkConfigStatus) -> NodeNetworkConfig:
+        written = await self._writes.replace_status(structs.replace(config, status=status))
+        for kind in (GRANTED, PLACED, FORMER):
+            before, now = condition_of(config, kind), condition_of(written, kind)
+            is_good = now is None or now.status == ConditionStatus.TRUE
+            if now is None or (before is None and is_good):
+                continue  # that a new node gets what it asks for is no news
+            if before is None or (before.status, before.reason) != (now.status, now.reason):
+                await self._events.record(written, now.reason, now.message, warning=not is_good)
+        return written
+
+
+def _worst(answers: Sequence[Answer]) -> Refusal | None:
+    """The refusal that decides when to ask again: of several, one that may pass by itself. To be owed is no failure."""
+    refusals = [each.refusal for each in answers if each.refusal and not isinstance(each.refusal, SubnetFull)]
+    return next(
+        (each for each in refusals if isinstance(each, RetryError)), refusals[0] if refusals else None
+    )

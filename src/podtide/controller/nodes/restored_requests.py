@@ -1,0 +1,101 @@
+"""A node's wish that is stale because the cluster itself went back: etcd was restored from a backup.
+
+The NodeNetworkConfig has an earlier generation than the allocator was told, or is one that was deleted and is back; or
+the Node was deleted, and its container with it, and is back. Nothing of the kind can happen to a cluster that goes
+forward, so it takes two reads, in this order, to know of it: what the allocator was told last, and then, fresh, what
+is there. The wish is then taken anew, instead of that last one and of no other (`core.subnet.grants.is_taken_anew`).
+"""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from podtide.allocator.port import LastWish, NoSuchContainer, StaleWish, Wish
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.controller.fencing import GuardedAllocator
+from podtide.controller.machines import machine_of
+from podtide.controller.nodes.grants import Answer, make_wish, state
+from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.options import ControllerOptions
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.runtime.logging import Logger
+
+
+class GoneBack:
+    """Asks again for nodes whose objects are of an earlier time than their last wish."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        allocator: GuardedAllocator,
+        options: ControllerOptions,
+        most: int,
+        log: Logger,
+    ) -> None:
+        self._cluster = cluster
+        self._allocator = allocator
+        self._options = options
+        self._most = most
+        self._log = log
+
+    async def ask_again(
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer]
+    ) -> tuple[Answer, ...]:
+        """The answers, with those anew that were refused as stale; Conflict if it was our copy that was.
+
+        A Node that is back, on the machine it was, has what it left in quarantine.
+        """
+        stale = {
+            answer.place.container: await self._last(answer.place)
+            for answer in answers
+            if isinstance(answer.refusal, StaleWish)
+        }
+        if not stale:
+            return tuple(answers)
+        await self._require_current(node, config)
+        places = [answer.place for answer in answers]
+        machine = machine_of(node)
+        return tuple(
+            [
+                await self._anew(
+                    make_wish(config, places, answer.place, self._options, self._most, machine=machine),
+                    answer.place,
+                    stale[answer.place.container],
+                )
+                if answer.place.container in stale
+                else answer
+                for answer in answers
+            ]
+        )
+
+    async def _last(self, place: Place) -> LastWish:
+        try:
+            held = await self._allocator.get_container(place.container, cluster=self._options.cluster)
+        except NoSuchContainer:
+            return LastWish()
+        return LastWish(request_uid=held.request_uid, generation=held.generation)
+
+    async def _require_current(self, node: Node, config: NodeNetworkConfig) -> None:
+        """Conflict unless both are there, in the version that the wish was made from."""
+        place = config.metadata
+        try:
+            there = (await self._cluster.get(Node, place.name)).metadata
+            now = (await self._cluster.get(NodeNetworkConfig, place.name, place.namespace)).metadata
+        except NotFound as error:
+            raise Conflict(str(error)) from error
+        if (there.uid, now.uid, now.generation) != (node.metadata.uid, place.uid, place.generation):
+            raise Conflict(f"the request of node {place.name} changed while it was carried out")
+
+    async def _anew(self, wish: Wish, place: Place, last: LastWish) -> Answer:
+        self._log.warning(
+            "the cluster went back, as after a restore of etcd: taking an earlier request of a node anew",
+            node=wish.node,
+            generation=wish.generation,
+            instead_of=last.generation,
+        )
+        anew = structs.replace(wish, instead_of=last)
+        moves = self._options.cluster_subnets and wish.machine.is_known
+        answer = await state(self._allocator, anew, place, moves=moves)
+        was_gone = last == LastWish() and answer.refusal is not None
+        return structs.replace(answer, was_gone=was_gone)

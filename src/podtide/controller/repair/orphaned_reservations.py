@@ -1,0 +1,154 @@
+"""Reservations that nobody needs, that are for somebody else, or that are missing."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct
+
+from podtide.controller.repair.pod_lookup import FreshPods
+from podtide.controller.repair.snapshot import Books, Held
+from podtide.controller.repair.writes import Mending
+from podtide.core.networks.leaks import (
+    Fate,
+    Patience,
+    PodSeen,
+    Reserved,
+    Suspects,
+    is_doubtful,
+    judge_reservation,
+    why_orphaned,
+)
+from podtide.core.ranges import IPAddress
+from podtide.networks.audit_picture import holder_of
+from podtide.networks.ownership import may_be_reservation_of
+from podtide.resources.names import reservation_name
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
+from podtide.runtime.logging import Logger
+
+
+class _Doubted(Struct, frozen=True):
+    """A reservation. Made or written anew, it is another."""
+
+    name: str
+    uid: str
+    version: str
+
+
+class _Missing(Struct, frozen=True):
+    """A reservation that should be there, and what for."""
+
+    name: str
+    held: Held
+
+
+class ReservationRepair:
+    """Remembers since when reservations and pools do not fit."""
+
+    def __init__(self, mending: Mending, *, patience: Patience, log: Logger) -> None:
+        self.doubted = Suspects[_Doubted]()
+        self.missing = Suspects[_Missing]()
+        self._mending = mending
+        self._patience = patience
+        self._log = log
+        self._disputes: set[_Doubted] = set()
+
+    async def mend(
+        self,
+        books: Books,
+        pods: Mapping[str, PodSeen],
+        released: AbstractSet[Held],
+        fresh: FreshPods,
+        now: float,
+    ) -> None:
+        """Put right what is due, given the allocations without those that were just released."""
+        pools = _Pools(books, pods, released)
+        beside = {_identity(item): (item, pools.beside(item)) for item in books.reservations}
+        doubted = {
+            identity: self._patience.seconds(why_orphaned(reserved.holder, pod))
+            for identity, (_, reserved) in beside.items()
+            if is_doubtful(reserved, pod := pods.get(reserved.holder.podref))
+        }
+        for identity in self.doubted.due(doubted, now):
+            await self._settle(identity, *beside[identity], fresh)
+        self._disputes &= beside.keys()
+
+        names = {item.metadata.name for item in books.reservations}
+        missing = {
+            _Missing(name, held): self._patience.seconds(None)
+            for name, held in pools.guarded.items()
+            if name not in names
+        }
+        for item in self.missing.due(missing, now):
+            if await self._mending.restore_reservation(item.name, item.held):
+                self._log.warning("restored a reservation", name=item.name, pod=item.held.holder.podref)
+
+    async def _settle(
+        self,
+        identity: _Doubted,
+        reservation: OverlappingRangeIPReservation,
+        reserved: Reserved,
+        fresh: FreshPods,
+    ) -> None:
+        podref = reserved.holder.podref
+        shows_it = await fresh.shows(podref, identity.name)
+        verdict = judge_reservation(reserved, await fresh.seen(podref), shows_it=shows_it)
+        about = {"name": identity.name, "pod": podref, "reason": verdict.reason}
+        if verdict.fate is Fate.RELEASE:
+            if await self._mending.release_reservation(reservation):
+                self._log.warning("released a leaked reservation", **about)
+        elif verdict.fate is Fate.CORRECT and reserved.rightful is not None:
+            if await self._mending.correct_reservation(reservation, reserved.rightful):
+                self._log.warning("corrected a reservation", **about, now_for=reserved.rightful.podref)
+        elif verdict.reason is None and reserved.rightful is not None and reserved.is_outdated:
+            self._tell_of_dispute(identity, podref, reserved.rightful.podref)
+
+    def _tell_of_dispute(self, identity: _Doubted, reserved_for: str, held_by: str) -> None:
+        """Once: whoever is wrong, nothing here can tell."""
+        if identity not in self._disputes:
+            self._disputes.add(identity)
+            self._log.error(
+                "an address is reserved for one pod and held by another, and both live: delete one of them",
+                name=identity.name,
+                reserved_for=reserved_for,
+                held_by=held_by,
+            )
+
+
+class _Pools:
+    """The allocations as reservations are compared with them: by the names that reservations of them have.
+
+    Names are compared as they are written. An address has one name in a network, whereas a name can be read as the
+    addresses of two networks.
+    """
+
+    def __init__(self, books: Books, pods: Mapping[str, PodSeen], released: AbstractSet[Held]) -> None:
+        self.guarded: dict[str, Held] = {}
+        """What living pods hold in guarded pools, by the name of the reservation that calls for."""
+        self._by_pod = defaultdict[str, list[IPAddress]](list)
+        for held in books.entries():
+            address = books.address_of(held)
+            if address is None or held in released:
+                continue
+            self._by_pod[held.holder.podref].append(address)
+            belonging = books.pools[held.pool].belonging
+            lives = why_orphaned(held.holder, pods.get(held.holder.podref)) is None
+            if belonging and belonging.guarded and lives:
+                self.guarded[reservation_name(belonging.network_name, address)] = held
+
+    def beside(self, reservation: OverlappingRangeIPReservation) -> Reserved:
+        """The reservation with what pools say of its address."""
+        name, holder = reservation.metadata.name, holder_of(reservation)
+        rightful = self.guarded.get(name)
+        return Reserved(
+            holder=holder,
+            backed=any(
+                may_be_reservation_of(name, address) for address in self._by_pod.get(holder.podref, ())
+            ),
+            rightful=rightful.holder if rightful else None,
+        )
+
+
+def _identity(reservation: OverlappingRangeIPReservation) -> _Doubted:
+    metadata = reservation.metadata
+    return _Doubted(metadata.name, metadata.uid, metadata.resource_version)

@@ -1,0 +1,63 @@
+"""The cluster asked for a pod by its name: the last word before anything of it is freed (DESIGN.md "Absence").
+
+Answers are kept for one look. All of them are newer than the allocations they judge, and that is what counts.
+"""
+
+from podtide.cluster.informer import Informer
+from podtide.cluster.port import Cluster, NotFound
+from podtide.controller.repair.snapshot import can_be_pod, pod_seen
+from podtide.core.networks.leaks import PodSeen
+from podtide.networks.ownership import may_be_reservation_of
+from podtide.networks.pods import addresses_shown
+from podtide.resources.base import Key
+from podtide.resources.node import Node
+from podtide.resources.pod import Pod
+
+
+class FreshPods:
+    """Pods as they are now."""
+
+    def __init__(self, cluster: Cluster, nodes: Informer[Node]) -> None:
+        self._cluster = cluster
+        self._nodes = nodes
+        self._pods: dict[str, Pod | None] = {}
+        self._nodes_there: dict[str, bool] = {}
+
+    async def seen(self, podref: str) -> PodSeen | None:
+        """The pod of that `namespace/name`; None when there is none."""
+        pod = await self._pod(podref)
+        if pod is None:
+            return None
+        is_there = not pod.spec.node_name or await self._is_node_there(pod.spec.node_name)
+        return pod_seen(pod, lambda _node: is_there)
+
+    async def shows(self, podref: str, reservation: str) -> bool | None:
+        """Whether the pod shows an address that a reservation of that name can be of; None when it shows nothing."""
+        pod = await self._pod(podref)
+        shown = addresses_shown(pod) if pod else None
+        return (
+            None if shown is None else any(may_be_reservation_of(reservation, address) for address in shown)
+        )
+
+    async def _pod(self, podref: str) -> Pod | None:
+        if not can_be_pod(podref):
+            return None
+        if podref not in self._pods:
+            namespace, _, name = podref.partition("/")
+            try:
+                self._pods[podref] = await self._cluster.get(Pod, name, namespace)
+            except NotFound:
+                self._pods[podref] = None
+        return self._pods[podref]
+
+    async def _is_node_there(self, name: str) -> bool:
+        """The copies may be behind in what there is, so only what they lack is asked for."""
+        if self._nodes.get(Key("", name)) is not None:
+            return True
+        if name not in self._nodes_there:
+            try:
+                await self._cluster.get(Node, name)
+                self._nodes_there[name] = True
+            except NotFound:
+                self._nodes_there[name] = False
+        return self._nodes_there[name]

@@ -1,0 +1,102 @@
+"""The writes of leak repair. Each carries the version it was decided from, so none undoes what an agent wrote."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.controller.counts import RepairCounts
+from podtide.controller.fencing import GuardedWrites
+from podtide.controller.repair.snapshot import Held
+from podtide.core.networks.allocations import Allocation
+from podtide.networks.audit_picture import allocation_of, reservation_for
+from podtide.resources.base import ObjectMeta
+from podtide.resources.ip_pool import IPAllocation, IPPool
+from podtide.resources.metadata_keys import NODE_ANNOTATION
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
+
+_ATTEMPTS = 5
+"""A pool that a whole cluster shares is written all the time; what cannot be done now is done at the next look."""
+
+
+class Mending:
+    """Carries out what was decided. What somebody else was quicker with is left for the next look."""
+
+    def __init__(self, cluster: Cluster, writes: GuardedWrites, namespace: str, counts: RepairCounts) -> None:
+        self._cluster = cluster
+        self._writes = writes
+        self._namespace = namespace
+        self._counts = counts
+
+    async def release(self, pool_name: str, entries: Sequence[Held]) -> list[Held]:
+        """Strike these entries off a pool. Answers those whose address nobody holds there now.
+
+        The pool is read again, and what is struck off is exactly what was judged: an entry that another sandbox has
+        taken over meanwhile is another entry.
+        """
+        for _ in range(_ATTEMPTS):
+            pool = await self._read_pool(pool_name)
+            allocations = pool.spec.allocations if pool else {}
+            leaving = {held.key for held in entries if _has(allocations, held)}
+            if pool and leaving:
+                kept = {key: entry for key, entry in allocations.items() if key not in leaving}
+                try:
+                    await self._writes.replace(replace(pool, spec=replace(pool.spec, allocations=kept)))
+                except Conflict:
+                    continue
+                self._counts.repairs["allocation-released"] += len(leaving)
+            return [held for held in entries if held.key in leaving or held.key not in allocations]
+        return []
+
+    async def release_reservation(self, reservation: OverlappingRangeIPReservation) -> bool:
+        """Delete a reservation, if it is as it was read."""
+        try:
+            await self._writes.delete(reservation, unchanged=True)
+        except Conflict:
+            return False
+        self._counts.repairs["reservation-released"] += 1
+        return True
+
+    async def correct_reservation(
+        self, reservation: OverlappingRangeIPReservation, holder: Allocation
+    ) -> bool:
+        """Let a reservation say who has the address, without a moment in which it is not reserved.
+
+        Which node the holder is on is not known here, and the one that made it may have no part in it any more.
+        """
+        marks = {
+            name: text for name, text in reservation.metadata.annotations.items() if name != NODE_ANNOTATION
+        }
+        place = replace(reservation.metadata, annotations=marks)
+        try:
+            await self._writes.replace(replace(reservation, metadata=place, spec=reservation_for(holder)))
+        except Conflict:
+            return False
+        self._counts.repairs["reservation-corrected"] += 1
+        return True
+
+    async def restore_reservation(self, name: str, held: Held) -> bool:
+        """Reserve an address for who has it, if that is still so."""
+        pool = await self._read_pool(held.pool)
+        if pool is None or not _has(pool.spec.allocations, held):
+            return False
+        place = ObjectMeta(name=name, namespace=self._namespace)
+        try:
+            await self._writes.create(
+                OverlappingRangeIPReservation(metadata=place, spec=reservation_for(held.holder))
+            )
+        except Conflict:
+            return False
+        self._counts.repairs["reservation-restored"] += 1
+        return True
+
+    async def _read_pool(self, name: str) -> IPPool | None:
+        try:
+            return await self._cluster.get(IPPool, name, self._namespace)
+        except NotFound:
+            return None
+
+
+def _has(allocations: Mapping[str, IPAllocation], held: Held) -> bool:
+    entry = allocations.get(held.key)
+    return entry is not None and allocation_of(entry) == held.holder

@@ -1,0 +1,208 @@
+"""One range of a network that is cut into slices: who has which, and the objects that say so.
+
+The order of writes is what keeps a crash between any two of them harmless (DESIGN.md, "Slices"):
+
+    pools of freed slices are deleted → pools of assigned slices are made, inert → the NodeSlicePool is written → pools are
+    confirmed
+
+A pool is confirmed only after a write of the list that has its entry, and that was made when the pool was there. That an
+entry is listed already is not enough: the copy may be behind, and a write that frees the slice may still be on its way,
+from a term that is over (the definition was away, and is back). Such a write is for the version before, and comes to
+nothing. And whoever frees the slice after it finds the pool, and deletes it first; then confirming it comes to nothing.
+
+A request to make a pool may arrive at any time, when all this is long over. What it makes stays inert
+(`podtide.networks.confirmation`), and is removed at the next look.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from msgspec import Struct
+
+from podtide.cluster.port import Conflict
+from podtide.controller.counts import SliceCounts
+from podtide.controller.slices.context import SliceSurroundings
+from podtide.controller.slices.node_pool_reconciler import Caring, PoolOfSlice
+from podtide.controller.slices.slice_pool_object import (
+    LARGEST_TOTAL,
+    Finding,
+    accepted,
+    conditions_after,
+    confirmed,
+    described,
+    news,
+    served,
+    slicing_of,
+    written,
+)
+from podtide.controller.slices.slice_removal import Collecting
+from podtide.controller.slices.survey import Survey, Surveying
+from podtide.core.networks.slice_list import room_for
+from podtide.core.networks.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, in_address_order
+from podtide.core.ranges import overlap
+from podtide.networks.network import NetworkRange
+from podtide.resources.base import Key, ObjectMeta
+from podtide.resources.metadata_keys import NETWORK_ANNOTATION
+from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.timestamps import to_time
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What became of a range."""
+
+    again_in_seconds: float | None = None
+    """When a quarantine is over."""
+    is_waiting: bool = False
+    """Whether a node waits for a slice."""
+    is_draining: bool = False
+    """Whether something waits for pools to become empty."""
+
+
+class WantedRange(Struct, frozen=True, kw_only=True):
+    """A range that is to be cut into slices."""
+
+    key: str
+    """Of its network."""
+    of: NetworkRange
+    name: str
+    """Of its NodeSlicePool, there or not."""
+    wish: Slicing | None
+    """How it should be cut; None when its definitions disagree: then it stays as it is."""
+    complaint: str
+    """What is wrong with those who disagree."""
+
+
+class Assigning:
+    """Carries out what `core.networks.slices` plans."""
+
+    def __init__(self, around: SliceSurroundings) -> None:
+        self._around = around
+        self._surveying = Surveying(around)
+        self._collecting = Collecting(around)
+        self._caring = Caring(around)
+
+    async def assign(self, range_: WantedRange) -> Outcome:
+        """Give every node a slice, as far as there are any."""
+        around, name, of = self._around, range_.name, range_.of
+        listed = around.slice_pools.get(Key(around.namespace, name))
+        in_force = slicing_of(listed) if listed else None
+        wish = range_.wish or in_force
+        if wish is None:
+            return Outcome()
+        survey = await self._surveying.survey(name, listed, of)
+        await self._collecting.discard(survey.strays)
+        plan = self._plan(wish, range_, survey)
+        finding = accepted(range_.complaint, "Disagreement")
+        is_refused = bool(plan.refusal)
+        if is_refused:
+            finding = accepted(plan.refusal, "WouldMoveLiveSlices")
+            if in_force is not None:  # nodes that come meanwhile are served as before
+                wish, plan = in_force, self._plan(in_force, range_, survey)
+        added = plan.added[: room_for(plan.kept, plan.added)]
+        waiting = (*(each.node for each in plan.added[len(added) :]), *plan.waiting)
+        assignments = SlicePlan(kept=plan.kept, added=added).assignments
+        shortage = served(
+            wish, len(assignments), waiting, len(survey.nodes), has_room=len(added) == len(plan.added)
+        )
+        freed = [survey.holdings[each] for each in plan.freed]
+        await self._collecting.collect(name, freed, plan.kept, of)
+        left = await self._caring.without_pool(name, of, plan.kept, survey)
+        made = await self._caring.make_pools(name, of, (*added, *left), survey)
+        current = await self._write(range_, listed, wish, assignments, (shortage, finding))
+        around.counts.slices[name] = SliceCounts(
+            assigned=len(assignments), total=min(wish.count, LARGEST_TOTAL), waiting=len(waiting)
+        )
+        if current is listed and (made or self._caring.confirms(survey, plan.kept)):
+            current = await around.writes.replace(confirmed(current, around.clock.wall()))
+        await self._caring.care(name, survey, plan.kept)
+        await self._confirm(range_, current, [*made, *survey.inert(plan.kept)], survey)
+        return Outcome(
+            again_in_seconds=self._caring.seconds_until_due(survey),
+            is_waiting=bool(waiting),
+            is_draining=is_refused,
+        )
+
+    async def _confirm(
+        self, range_: WantedRange, written: NodeSlicePool, pools: Sequence[PoolOfSlice], survey: Survey
+    ) -> None:
+        """Have agents use these pools, as far as no other list has an entry for the same addresses."""
+        if not pools:
+            return
+        await self._around.other_lists.shown_since(written)
+        elsewhere = self._around.other_lists.slices(range_.name, range_.of)
+        contested = {key.slice for key, _ in pools if any(overlap(key.slice, other) for other in elsewhere)}
+        alone = [each for each in pools if each[0].slice not in contested]
+        await self._caring.confirm(range_.name, alone, survey)
+        if contested:
+            raise Conflict(
+                f"slice {min(contested, key=str)} of NodeSlicePool {written.key} overlaps one in the list of another network: "
+                "one of them gives way; look again"
+            )
+
+    async def abandon(self, name: str) -> Outcome:
+        """Free every slice of a range that no definition wants any more, as pods give up their addresses."""
+        around = self._around
+        listed = around.slice_pools.get(Key(around.namespace, name))
+        of = described(listed) if listed else None
+        survey = await self._surveying.survey(name, listed, of)
+        await self._collecting.discard(survey.strays)
+        kept = [key for key, each in survey.holdings.items() if each.is_live]
+        freed = [each for each in survey.holdings.values() if not each.is_live]
+        await self._collecting.collect(name, freed, kept, of)
+        if listed is not None:
+            await self._list_what_is_left(listed, kept)
+        around.counts.slices.pop(name, None)
+        await self._caring.care(name, survey, kept)
+        return Outcome(again_in_seconds=self._caring.seconds_until_due(survey), is_draining=bool(kept))
+
+    async def _list_what_is_left(self, listed: NodeSlicePool, kept: Sequence[SliceAssignment]) -> None:
+        slicing = slicing_of(listed)
+        if not kept:
+            await self._around.writes.delete(listed, unchanged=True)
+            self._around.log.info("network collected", pool=listed.metadata.name)
+        elif slicing is not None:
+            conditions = listed.status.conditions if listed.status else []
+            left = written(listed, listed.metadata, slicing, in_address_order(kept), conditions)
+            if left != listed:
+                await self._around.writes.replace(left)
+
+    def _plan(self, slicing: Slicing, range_: WantedRange, survey: Survey) -> SlicePlan:
+        around = self._around
+        occupied = around.node_pools.occupied(
+            range_.of.network_name, around.attachments.network_names(), range_.name
+        )
+        others = around.other_lists
+        return assign_slices(
+            slicing,
+            survey.holdings,
+            survey.nodes,
+            occupied=chain(occupied, others.slices(range_.name, range_.of)),
+            live=survey.live,
+            unused=survey.unused,
+            contested=others.stronger(range_.name, range_.of),
+        )
+
+    async def _write(
+        self,
+        range_: WantedRange,
+        listed: NodeSlicePool | None,
+        slicing: Slicing,
+        assignments: Sequence[SliceAssignment],
+        findings: tuple[Finding, ...],
+    ) -> NodeSlicePool:
+        """Have the NodeSlicePool say so, if it does not. Answers it as it is now."""
+        around = self._around
+        place = ObjectMeta(
+            name=range_.name, namespace=around.namespace, annotations={NETWORK_ANNOTATION: range_.key}
+        )
+        conditions = conditions_after(listed, findings, to_time(around.clock.wall()))
+        wanted = written(listed, place, slicing, assignments, conditions)
+        if listed is None:
+            told = await around.writes.create(wanted)
+        elif wanted != listed:
+            told = await around.writes.replace(wanted)
+        else:
+            return listed
+        for finding in news(listed, findings):
+            await around.events.record(told, finding.reason, finding.message, warning=not finding.holds)
+        return told

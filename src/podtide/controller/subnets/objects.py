@@ -1,0 +1,123 @@
+"""The two objects that tell agents of a subnet: ClusterSubnet, and ClusterSubnetState for those who know only that.
+
+The controller makes both, and makes them again if somebody deletes them. They are written when something changed,
+never to bump a time.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from podtide.allocator.port import ClusterBounds, Subnet
+from podtide.cluster.informer import Informer
+from podtide.controller.subnets.overrides import Configured, in_force_condition, override_condition
+from podtide.controller.subnets.status import (
+    is_worth_writing,
+    out_of_reach_condition,
+    reach_conditions,
+    subnet_status,
+)
+from podtide.controller.term_context import Surroundings
+from podtide.resources.base import Key, ObjectMeta
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
+from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
+from podtide.resources.conditions import with_condition
+from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.timestamps import to_time
+
+
+class SubnetObjects:
+    """Reads them from copies, and writes them."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        subnets: Informer[ClusterSubnet],
+        states: Informer[ClusterSubnetState],
+    ) -> None:
+        self._writes = around.writes
+        self._clock = around.clock
+        self._subnets = subnets
+        self._states = states
+        self._written_at: dict[str, float] = {}
+        self._reserved: dict[str, tuple[int, float]] = {}
+        """What each subnet's last looks found reserved, and since when."""
+
+    def subnet(self, name: str) -> ClusterSubnet | None:
+        """The ClusterSubnet as last heard of."""
+        return self._subnets.get(Key(SYSTEM_NAMESPACE, name))
+
+    def state(self, name: str) -> ClusterSubnetState | None:
+        """The ClusterSubnetState as last heard of."""
+        return self._states.get(Key(SYSTEM_NAMESPACE, name))
+
+    def forget(self, name: str) -> None:
+        """The subnet is no longer looked at."""
+        self._written_at.pop(name, None)
+        self._reserved.pop(name, None)
+
+    async def write_state(self, name: str, *, exhausted: bool) -> ClusterSubnetState:
+        """Have the ClusterSubnetState say whether the subnet is exhausted."""
+        state = self.state(name)
+        if state is None:
+            state = await self._writes.create(ClusterSubnetState(metadata=_place(name)))
+        if state.status is not None and state.status.exhausted == exhausted:
+            return state
+        status = ClusterSubnetStateStatus(exhausted=exhausted, timestamp=to_time(self._clock.wall()))
+        return await self._writes.replace_status(structs.replace(state, status=status))
+
+    async def write_subnet(
+        self,
+        shown: ClusterSubnet | None,
+        subnet: Subnet,
+        configured: Configured,
+        others: Sequence[ClusterBounds],
+    ) -> ClusterSubnet:
+        """Have the ClusterSubnet say what was read and what is in force, as far as that is worth a write.
+
+        `shown` is the one that was decided from: its spec must not have changed since.
+        """
+        name, now = subnet.name, self._clock.monotonic()
+        if shown is None:
+            shown = await self._writes.create(ClusterSubnet(metadata=_place(name)))
+        generation, moment = shown.metadata.generation, to_time(self._clock.wall())
+        conditions = (
+            override_condition(shown.spec.scaler, configured, generation, moment),
+            in_force_condition(configured.bounds, others, subnet.in_force, generation, moment),
+            *reach_conditions(shown.status, generation, moment),
+        )
+        status = subnet_status(shown.status, subnet, conditions)
+        silent = now - self._written_at.setdefault(name, now)
+        resting = now - self._note_reserved(name, subnet.reserved, now)
+        if not is_worth_writing(shown.status, status, silent_seconds=silent, resting_seconds=resting):
+            return shown
+        written = await self._writes.replace_status(structs.replace(shown, status=status))
+        self._written_at[name] = now
+        return written
+
+    def _note_reserved(self, name: str, reserved: int, now: float) -> float:
+        """Since when this many are reserved."""
+        before = self._reserved.get(name)
+        if before is None or before[0] != reserved:
+            before = self._reserved[name] = (reserved, now)
+        return before[1]
+
+    async def write_out_of_reach(self, name: str, error: str) -> None:
+        """Have the ClusterSubnet say that its numbers are old, because the allocator does not answer."""
+        shown = self.subnet(name)
+        if shown is None or not shown.is_judged:
+            return
+        moment = to_time(self._clock.wall())
+        condition = out_of_reach_condition(shown.status, error, shown.metadata.generation, moment)
+        status = structs.replace(shown.status, conditions=with_condition(shown.status.conditions, condition))
+        if status != shown.status:
+            await self._writes.replace_status(structs.replace(shown, status=status))
+
+    async def clear_subnet(self, shown: ClusterSubnet) -> None:
+        """Have a ClusterSubnet that nobody keeps up to date say nothing, so that agents do not go by it."""
+        if shown.is_judged:
+            await self._writes.replace_status(structs.replace(shown, status=ClusterSubnetStatus()))
+
+
+def _place(name: str) -> ObjectMeta:
+    return ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE)

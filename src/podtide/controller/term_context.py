@@ -1,0 +1,29 @@
+"""What the parts of a controller share during one term: what they may act on, and what they run in."""
+
+from msgspec import Struct
+
+from podtide.cluster.port import Cluster
+from podtide.controller.allocator_outage import AllocatorOutage
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.events import EventRecorder
+from podtide.controller.fencing import GuardedAllocator, GuardedWrites
+from podtide.controller.options import ControllerOptions
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.runtime.settings import Settings
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """Handed to every part, which takes of it what it needs."""
+
+    cluster: Cluster
+    """To read afresh. Whoever writes uses `writes`."""
+    writes: GuardedWrites
+    allocator: GuardedAllocator
+    outage: AllocatorOutage
+    events: EventRecorder
+    options: ControllerOptions
+    settings: Settings
+    counts: ControllerCounts
+    clock: Clock
+    log: Logger

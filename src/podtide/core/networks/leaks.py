@@ -1,0 +1,184 @@
+"""Addresses of secondary networks that are held for nobody, and when they may be taken back.
+
+A DEL can be lost: the runtime died, the machine is gone, Whereabouts swallowed an error. What such a pod held would be
+held for ever. A holder names its pod by uid, or where that is not known (Whereabouts does not write it) by name alone:
+
+    gone       there is no pod of its name
+    replaced   there is one, but another: a StatefulSet's pod comes back under its name with a new uid
+    ended      its pod has succeeded or failed, and needs no address any more
+    stranded   its pod is bound to a node that is not there
+    not shown  it has no uid, and the pod of its name runs and shows other addresses: it is an earlier one's
+
+A pod that is Pending is alive: it holds addresses before it runs. A holder that names no pod is never suspected, since
+nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, some time apart (`Patience`),
+and whoever takes back asks the cluster once more.
+"""
+
+from collections.abc import Hashable, Mapping
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from podtide.core.networks.allocations import Allocation
+from podtide.core.ranges import IPAddress
+
+S = TypeVar("S", bound=Hashable)
+
+
+class Orphaned(StrEnum):
+    """Why nobody seems to have an address that is held."""
+
+    GONE = "its pod is gone"
+    REPLACED = "another pod has its name"
+    ENDED = "its pod has ended"
+    STRANDED = "its pod's node is gone"
+    NOT_SHOWN = "the pod of its name shows other addresses"
+
+
+class PodSeen(Struct, frozen=True):
+    """What of a pod decides whether it still has what it was given."""
+
+    uids: frozenset[str]
+    """Those that its sandboxes know it by."""
+    ended: bool = False
+    stranded: bool = False
+    """Whether its node is gone."""
+    shown: frozenset[IPAddress] = frozenset()
+    """The addresses that its own network status has. Empty when that tells of none, or while it does not run: the status
+    may be that of an earlier sandbox then."""
+
+
+def why_orphaned(
+    holder: Allocation, pod: PodSeen | None, address: IPAddress | None = None
+) -> Orphaned | None:
+    """What speaks against a holder, of this address if that is known, given the pod of its name; None when nothing does."""
+    namespace, slash, name = holder.podref.partition("/")
+    if not (namespace and slash and name):
+        return None
+    if pod is None:
+        return Orphaned.GONE
+    if holder.pod_uid and holder.pod_uid not in pod.uids:
+        return Orphaned.REPLACED
+    if pod.stranded:
+        return Orphaned.STRANDED
+    if pod.ended:
+        return Orphaned.ENDED
+    is_another = address is not None and pod.shown and address not in pod.shown
+    return Orphaned.NOT_SHOWN if is_another and not holder.pod_uid else None
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """For how long somebody has to be suspected before anything is taken back."""
+
+    leak_grace_seconds: float
+    quarantine_seconds: float
+
+    def seconds(self, reason: Orphaned | None) -> float:
+        """For this reason, or for one that has nothing to do with the pod.
+
+        A pod that has ended did so on a node that is there. Of any other, nobody can tell which node it was on (a
+        cluster removes a Node's pods soon after it): perhaps on one that was deleted while its machine lives. An agent
+        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (DESIGN.md,
+        "A node deleted while its machine lives").
+        """
+        if reason in {None, Orphaned.ENDED}:
+            return self.leak_grace_seconds
+        return max(self.leak_grace_seconds, self.quarantine_seconds)
+
+
+class Spare(StrEnum):
+    """Why a reservation of which no pool knows is in nobody's use, although its pod lives."""
+
+    NEVER_HELD = "no pool has the address for it"
+    NOT_SHOWN = "its pod shows other addresses"
+
+
+class Reserved(Struct, frozen=True, kw_only=True):
+    """A reservation beside what the pools say of its address."""
+
+    holder: Allocation
+    """Who it is for."""
+    backed: bool
+    """Whether a pool has the address for a pod of that name, dead or alive: then it is removed last."""
+    rightful: Allocation | None = None
+    """The living pod that a guarded pool has the address for."""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it is for another than who has the address. Where a uid is not known, the name decides."""
+        if self.rightful is None:
+            return False
+        one, other = self.holder, self.rightful
+        uids = {one.pod_uid, other.pod_uid} - {""}
+        return one.podref != other.podref or len(uids) > 1
+
+
+class Fate(StrEnum):
+    """What is to become of a reservation."""
+
+    KEEP = "keep"
+    CORRECT = "correct"
+    """Let it say who has the address."""
+    RELEASE = "release"
+
+
+class Verdict(Struct, frozen=True):
+    """A reservation's fate, and why."""
+
+    fate: Fate
+    reason: Orphaned | Spare | None = None
+
+
+def is_doubtful(reserved: Reserved, pod: PodSeen | None) -> bool:
+    """Whether a reservation has to be looked at again, given the pod of its holder's name."""
+    return not reserved.backed or reserved.is_outdated or why_orphaned(reserved.holder, pod) is not None
+
+
+def judge_reservation(reserved: Reserved, pod: PodSeen | None, *, shows_it: bool | None) -> Verdict:
+    """The fate of a reservation that stayed doubtful, given its holder's pod as it is now.
+
+    `shows_it` is whether the pod's own network status has the address, None when it tells nothing.
+    """
+    reason = why_orphaned(reserved.holder, pod) or (
+        None if reserved.backed else _why_spare(reserved.holder, shows_it=shows_it)
+    )
+    if reason is None:
+        return Verdict(Fate.KEEP)
+    if reserved.is_outdated or (reserved.rightful is not None and reason is Orphaned.REPLACED):
+        return Verdict(Fate.CORRECT, reason)
+    return Verdict(Fate.KEEP if reserved.backed else Fate.RELEASE, reason)
+
+
+def _why_spare(holder: Allocation, *, shows_it: bool | None) -> Spare | None:
+    """What speaks against a reservation that has no allocation and whose pod lives.
+
+    Podtide writes the pod's uid, and answers an ADD only after the pool's write: its reservation is what is left of an
+    ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (WIRE.md §6), so the pod may
+    have the address, and its own network status has to tell.
+    """
+    if holder.pod_uid:
+        return Spare.NEVER_HELD
+    return Spare.NOT_SHOWN if shows_it is False else None
+
+
+class Suspects(Generic[S]):
+    """Who is suspected, and since when without a break."""
+
+    def __init__(self) -> None:
+        self._since: dict[S, float] = {}
+        self._seconds: dict[S, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def due(self, suspects: Mapping[S, float], now: float) -> list[S]:
+        """Those of the suspects that have been so for as many seconds as each must. Whoever is not among them is cleared."""
+        self._since = {suspect: self._since.get(suspect, now) for suspect in suspects}
+        self._seconds = dict(suspects)
+        return [suspect for suspect, since in self._since.items() if now - since >= suspects[suspect]]
+
+    def next_due_seconds(self, now: float) -> float | None:
+        """In how many seconds the first suspect that is not due yet will be; None when there is none."""
+        ahead = (since + self._seconds[suspect] - now for suspect, since in self._since.items())
+        return min((seconds for seconds in ahead if seconds > 0), default=None)

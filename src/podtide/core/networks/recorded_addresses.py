@@ -1,0 +1,63 @@
+"""What a node gave to its sandboxes, held against what a pool says of it: which of the two counts, where they differ.
+
+A pool is the truth that all nodes share, and repair strikes off what is held for pods that are gone. But a pool can go
+back, with the whole cluster, when etcd is restored from a backup: then it lacks what was given since, and has again what
+was given up. So a node remembers what its sandboxes have (DESIGN.md "A store that went back"), and:
+
+    the pool has it for the sandbox, or its pod    nothing to do
+    the cluster went back since it was given       it is put back, whoever the pool says had it at the backup,
+                                                   unless the sandbox's DEL has come: then it stays that other's
+    the pool has it for another                    contested: both may live, and people have to see to it
+    nobody has it, and the pod lives               it is put back: somebody struck off what is in use
+    nobody has it, and the pod is gone             withheld for as long as its sandbox may take to end, then forgotten
+
+An entry of one of this node's pods that the node does not remember was given up after the backup: it is a ghost.
+"""
+
+from enum import StrEnum
+
+from podtide.core.networks.allocations import Allocation
+
+
+class Standing(StrEnum):
+    """What is to be done about an address that a sandbox was given."""
+
+    HELD = "held"
+    PUT_BACK = "put back"
+    CONTESTED = "contested"
+    WITHHELD = "withheld"
+    FORGOTTEN = "forgotten"
+    LEFT = "left"
+    """To whom the pool has it for."""
+
+
+def standing_of(  # noqa: PLR0913 - all that it depends on
+    given: Allocation,
+    there: Allocation | None,
+    *,
+    went_back: bool,
+    is_alive: bool,
+    is_leaving: bool = False,
+    missing_seconds: float,
+    patience_seconds: float,
+) -> Standing:
+    """What to do about an address, given who has it by the pool.
+
+    `went_back` is whether the cluster did since the pool last had it for the sandbox, `is_alive` whether its pod is there,
+    `is_leaving` whether the sandbox's DEL has come and is not carried out yet.
+    """
+    if there is not None:
+        if there.ifname == given.ifname and given.id in there.sandboxes:
+            return Standing.HELD
+        if is_leaving:
+            return Standing.LEFT
+        return Standing.PUT_BACK if went_back or is_of_one_pod(given, there) else Standing.CONTESTED
+    if went_back or is_alive:
+        return Standing.PUT_BACK
+    return Standing.WITHHELD if missing_seconds < patience_seconds else Standing.FORGOTTEN
+
+
+def is_of_one_pod(one: Allocation, other: Allocation) -> bool:
+    """Whether both are that interface of one pod. Where a uid is not known, the name decides."""
+    uids = {one.pod_uid, other.pod_uid} - {""}
+    return (one.podref, one.ifname) == (other.podref, other.ifname) and len(uids) <= 1

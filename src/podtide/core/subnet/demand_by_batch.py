@@ -1,0 +1,106 @@
+"""What a subnet's containers would take by another batch: R⁻ and R⁺ for each rung, from counts of statements.
+
+    R⁻(B) = F + Σ h(U⁻, B)        R⁺(B) = F + Σ h(U⁺, B)
+
+F is what no batch governs: addresses in quarantine, and those reserved for nobody's pool. The sums go over distinct
+statements with their counts, not over containers, so that they cost the same for fifty nodes as for five thousand.
+
+A container has answered the batch in force once it states it (or a smaller one, where its node's other subnet, or the
+exhaustion it was told of, asks for that). One that has not answered in time may be a dead agent's, which gives nothing
+back: it counts with no less than it holds or asks for, or the batch would go up and down on what the dead never release.
+One that has answered and still holds more than it asks for cannot give that back yet (its agent lost its records, for one):
+in time it counts with that surplus at every rung, or others would keep a batch that there is no room for.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from msgspec import Struct
+
+from podtide.core.subnet.scaler import EXHAUSTED_BATCH, EXHAUSTED_BUFFER, SubnetScaler, request_percent
+from podtide.core.subnet.statement import StatedDemand, taken_at
+
+
+class Holding(Struct, frozen=True):
+    """A container as the counts know it: what is known of its demand, and what it takes of the subnet now."""
+
+    stated: StatedDemand
+    taken: int
+    """Its primary, and what it holds or asks for, whichever is more."""
+
+
+HoldingCounts = Mapping[Holding, int]
+"""How many containers of a subnet are alike."""
+
+
+class Range(Struct, frozen=True):
+    """R⁻ and R⁺."""
+
+    least: int
+    most: int
+
+
+class SubnetDemand(Struct, frozen=True, kw_only=True):
+    """The containers of a subnet at one instant, seen from what is in force."""
+
+    holdings: HoldingCounts
+    ungoverned: int
+    """F."""
+    in_force: SubnetScaler
+    top: int
+    exhausted: bool
+    is_overdue: bool
+    """Whether the time to answer the batch in force is over."""
+
+    @property
+    def unanswered(self) -> int:
+        """Containers that do not state the batch in force yet."""
+        return sum(count for holding, count in self.holdings.items() if not self.has_answered(holding.stated))
+
+    def has_answered(self, stated: StatedDemand) -> bool:
+        """Whether a container goes by what is in force."""
+        if stated.is_empty:
+            return True
+        if stated.batch == min(self.in_force.batch, stated.max_ips):
+            # Percent, because by way of a NodeNetworkConfig a buffer arrives so.
+            stated_percent = request_percent(Fraction(stated.buffer))
+            return stated_percent == request_percent(self.in_force.buffer) or stated.of_two
+        if stated.of_two and stated.batch < self.in_force.batch:
+            return True
+        told = stated.batch == EXHAUSTED_BATCH and Fraction(stated.buffer) == EXHAUSTED_BUFFER
+        return told and self.exhausted
+
+    def at(self, rung: SubnetScaler) -> Range:
+        """R⁻ and R⁺ once every container goes by the rung."""
+        least = most = self.ungoverned
+        for holding, count in self.holdings.items():
+            low, high = self._taken(holding, rung)
+            least += low * count
+            most += high * count
+        return Range(least, most)
+
+    def _taken(self, holding: Holding, rung: SubnetScaler) -> tuple[int, int]:
+        stated = holding.stated
+        if stated.is_empty:
+            return holding.taken, max(holding.taken, taken_at(0, stated, rung))
+        low, high = stated.low, stated.high
+        if stated.demand is not None and self._is_exact(stated):
+            low = high = stated.demand
+        taken = taken_at(low, stated, rung), taken_at(high, stated, rung)
+        if not self.is_overdue:
+            return taken
+        if not self.has_answered(stated):
+            return max(taken[0], holding.taken), max(taken[1], holding.taken)
+        surplus = _surplus(holding)
+        return taken[0] + surplus, taken[1] + surplus
+
+    def _is_exact(self, stated: StatedDemand) -> bool:
+        """Whether the node states its demand anew when that changes: it does so below the top rung."""
+        return stated.batch == min(self.in_force.batch, stated.max_ips) and self.in_force.batch < self.top
+
+
+def _surplus(holding: Holding) -> int:
+    """What a container takes beyond what follows from its statement."""
+    stated = holding.stated
+    own = SubnetScaler(stated.batch, Fraction(stated.buffer))
+    return max(0, holding.taken - taken_at(stated.high, stated, own))

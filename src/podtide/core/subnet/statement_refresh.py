@@ -1,0 +1,76 @@
+"""When a node states its demand anew although its request stays as it is.
+
+While the batch in force is below the top rung, whether a larger one fits is decided from what nodes stated. So a node
+whose demand differs from what it stated last, in a way that makes a difference at some larger rung, says so: once its
+demand has rested for a minute, with jitter so that a thousand nodes do not write at once, and at most every five
+minutes. At the top rung nobody waits for that, and nobody writes.
+"""
+
+from msgspec import Struct, structs
+
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.statement import Statement, request_at
+
+REST_SECONDS = 60.0
+"""How long demand must have been the same."""
+JITTER_SECONDS = 30.0
+"""At most so much later."""
+EVERY_SECONDS = 300.0
+"""A node states its demand anew no more often than this."""
+
+
+class Restating(Struct, frozen=True):
+    """What a node knows between two looks. A value: each step returns the next."""
+
+    demand: int = -1
+    rested_since: float = 0.0
+    jitter_seconds: float = 0.0
+    not_before: float = 0.0
+
+    def seen(self, demand: int, now: float, chance: float) -> "Restating":
+        """The node's demand is this now. `chance`, from 0 to 1, is what its jitter is drawn by."""
+        if demand == self.demand:
+            return self
+        jitter = chance * JITTER_SECONDS
+        return structs.replace(self, demand=demand, rested_since=now, jitter_seconds=jitter)
+
+    @property
+    def due_at(self) -> float:
+        """When a demand that makes a difference is stated anew."""
+        return max(self.rested_since + REST_SECONDS + self.jitter_seconds, self.not_before)
+
+    def stated(self, now: float) -> "Restating":
+        """It was stated anew."""
+        return structs.replace(self, not_before=now + EVERY_SECONDS)
+
+
+def is_answered(said: Statement, now: Statement) -> bool:
+    """Whether what was stated goes by the parameters that are in force now."""
+    return (said.batch, said.buffer, said.max_ips, said.primaries) == (
+        now.batch,
+        now.buffer,
+        now.max_ips,
+        now.primaries,
+    )
+
+
+def makes_a_difference(said: Statement, now: Statement) -> bool:
+    """Whether it matters to the choice of a larger rung that the demand is another than was stated."""
+    if now.batch >= now.top:
+        return False
+    if said.top <= said.batch:
+        return True  # stated at the top of its time, where only the window of its request counts
+    return said.demand != now.demand and any(
+        _request(said.demand, batch, now) != _request(now.demand, batch, now) for batch in _larger_rungs(now)
+    )
+
+
+def _larger_rungs(now: Statement) -> list[int]:
+    """Powers of two between the batch in force and the top, and the top."""
+    powers = (1 << exponent for exponent in range(now.batch.bit_length(), now.top.bit_length()))
+    return sorted({*(power for power in powers if now.batch < power < now.top), now.top})
+
+
+def _request(demand: int, batch: int, by: Statement) -> int:
+    scaler = Scaler(min(batch, by.max_ips), by.buffer, by.max_ips)
+    return request_at(demand, scaler, by.primaries)

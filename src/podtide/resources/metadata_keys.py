@@ -1,0 +1,62 @@
+"""What podtide writes on objects that are not all its own: labels, annotations and the finalizer.
+
+They are part of the contract with people and with other programs, so they are stated once.
+"""
+
+import re
+from collections.abc import Mapping
+
+SYSTEM_NAMESPACE = "kube-system"
+"""Where NodeNetworkConfigs, ClusterSubnets and ClusterSubnetStates live, as Azure CNS has it."""
+
+AGENT_MANAGER = "podtide-agent"
+"""The field manager of a node agent in its NodeNetworkConfig: what it applies is the agent's, and nothing else there is."""
+
+SUBNET_LABEL = "podtide.io/subnet"
+"""On a Node: the subnet its pods' addresses come from; without it, the controller's default."""
+
+SUBNET_V6_LABEL = "podtide.io/subnet-v6"
+"""On a Node: the subnet of its pods' second address, for dual stack; without it, the controller's default, if any."""
+
+WAITING_PODS_ANNOTATION = "podtide.io/waiting-pods"
+"""On a NodeNetworkConfig: how many pods of the node have no address. Nodes with more of them are served first."""
+
+STATEMENT_ANNOTATION = "podtide.io/statement"
+"""On a NodeNetworkConfig: what its request was computed from, as JSON (see `podtide.core.subnet.statement`)."""
+
+DOUBT_ANNOTATION = "podtide.io/doubt"
+"""On a NodeNetworkConfig: the mark by which its agent asks whether it is of the present (see `podtide.resources.config_confirmation`)."""
+
+CONTAINER_FINALIZER = "podtide.io/network-container"
+"""On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
+
+NODE_ANNOTATION = "podtide.io/node"
+"""On a node's own IPPool of a secondary network: the node. On that pool's Lease, and on a reservation: the node whose
+agent made it."""
+
+NODE_UID_ANNOTATION = "podtide.io/node-uid"
+"""On such a pool: the uid of that Node. A new Node under an old name has no part in the pool."""
+
+NODE_GONE_ANNOTATION = "podtide.io/node-gone-since"
+"""On the same: when that Node was found to be gone. The slice is in quarantine from then on."""
+
+POOL_UID_ANNOTATION = "podtide.io/pool-uid"
+"""On the same: its own uid, once its slice is listed. Without it the pool is inert (see `podtide.networks.confirmation`)."""
+
+MACHINE_ANNOTATION = "podtide.io/machine"
+"""On the same: the ids of the machine and boot that the Node ran on, joined by spaces."""
+
+NETWORK_ANNOTATION = "podtide.io/network"
+"""On the same: the NodeSlicePool that the slice is from. On that: the network it is of."""
+
+CONFIRMED_ANNOTATION = "podtide.io/confirmed-at"
+"""On a NodeSlicePool: when it was last written for no other reason than that writes from before come to nothing,
+and in place of which version."""
+
+_COUNT = re.compile("[0-9]{1,9}")
+
+
+def waiting_pods_in(annotations: Mapping[str, str]) -> int:
+    """How many pods wait by that annotation; none where it states no number that a node could mean."""
+    written = annotations.get(WAITING_PODS_ANNOTATION, "")
+    return int(written) if _COUNT.fullmatch(written) else 0

@@ -1,0 +1,145 @@
+"""What allocator, agents and machines each say of the addresses at one instant, put side by side for the audit.
+
+The agents and the machines are read first, in one go, and the allocator after them. An address that a pod has when
+the reading begins is still granted when it ends, so a picture taken of a cluster at work shows no contradiction that
+is not one.
+
+In a picture a node is its name and its uid: a Node made again under its name is another node, and so is one of that name
+in another cluster. What pods of a machine
+still have of a Node that it no longer is concerns nobody but these pods: it rests in quarantine, and they have to go.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from podtide.agent.port import Addresses
+from podtide.allocator.port import Allocator, Container, Subnet
+from podtide.controller.nodes.subnet_choice import node_uid
+from podtide.core.audit.invariants import Grant, Ledger, NodeView, Picture, PodView
+from podtide.core.pool.address import Address
+from podtide.core.pool.states import State
+from podtide.simulation.full_names import full_name
+from podtide.simulation.nodes.kubelet import Sandbox
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """A machine as it is now."""
+
+    node: str
+    uid: str
+    """Of the Node that the machine is; "" while there is none."""
+    addresses: Addresses | None
+    """None while no agent runs there that knows its pool."""
+    sandboxes: tuple[Sandbox, ...]
+    named: frozenset[str]
+    """Every name that the node's agents ever named for release."""
+    giver: Callable[[str], str]
+    """The container by which a pod there got an address, for those that the agent's pool does not know."""
+    cluster: str = ""
+    """Whose node it is; "" where there is but one cluster."""
+
+    @property
+    def identity(self) -> str:
+        """The node in a picture."""
+        return identity_of(self.node, self.uid)
+
+    def pods(self) -> Iterator[PodView]:
+        """What has addresses, each as the node by which it has it: one family may have moved, and the other not yet."""
+        containers = {
+            address.ip: address.container
+            for address in (self.addresses.all_addresses() if self.addresses else ())
+        }
+        for sandbox in self.sandboxes:
+            for address in sandbox.addresses:
+                holder = containers.get(address) or self.giver(address)
+                yield PodView(
+                    full_name(self.cluster, sandbox.pod), identity_of(self.node, holder), (address,)
+                )
+
+
+async def take_picture(sightings: Sequence[Sighting], allocator: Allocator, network: str) -> Picture:
+    """The picture of one network."""
+    nodes = tuple(
+        NodeView(
+            sighting.identity, own_addresses(sighting.addresses.all_addresses(), sighting.uid), sighting.named
+        )
+        for sighting in sightings
+        if sighting.addresses is not None and sighting.uid
+    )
+    pods = tuple(pod for sighting in sightings for pod in sighting.pods())
+    subnets, containers = await _read(allocator, network)
+    held = Counter[str]()
+    for container in containers:
+        held[container.subnet] += 1 + len(container.addresses)
+    return Picture(
+        ledgers=tuple(ledger_of(subnet, held[subnet.name]) for subnet in subnets),
+        grants=tuple(map(grant_of, containers)),
+        nodes=nodes,
+        pods=pods,
+    )
+
+
+async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...], list[Container]]:
+    """Subnets and containers of one instant: the counts are the same before and after."""
+    after = await allocator.list_subnets(network)
+    while True:
+        before = after
+        containers = [container async for container in _containers(allocator, network)]
+        after = await allocator.list_subnets(network)
+        if _counts(before) == _counts(after):
+            return after, containers
+
+
+def _counts(subnets: Sequence[Subnet]) -> list[tuple[str, int, int, int]]:
+    """Of a subnet, what changes with its containers. How long something is in force changes by itself."""
+    return [(subnet.name, subnet.reserved, subnet.containers, subnet.owed) for subnet in subnets]
+
+
+async def _containers(allocator: Allocator, network: str) -> AsyncIterator[Container]:
+    more = ""
+    while True:
+        page = await allocator.list_containers(network=network, more=more)
+        for container in page.items:
+            yield container
+        more = page.more
+        if not more:
+            return
+
+
+def ledger_of(subnet: Subnet, held: int) -> Ledger:
+    """The subnet's counts. What it reserves beyond what containers hold rests in quarantine: nothing else may."""
+    resting = max(0, subnet.reserved - held)
+    return Ledger(
+        subnet=subnet.name,
+        capacity=subnet.capacity,
+        reserved=subnet.reserved - resting,
+        free=subnet.capacity - subnet.reserved,
+        resting=resting,
+    )
+
+
+def grant_of(container: Container) -> Grant:
+    """What a node has, by the allocator's word."""
+    return Grant(
+        container=container.id,
+        node=identity_of(container.node, container.id),
+        subnet=container.subnet,
+        primary=container.primary,
+        addresses={address.name: address.ip for address in container.addresses},
+    )
+
+
+def own_addresses(addresses: Iterable[Address], uid: str) -> dict[str, State]:
+    """Those of a machine's addresses that are of the Node which the machine is."""
+    return {
+        address.ip: address.state
+        for address in addresses
+        if address.state and address.container.startswith(uid)
+    }
+
+
+def identity_of(node: str, container: str) -> str:
+    """The node that a container is of; a Node's uid is the id of its first."""
+    return f"{node} ({node_uid(container)})"

@@ -1,0 +1,141 @@
+"""The part of a container runtime that concerns addresses: it calls the CNI plugin for a sandbox and reads its answer.
+
+The environment and the configuration are those a runtime hands to an IPAM plugin, so the plugin and the agent behind
+it do here all that they do on a real node. Whatever comes of a call is put on record.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from podtide.cni.versions import LATEST, Verb
+from podtide.core.errors import PodtideError
+from podtide.resources.pod import Pod
+from podtide.runtime.clock import Clock
+from podtide.simulation.nodes.network_definitions import Definition
+from podtide.simulation.nodes.plugin_caller import PluginCaller
+from podtide.simulation.trace import PluginCall, Trace
+
+NETWORK = "podtide"
+INTERFACE = "eth0"
+CONFIGURATION = msgspec.json.encode(
+    {"cniVersion": LATEST, "name": NETWORK, "type": "ptp", "ipam": {"type": "podtide"}}
+)
+
+
+class CallFailed(PodtideError):
+    """The plugin did not do what it was called for. The words are its own."""
+
+
+class _Address(Struct, frozen=True):
+    address: str
+
+
+class _Result(Struct, frozen=True):
+    ips: tuple[_Address, ...]
+
+
+class _Failure(Struct, frozen=True):
+    code: int
+    msg: str
+
+
+class ContainerRuntime:
+    """The runtime of one node. Pods are attached to the node's pool, and to all of the secondary networks."""
+
+    def __init__(  # noqa: PLR0913 - whose runtime it is, what it calls, and what it runs in
+        self,
+        node: str,
+        plugin: PluginCaller,
+        networks: Sequence[Definition] = (),
+        *,
+        clock: Clock,
+        trace: Trace,
+        of_cluster: str = "",
+    ) -> None:
+        self._node = node
+        self._of_cluster = of_cluster
+        self._plugin = plugin
+        self._networks = networks
+        self._clock = clock
+        self._trace = trace
+        self.attached: dict[str, dict[str, tuple[str, ...]]] = {}
+        """What sandboxes were answered for their further interfaces, by sandbox and interface."""
+
+    async def add(self, pod: Pod, sandbox: str) -> tuple[str, ...]:
+        """The addresses of the pod's sandbox, one for each family. Nothing is answered unless all networks give theirs."""
+        addresses = await self._call(Verb.ADD, pod, sandbox)
+        attached = {each.interface: await self._call(Verb.ADD, pod, sandbox, each) for each in self._networks}
+        if attached:
+            self.attached[sandbox] = attached
+        return addresses
+
+    async def delete(self, pod: Pod, sandbox: str) -> None:
+        """The sandbox is no more. One network that fails keeps no other from being told."""
+        failures = []
+        for each in (*reversed(self._networks), None):
+            try:
+                await self._call(Verb.DEL, pod, sandbox, each)
+            except CallFailed as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
+        self.attached.pop(sandbox, None)
+
+    async def status(self) -> None:
+        """Whether the plugin could serve an ADD: a runtime that hears no declares the node unready."""
+        await self._call(Verb.STATUS)
+
+    async def _call(
+        self, verb: Verb, pod: Pod | None = None, sandbox: str = "", network: Definition | None = None
+    ) -> tuple[str, ...]:
+        environment = {"CNI_COMMAND": str(verb), "CNI_PATH": "/opt/cni/bin"}
+        if pod is not None:
+            environment |= _attachment(pod, sandbox, network.interface if network else INTERFACE)
+        stdin = network.stdin if network else CONFIGURATION
+        started = self._clock.monotonic()
+        exit_status, output = await self._plugin.call(self._node, environment, stdin)
+        addresses, failure = _read(verb, exit_status, output)
+        now = self._clock.monotonic()
+        self._trace.note(
+            PluginCall(
+                at=now,
+                took_seconds=now - started,
+                node=self._node,
+                verb=str(verb),
+                pod=str(pod.key) if pod else "",
+                sandbox=sandbox,
+                ok=not failure,
+                words=failure or ", ".join(addresses),
+                network=network.name if network else "",
+                cluster=self._of_cluster,
+            )
+        )
+        if failure:
+            raise CallFailed(failure)
+        return addresses
+
+
+def _attachment(pod: Pod, sandbox: str, interface: str) -> dict[str, str]:
+    place = pod.metadata
+    return {
+        "CNI_CONTAINERID": sandbox,
+        "CNI_IFNAME": interface,
+        "CNI_NETNS": f"/var/run/netns/{sandbox[:12]}",
+        "CNI_ARGS": (
+            f"IgnoreUnknown=1;K8S_POD_NAMESPACE={place.namespace};K8S_POD_NAME={place.name};"
+            f"K8S_POD_INFRA_CONTAINER_ID={sandbox};K8S_POD_UID={place.uid}"
+        ),
+    }
+
+
+def _read(verb: Verb, exit_status: int, output: bytes) -> tuple[tuple[str, ...], str]:
+    """The addresses, or why there are none."""
+    if exit_status:
+        failure = msgspec.json.decode(output, type=_Failure)
+        return (), f"code {failure.code}: {failure.msg}"
+    if verb is not Verb.ADD:
+        return (), ""
+    result = msgspec.json.decode(output, type=_Result)
+    return tuple(entry.address.partition("/")[0] for entry in result.ips), ""

@@ -1,0 +1,294 @@
+"""A pretend kubelet: it gives the pods of one node their sandboxes, and has the CNI plugin called as a real one would.
+
+What it does for a pod follows from the pod and its sandbox alone (`next_move`), so it can be told of changes late,
+twice or in bulk. As with a real kubelet and runtime:
+
+    an ADD that failed       DEL for the same sandbox, a pause of ten seconds and some, then a new sandbox
+    a pod deleted meanwhile  the ADD is given up, not called back: DEL comes while the agent may still work on it
+    a DEL that failed        is repeated until it succeeds; the pod goes after that
+    a pod marked deleted     DEL, then a terminal phase, then it is removed
+    a sandbox that died      DEL, then the pod shows no address, then a new sandbox at once
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from random import Random
+
+from msgspec import Struct, structs
+
+from podtide.cluster.informer import Informer, Scope
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.core.errors import RetryError
+from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
+from podtide.runtime.clock import Clock
+from podtide.runtime.logging import Logger
+from podtide.simulation.nodes.container_runtime import CallFailed, ContainerRuntime
+from podtide.simulation.nodes.pods import MANAGER, is_terminal
+
+
+class Habits(Struct, frozen=True, kw_only=True):
+    """How a kubelet goes about its work."""
+
+    retry_seconds: float = 10.0
+    """The pause before a failed sandbox is tried anew; up to half as much again, by chance."""
+    impatience: float = 0.0
+    """How often there is no such pause: news of a pod makes a kubelet look at it at once."""
+    sandbox_seconds: float = 0.0
+    """What making a sandbox takes before its network is asked for."""
+    at_once: int = 256
+    """How many sandboxes are set up side by side; 1 is the serial kubelet of the design papers."""
+
+
+class Sandbox(Struct, frozen=True):
+    """A pod's sandbox. Without addresses it is one whose ADD was not answered or failed, or whose network is gone."""
+
+    id: str
+    pod: str
+    """Namespace and name."""
+    addresses: tuple[str, ...] = ()
+
+
+SandboxListener = Callable[[Sandbox | None, Sandbox | None], None]
+
+
+class Move(StrEnum):
+    """What to do for a pod next."""
+
+    SET_UP = "set up a sandbox"
+    SHOW = "show that it runs"
+    HIDE = "show no address any more"
+    TEAR_DOWN = "tear its sandbox down"
+    REMOVE = "remove it"
+    REST = "wait for news of it"
+    FORGET = "forget it"
+
+
+def next_move(pod: Pod | None, sandbox: Sandbox | None) -> Move:
+    """The next thing to do for a pod, by what is wanted and what is there. None is a pod that is gone."""
+    if pod is None:
+        return Move.TEAR_DOWN if sandbox else Move.FORGET
+    leaving = pod.metadata.deletion_timestamp is not None
+    if sandbox and (leaving or is_terminal(pod) or not sandbox.addresses):
+        return Move.TEAR_DOWN
+    if leaving:
+        return Move.REMOVE
+    if is_terminal(pod):
+        return Move.REST
+    if not sandbox and not pod.spec.host_network:
+        return Move.HIDE if pod.status.pod_ips else Move.SET_UP
+    return Move.REST if _shows(pod, sandbox) else Move.SHOW
+
+
+def _shows(pod: Pod, sandbox: Sandbox | None) -> bool:
+    shown = tuple(entry.ip for entry in pod.status.pod_ips)
+    return pod.status.phase is PodPhase.RUNNING and shown == (sandbox.addresses if sandbox else ())
+
+
+class _Charge:
+    """A pod in the kubelet's care."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.last_seen = pod
+        self.gone = False
+        self.sandbox: Sandbox | None = None
+        self.failures = 0
+        """Sandboxes in a row that got no address."""
+        self.is_asking = False
+        """Whether its keeper waits for the answer to an ADD."""
+        self.keeper: asyncio.Task[None] | None = None
+        """Who sees to it. One who waits for what nobody wants any more has a successor, and does nothing more."""
+        self.news = asyncio.Event()
+
+    def hear(self, pod: Pod | None) -> None:
+        self.gone = pod is None
+        self.last_seen = pod or self.last_seen
+        self.news.set()
+
+    @property
+    def move(self) -> Move:
+        return next_move(None if self.gone else self.last_seen, self.sandbox)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the pod is still one that must have a sandbox."""
+        return next_move(None if self.gone else self.last_seen, None) in {Move.HIDE, Move.SET_UP}
+
+    async def until_unwanted(self) -> None:
+        """Wait, perhaps for ever."""
+        while self.is_wanted:
+            self.news.clear()
+            await self.news.wait()
+
+
+def _is_known(pod: Pod | None, charge: _Charge) -> bool:
+    """Whether this is what the kubelet has written itself: then the answer has told of it.
+
+    One that was gone is news by whatever version it is back, in a cluster that went back; and so is another content.
+    """
+    return pod == charge.last_seen and not charge.gone
+
+
+class Kubelet:
+    """The kubelet of one node, for one `run`."""
+
+    def __init__(  # noqa: PLR0913 - where it works, by what means, and what it runs in: each a parameter, none global
+        self,
+        cluster: Cluster,
+        node: str,
+        runtime: ContainerRuntime,
+        *,
+        habits: Habits,
+        clock: Clock,
+        randomness: Random,
+        log: Logger,
+    ) -> None:
+        self._cluster = cluster
+        self._runtime = runtime
+        self._habits = habits
+        self._randomness = randomness
+        self._log = log.bind(node=node)
+        self._charges: dict[str, _Charge] = {}
+        self.on_sandbox: list[SandboxListener] = []
+        """Told of every sandbox that comes, changes or goes: as it was and as it is."""
+        self._turns = asyncio.Semaphore(habits.at_once)
+        self._tasks = asyncio.TaskGroup()
+        scope = Scope(fields=f"spec.nodeName={node}")
+        self._informer = Informer(cluster, Pod, scope, clock=clock, randomness=randomness, log=self._log)
+        self._informer.add_handler(self._hear)
+
+    def sandboxes(self) -> tuple[Sandbox, ...]:
+        """The sandboxes that are on the machine: what really has which address."""
+        return tuple(charge.sandbox for charge in self._charges.values() if charge.sandbox is not None)
+
+    def lose_sandbox(self, sandbox: Sandbox) -> None:
+        """The sandbox dies by itself, and its pod has no network any more."""
+        for charge in self._charges.values():
+            if charge.sandbox is sandbox:
+                self._set_sandbox(charge, structs.replace(sandbox, addresses=()))
+                charge.news.set()
+
+    async def run(self) -> None:
+        """Look after the node's pods until cancelled."""
+        async with self._tasks:
+            await self._informer.run()
+
+    def _hear(self, old: Pod | None, new: Pod | None) -> None:
+        known = new or old
+        assert known is not None  # a handler is told of one or both
+        charge = self._charges.get(known.metadata.uid)
+        if charge is None and new is not None:
+            charge = self._charges[new.metadata.uid] = _Charge(new)
+            self._find_keeper(charge)
+        elif charge is not None and not _is_known(new, charge):
+            charge.hear(new)
+            if charge.is_asking and not charge.is_wanted:
+                charge.is_asking = False
+                self._find_keeper(charge)
+
+    def _find_keeper(self, charge: _Charge) -> None:
+        charge.keeper = self._tasks.create_task(self._look_after(charge))
+
+    async def _look_after(self, charge: _Charge) -> None:
+        """Make one move after the other, for as long as there is a pod or a sandbox, and nobody else to see to it."""
+        keeper = charge.keeper
+        while (move := charge.move) is not Move.FORGET:
+            charge.news.clear()
+            try:
+                await self._make(move, charge)
+            except NotFound:
+                charge.hear(None)
+            except Conflict:
+                await charge.news.wait()  # it changed since it was last heard of
+            except (RetryError, CallFailed) as failure:
+                self._log.info("will try again", pod=str(charge.last_seen.key), error=str(failure))
+                await asyncio.sleep(self._pause_seconds())
+            if charge.keeper is not keeper:
+                return
+        del self._charges[charge.last_seen.metadata.uid]
+
+    async def _make(self, move: Move, charge: _Charge) -> None:
+        match move:
+            case Move.SET_UP:
+                await self._set_up(charge)
+            case Move.TEAR_DOWN:
+                assert charge.sandbox is not None  # or there would be nothing to tear down
+                bare = structs.replace(charge.sandbox, addresses=())
+                self._set_sandbox(charge, bare)
+                await self._runtime.delete(charge.last_seen, bare.id)
+                self._set_sandbox(charge, None)
+            case Move.SHOW:
+                addresses = charge.sandbox.addresses if charge.sandbox else ()
+                await self._show(charge, PodPhase.RUNNING, addresses)
+            case Move.HIDE:
+                await self._show(charge, charge.last_seen.status.phase, ())
+            case Move.REMOVE:
+                await self._remove(charge.last_seen)
+                charge.hear(None)
+            case _:
+                await charge.news.wait()
+
+    async def _set_up(self, charge: _Charge) -> None:
+        """Make a sandbox with addresses, or leave one without, which has to be torn down."""
+        if charge.failures and not self._is_impatient():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(charge.until_unwanted(), self._pause_seconds())
+            if charge.keeper is not None and charge.keeper.cancelling():
+                raise asyncio.CancelledError  # Python 3.11 forgets one that comes at the instant of the news
+        async with self._turns:
+            if self._habits.sandbox_seconds:
+                await asyncio.sleep(self._habits.sandbox_seconds)
+            if not charge.is_wanted:
+                return
+            id_ = f"{self._randomness.getrandbits(256):064x}"
+            sandbox = Sandbox(id_, str(charge.last_seen.key))
+            self._set_sandbox(charge, sandbox)
+            await self._add(charge, sandbox)
+
+    async def _add(self, charge: _Charge, sandbox: Sandbox) -> None:
+        """Ask for the sandbox's addresses. They may be wanted no more when they come, and somebody else be at work."""
+        keeper, charge.is_asking = charge.keeper, True
+        try:
+            addresses = await self._runtime.add(charge.last_seen, sandbox.id)
+        except CallFailed:
+            charge.failures += 1
+            return
+        finally:
+            if charge.keeper is keeper:
+                charge.is_asking = False
+        if charge.sandbox is sandbox:
+            charge.failures = 0
+            self._set_sandbox(charge, structs.replace(sandbox, addresses=addresses))
+
+    def _set_sandbox(self, charge: _Charge, sandbox: Sandbox | None) -> None:
+        old, charge.sandbox = charge.sandbox, sandbox
+        for tell in self.on_sandbox:
+            tell(old, sandbox)
+
+    async def _show(self, charge: _Charge, phase: PodPhase | None, addresses: tuple[str, ...]) -> None:
+        """Let the pod's status say so. The answer is news, unless there is newer news already."""
+        pod = charge.last_seen
+        answer = await self._write_status(pod, phase, addresses)
+        if charge.last_seen is pod and not charge.gone:
+            charge.hear(answer)
+
+    async def _remove(self, pod: Pod) -> None:
+        """End the pod for good: the API server lets only finished ones go."""
+        if not is_terminal(pod):
+            await self._write_status(pod, PodPhase.SUCCEEDED, ())
+        await self._cluster.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
+
+    async def _write_status(self, pod: Pod, phase: PodPhase | None, addresses: tuple[str, ...]) -> Pod:
+        status = PodStatus(
+            phase=phase,
+            pod_ip=addresses[0] if addresses else "",
+            pod_ips=[PodIP(ip=address) for address in addresses],
+        )
+        return await self._cluster.replace_status(structs.replace(pod, status=status), manager=MANAGER)
+
+    def _pause_seconds(self) -> float:
+        return self._habits.retry_seconds * self._randomness.uniform(1.0, 1.5)
+
+    def _is_impatient(self) -> bool:
+        return self._habits.impatience > 0 and self._randomness.random() < self._habits.impatience

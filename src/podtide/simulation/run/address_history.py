@@ -1,0 +1,118 @@
+"""The life of one address as a trace tells it: granted, given to pods, taken back, named for release, gone.
+
+A failure may also be about a slice of a secondary network: then its life is told, as one subject with all its addresses.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+
+from podtide.core.errors import InvalidInput
+from podtide.core.ranges import IPNetwork, parse_network
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.simulation.run.object_history import ObjectHistory
+from podtide.simulation.run.settling import is_leaders_lease
+from podtide.simulation.trace import AllocatorCall, ClusterWrite, Entry, PluginCall, PoolMove, Trace, Trouble
+
+_CANDIDATE = re.compile(
+    r"(?<![\w.:/-])(?:\d+(?:\.\d+){3}|[\da-fA-F]*:[\da-fA-F:]*:[\da-fA-F]*)(?:/\d+)?(?![\w-])"
+)
+_LAST_STATES = 60
+_LAST_ENTRIES = 30
+
+
+def subject_of(words: str) -> IPNetwork | None:
+    """The first address or slice that a sentence is about. An address is the network that has it alone."""
+    for found in _CANDIDATE.findall(words):
+        for text in (found, found.removesuffix(":")):  # the colon may be the sentence's own
+            with suppress(InvalidInput):
+                return parse_network(text if "/" in text else f"{text}/{128 if ':' in text else 32}")
+    return None
+
+
+def last_states(subject: IPNetwork | None, trace: Trace) -> tuple[str, ...]:
+    """What happened to the subject, the newest last. Nothing, where there is none."""
+    return tuple(_tell(subject, trace.with_moves()))[-_LAST_STATES:] if subject is not None else ()
+
+
+def last_entries(trace: Trace) -> tuple[str, ...]:
+    """What happened last, whatever it was about, the newest last. Without the leader's Lease: at rest there is nothing else."""
+    newest_first = (entry for entry in reversed(trace.entries) if not is_leaders_lease(entry))
+    return tuple(_at(entry, str(entry)) for entry in islice(newest_first, _LAST_ENTRIES))[::-1]
+
+
+def _tell(subject: IPNetwork, entries: Iterable[Entry | PoolMove]) -> Iterator[str]:
+    histories = _PrimaryHistory(str(subject.network_address)), ObjectHistory(subject)
+    for entry in entries:
+        for history in histories:
+            yield from (_at(entry, words) for words in history.words(entry))
+
+
+def _at(entry: Entry | PoolMove, words: str) -> str:
+    return f"{entry.at:.3f} {words}"
+
+
+class _PrimaryHistory:
+    """What calls of the plugin, the allocator, the nodes' pools and their NodeNetworkConfigs say of an address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._holders: set[tuple[str, str]] = set()
+        """Pods that had it, each with the network that it had it by."""
+        self._containers: set[str] = set()
+        """Those that have it, as the allocator answers."""
+        self._granted: dict[str, str] = {}
+        """Under which name each node's object lists it."""
+        self._named: set[tuple[str, str]] = set()
+
+    def words(self, entry: Entry | PoolMove) -> Iterator[str]:
+        """What an entry says of the address."""
+        if isinstance(entry, PoolMove):
+            if entry.ip == self._address:
+                yield str(entry)
+        elif isinstance(entry, PluginCall):
+            yield from self._of_call(entry)
+        elif isinstance(entry, Trouble):
+            if any(pod in entry.words.split() for pod, _network in self._holders):
+                yield str(entry)
+        elif isinstance(entry, AllocatorCall):
+            yield from self._of_allocator(entry)
+        elif isinstance(entry, ClusterWrite) and isinstance(entry.item, NodeNetworkConfig):
+            yield from self._of_config(entry, entry.item)
+
+    def _of_call(self, entry: PluginCall) -> Iterator[str]:
+        """All calls for a pod that ever had it: what one of its sandboxes is told can befall what another has."""
+        holder = entry.pod, entry.network
+        if entry.ok and self._address in entry.words.split(", "):
+            self._holders.add(holder)
+        if holder in self._holders:
+            yield f"{entry} (sandbox {entry.sandbox[:12]})"
+
+    def _of_allocator(self, entry: AllocatorCall) -> Iterator[str]:
+        container = entry.answer.id if entry.answer else entry.subject
+        has_it = entry.answer is not None and any(each.ip == self._address for each in entry.answer.addresses)
+        if has_it != (container in self._containers):
+            (self._containers.add if has_it else self._containers.discard)(container)
+            yield f"{entry}: the allocator {'has granted it' if has_it else 'has it back'}"
+
+    def _of_config(self, entry: ClusterWrite, config: NodeNetworkConfig) -> Iterator[str]:
+        listed = {
+            granted.ip: (granted.name, container.version)
+            for container in config.status.network_containers
+            for granted in container.ip_assignments
+        }
+        name, version = listed.get(self._address, ("", 0))
+        before = self._granted.get(entry.name, "")
+        if name != before:
+            self._granted[entry.name] = name
+            yield (
+                f"{entry}: grants it as {name} (version {version})"
+                if name
+                else f"{entry}: no longer grants {before}"
+            )
+        known = name or before
+        is_named = known in config.spec.ips_not_in_use
+        if is_named != ((entry.name, known) in self._named):
+            (self._named.add if is_named else self._named.discard)((entry.name, known))
+            yield f"{entry}: {known} is {'named' if is_named else 'no longer named'} for release"

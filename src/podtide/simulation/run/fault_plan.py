@@ -1,0 +1,137 @@
+"""What a simulated run will be, all of it drawn from one seed before the run begins.
+
+A plan is a value: it can be printed, kept, run again, and made smaller piece by piece until what it shows is plain.
+"""
+
+from msgspec import Struct
+
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.faults.mishap import Mishap, is_of_networks
+from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.nodes.other_agents import POLICIES
+
+_SUBNETS = ("10.0.0.0/28", "10.0.0.0/27", "10.0.0.0/26", "10.0.0.0/25")
+_SECOND_SUBNETS = ("10.2.0.0/28", "10.2.0.0/27", "10.2.0.0/25")
+_SUBNET_V6 = "fd00::/112"
+_PRESSURES = (0.3, 0.6, 0.9, 1.0, 1.1)
+_BATCHES = (1, 4, 16, 16)
+_MIN_FREE = ("1/2", "1/2", "1/4", "0")
+_WITH_CLUSTER_SUBNETS = 0.75
+_WITH_TWO_CLUSTERS = 0.25
+_WITH_OTHER_AGENTS = 0.2
+_WITH_TWO_SUBNETS = 0.25
+_WITH_TWO_FAMILIES = 0.25
+_MOST_CONTROLLERS = 3
+
+
+class PlannedMishap(Struct, frozen=True):
+    """A mishap at its time; what chance decides of it is drawn from its kind and number."""
+
+    at_seconds: float
+    fault: str
+    number: int
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """A run."""
+
+    seed: int
+    nodes: int
+    subnet: str
+    batch: int
+    min_free: str
+    cluster_subnets: bool
+    controllers: int
+    pressure: float
+    """For how many pods there is work, as a part of what the subnet has addresses for."""
+    trouble_seconds: float
+    """How long pods come and go, and faults strike."""
+    line_faults: tuple[str, ...]
+    """Those that strike by chance wherever they can."""
+    mishaps: tuple[PlannedMishap, ...]
+    networks: int = 0
+    """How many secondary networks every pod is attached to."""
+    clusters: int = 1
+    """How many clusters share the subnet; the nodes are dealt out among them."""
+    agents: tuple[str, ...] = ()
+    """Whose agent each node has, by the names of `other_agents`; podtide's, where there are more nodes than names."""
+    second_subnet: str = ""
+    """Where every other node has its addresses, by its label; "" where all have them in one subnet."""
+    subnet_v6: str = ""
+    """Where every pod has a second address; "" where pods have one."""
+
+
+def plan_for(
+    seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float, networks: int = 0
+) -> Plan:
+    """The plan of a seed."""
+    chance = seeded_randomness(f"{seed}/plan")
+    subnet_v6 = _subnet_v6(
+        seed
+    )  # Azure CNS has one network container per node, so none of its agents beside that
+    return Plan(
+        seed=seed,
+        nodes=nodes,
+        subnet=chance.choice(_SUBNETS),
+        batch=chance.choice(_BATCHES),
+        min_free=chance.choice(_MIN_FREE),
+        cluster_subnets=chance.random() < _WITH_CLUSTER_SUBNETS,
+        controllers=chance.randint(1, _MOST_CONTROLLERS),
+        pressure=chance.choice(_PRESSURES),
+        trouble_seconds=trouble_seconds,
+        line_faults=tuple(name for name in FAULTS if name in faults and not _is_mishap(name)),
+        mishaps=_mishaps(seed, _concerning(faults, networks), trouble_seconds),
+        networks=networks,
+        clusters=_clusters(seed, nodes),
+        agents=() if subnet_v6 else _agents(seed, nodes),
+        second_subnet=_second_subnet(seed, nodes),
+        subnet_v6=subnet_v6,
+    )
+
+
+def _clusters(seed: int, nodes: int) -> int:
+    """Two now and then. By a stream of its own, as all that was thought of later: the rest of a seed's plan stays."""
+    chance = seeded_randomness(f"{seed}/plan of clusters")
+    return 2 if nodes > 1 and chance.random() < _WITH_TWO_CLUSTERS else 1
+
+
+def _agents(seed: int, nodes: int) -> tuple[str, ...]:
+    """Podtide's alone for the most part, else some of each."""
+    chance = seeded_randomness(f"{seed}/plan of agents")
+    if chance.random() >= _WITH_OTHER_AGENTS:
+        return ()
+    return tuple(chance.choice(tuple(POLICIES)) for _ in range(nodes))
+
+
+def _second_subnet(seed: int, nodes: int) -> str:
+    """One now and then: it may be full while the first has room, or the other way round."""
+    chance = seeded_randomness(f"{seed}/plan of subnets")
+    return chance.choice(_SECOND_SUBNETS) if nodes > 1 and chance.random() < _WITH_TWO_SUBNETS else ""
+
+
+def _subnet_v6(seed: int) -> str:
+    """One now and then, as wide as such subnets are."""
+    chance = seeded_randomness(f"{seed}/plan of families")
+    return _SUBNET_V6 if chance.random() < _WITH_TWO_FAMILIES else ""
+
+
+def _is_mishap(name: str) -> bool:
+    return isinstance(FAULTS[name], Mishap)
+
+
+def _concerning(faults: frozenset[str], networks: int) -> frozenset[str]:
+    """Without those that mean nothing where there are no secondary networks."""
+    return faults if networks else faults - {name for name in faults if is_of_networks(FAULTS[name])}
+
+
+def _mishaps(seed: int, faults: frozenset[str], trouble_seconds: float) -> tuple[PlannedMishap, ...]:
+    """Each kind by a stream of its own, so that one more kind leaves the others where they were."""
+    planned = []
+    for name, fault in FAULTS.items():
+        if name in faults and isinstance(fault, Mishap):
+            chance = seeded_randomness(f"{seed}/plan of {name}")
+            at, number = chance.expovariate(1 / fault.every_seconds), 0
+            while at < trouble_seconds:
+                planned.append(PlannedMishap(round(at, 3), name, number))
+                at, number = at + chance.expovariate(1 / fault.every_seconds), number + 1
+    return tuple(sorted(planned, key=lambda mishap: mishap.at_seconds))

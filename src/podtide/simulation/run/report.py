@@ -1,0 +1,60 @@
+"""What came of a simulated run: nothing in it differs between two runs of one plan."""
+
+from hashlib import sha256
+
+from msgspec import Struct
+
+from podtide.resources.codec import encode
+from podtide.simulation.run.fault_plan import Plan
+from podtide.simulation.trace import ClusterWrite, Entry
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """A run's outcome."""
+
+    plan: Plan
+    trace_hash: str
+    """Of every entry of the trace, in order: two runs of one plan have the same."""
+    entries: int
+    simulated_seconds: float
+    pods: int
+    steps: int
+    """After how many steps the invariants were looked at."""
+    faults: dict[str, int]
+    """How often each fault struck."""
+    batch_moves: int = 0
+    """How often the batch in force changed."""
+    failure: str = ""
+    """What was broken, in words; "" when nothing was."""
+    last_states: tuple[str, ...] = ()
+    """What the trace says of the address that the failure is about, the newest last."""
+    last_entries: tuple[str, ...] = ()
+    """How the trace of a run that failed ends, the newest last."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every invariant held."""
+        return not self.failure
+
+
+class TraceHash:
+    """The hash of a trace, taken as it grows."""
+
+    def __init__(self) -> None:
+        self._hash = sha256()
+
+    def take(self, entry: Entry) -> None:
+        """One entry more."""
+        self._hash.update(f"{line(entry)}\n".encode())
+
+    def hexdigest(self) -> str:
+        """The hash of all so far."""
+        return self._hash.hexdigest()
+
+
+def line(entry: Entry) -> str:
+    """An entry with all there is to it, in one line."""
+    words = f"{entry.at:.6f} {entry}"
+    if isinstance(entry, ClusterWrite) and entry.item is not None:
+        return f"{words} {encode(entry.item).decode()}"
+    return words

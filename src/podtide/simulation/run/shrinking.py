@@ -1,0 +1,98 @@
+"""A failing plan made smaller, as long as it still fails in the same way.
+
+Fewer kinds of faults, fewer mishaps, fewer nodes, a shorter time: halves first, then smaller pieces (delta debugging).
+How hard it tries is bounded in runs, not in seconds, so that a seed is always shrunk to the same plan.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from msgspec import structs
+
+from podtide.simulation.run.fault_plan import Plan
+from podtide.simulation.run.report import Report
+
+P = TypeVar("P")
+
+MOST_RUNS = 60
+_KIND = re.compile(r"invariant \d")
+
+
+def kind_of_failure(failure: str) -> str:
+    """What failures have in common that are the same: the invariant, or else how the sentence begins."""
+    found = _KIND.search(failure)
+    return found[0] if found else " ".join(failure.split()[:3])
+
+
+class Shrinking:
+    """Tries smaller plans with `run`, and keeps the smallest that fails like the first."""
+
+    def __init__(self, failed: Report, run: Callable[[Plan], Report], most_runs: int = MOST_RUNS) -> None:
+        self.smallest = failed
+        self._kind = kind_of_failure(failed.failure)
+        self._run = run
+        self._runs_left = most_runs
+
+    def shrink(self) -> Report:
+        """The report of the smallest plan found."""
+        before = None
+        while before is not self.smallest and self._runs_left:
+            before = self.smallest
+            self._try_each(self._shorter)
+            self._drop_pieces("mishaps")
+            self._drop_pieces("line_faults")
+            self._try_each(self._fewer)
+        return self.smallest
+
+    def _drop_pieces(self, field: str) -> None:
+        """Leave out as many of a field's entries as can be: halves, then quarters, down to single ones."""
+        size = max(1, len(getattr(self.smallest.plan, field)) // 2)
+        while getattr(self.smallest.plan, field) and self._runs_left:
+            before = self.smallest
+            for rest in _without_each(getattr(self.smallest.plan, field), size):
+                if self._still_fails(structs.replace(self.smallest.plan, **{field: rest})):
+                    break
+            if self.smallest is before:
+                if size == 1:
+                    return
+                size = max(1, size // 2)
+
+    def _try_each(self, smaller: Callable[[Plan], Iterator[Plan]]) -> None:
+        for plan in smaller(self.smallest.plan):
+            if self._still_fails(plan):
+                return
+
+    def _shorter(self, plan: Plan) -> Iterator[Plan]:
+        for part in (0.25, 0.5, 0.75):
+            seconds = round(plan.trouble_seconds * part, 3)
+            kept = tuple(mishap for mishap in plan.mishaps if mishap.at_seconds < seconds)
+            yield structs.replace(plan, trouble_seconds=seconds, mishaps=kept)
+
+    def _fewer(self, plan: Plan) -> Iterator[Plan]:
+        if plan.controllers > 1:
+            yield structs.replace(plan, controllers=1)
+        if plan.clusters > 1:
+            yield structs.replace(plan, clusters=1)
+        if plan.agents:
+            yield structs.replace(plan, agents=())
+        for networks in range(plan.networks):
+            yield structs.replace(plan, networks=networks)
+        for nodes in range(plan.clusters, plan.nodes):
+            yield structs.replace(plan, nodes=nodes)
+
+    def _still_fails(self, plan: Plan) -> bool:
+        if not self._runs_left:
+            return False
+        self._runs_left -= 1
+        report = self._run(plan)
+        fails = kind_of_failure(report.failure) == self._kind
+        if fails:
+            self.smallest = report
+        return fails
+
+
+def _without_each(entries: Sequence[P], size: int) -> Iterator[tuple[P, ...]]:
+    """The entries without one piece, for every piece of that size."""
+    for start in range(0, len(entries), size):
+        yield (*entries[:start], *entries[start + size :])

@@ -1,0 +1,333 @@
+"""One run of a plan: a cluster on virtual time, or several on one subnet, trouble for a while, then rest, and a verdict.
+
+    trouble     pods come and go, faults strike; invariants 1 to 4 are looked at after every step
+    mending     the faults stop, and everything that was broken is made whole
+    settling    every pod that fits gets its address, nothing is leaked, nothing more is written (invariants 5 and 6)
+
+A step is whatever leaves an entry in the trace that may move addresses: a request or an answer to one, a call of the
+allocator or of the plugin, a fault.
+"""
+
+import asyncio
+import re
+import traceback
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import NoReturn
+
+from msgspec import structs
+
+from podtide.allocator.port import Allocator, SubnetSpec
+from podtide.allocator.store import Rules
+from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.core.errors import PodtideError
+from podtide.core.exact import exact
+from podtide.core.ranges import parse_network
+from podtide.resources.ip_pool import IPPool
+from podtide.resources.metadata_keys import SUBNET_LABEL
+from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.node_slice_pool import NodeSlicePool
+from podtide.resources.overlapping_range import OverlappingRangeIPReservation
+from podtide.runtime import virtual_time
+from podtide.runtime.logging import make_logger
+from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.settings import Settings
+from podtide.simulation.adjustable_clock import AdjustableClock
+from podtide.simulation.checks.batch_moves import BatchMoves
+from podtide.simulation.checks.premature_requests import Hearsay
+from podtide.simulation.faults.agenda import Agenda
+from podtide.simulation.faults.conditions import Conditions
+from podtide.simulation.faults.faulty_allocator import FaultyAllocator
+from podtide.simulation.faults.faulty_cluster import FaultyCluster
+from podtide.simulation.faults.faulty_doors import FaultyDoors
+from podtide.simulation.faults.line_fault import LineFault
+from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.plugin_fault import PluginFault
+from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.table import FAULTS
+from podtide.simulation.full_names import full_name
+from podtide.simulation.nodes.agents_in_process import AgentsInProcess
+from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.network_definitions import definitions
+from podtide.simulation.nodes.other_agents import POLICIES
+from podtide.simulation.run.address_history import last_entries, last_states, subject_of
+from podtide.simulation.run.churn import Churn
+from podtide.simulation.run.fault_plan import Plan, PlannedMishap
+from podtide.simulation.run.report import Report, TraceHash
+from podtide.simulation.run.settling import settle
+from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
+from podtide.simulation.world.embedded_world import (
+    CLUSTER,
+    NETWORK,
+    SECOND_SUBNET,
+    SUBNET,
+    SUBNET_V6,
+    options_for,
+)
+from podtide.simulation.world.restartable_allocator import RestartableAllocator, open_restartable_allocator
+from podtide.simulation.world.site import Site
+from podtide.simulation.world.world import Between, Customs, World
+
+_IMPATIENCE = 0.3
+_CLUSTERS = (CLUSTER, "west")
+_OUT_OF_STEP_SECONDS = 5.0
+_IN_MEMORY = re.compile(r"\b0x[0-9a-f]+")
+_WITH_ADDRESSES = {
+    kind.api.kind for kind in (NodeNetworkConfig, IPPool, OverlappingRangeIPReservation, NodeSlicePool)
+}
+
+
+def simulate(plan: Plan) -> Report:
+    """Run the plan. The same plan has the same report, in every process."""
+    return virtual_time.run(_Run(plan).report())
+
+
+class _Run:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._struck: Counter[str] = Counter()
+        self._hash = TraceHash()
+        self._names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
+        """Those of the clusters; one that is alone has none."""
+        self._batch_moves = BatchMoves()
+        self._stepped = asyncio.Event()
+        self._steps = 0
+        self._clock = AdjustableClock()
+        self._errors = StringIO()
+        """What the programs have to say that is worse than a warning."""
+        faults = [FAULTS[name] for name in plan.line_faults]
+        self._conditions = Conditions(
+            plan.seed, [fault for fault in faults if isinstance(fault, LineFault)], self._report_fault
+        )
+        self._plugin_faults = [fault for fault in faults if isinstance(fault, PluginFault)]
+        self._agenda = Agenda(self._clock)
+        self._site: Site
+
+    async def report(self) -> Report:
+        """Run, and tell what came of it."""
+        failure = ""
+        async with self._open_scenes() as scenes:
+            story = asyncio.create_task(self._tell(scenes))
+            audit = asyncio.create_task(self._audit_after_every_step())
+            try:
+                await asyncio.wait({story, audit}, return_when=asyncio.FIRST_COMPLETED)
+                for task in (audit, story):
+                    if task.done():
+                        await task
+                failure = self._mistake()
+            except PodtideError as error:
+                failure = str(error)
+            except Exception as error:  # noqa: BLE001 - whatever ends a run is to be told with its seed, and shrunk
+                failure = _unforeseen(error)
+            finally:
+                story.cancel()
+                audit.cancel()
+            trace = self._site.trace
+            return Report(
+                plan=self._plan,
+                trace_hash=self._hash.hexdigest(),
+                entries=trace.noted,
+                simulated_seconds=round(self._clock.monotonic(), 3),
+                pods=sum(scene.world.workload.made for scene in scenes),
+                steps=self._steps,
+                faults=dict(sorted(self._struck.items())),
+                batch_moves=self._batch_moves.count,
+                failure=failure,
+                last_states=last_states(subject_of(failure), trace),
+                last_entries=last_entries(trace) if failure else (),
+            )
+
+    # The story
+
+    async def _tell(self, scenes: Sequence[Scene]) -> None:
+        worlds = [scene.world for scene in scenes]
+        await self._begin(scenes)
+        churn = asyncio.create_task(self._churn(worlds).run())
+        try:
+            self._conditions.is_bad = True
+            for mishap in self._plan.mishaps:
+                self._agenda.plan(mishap.at_seconds, partial(self._let_happen, scenes, mishap))
+            await self._agenda.play_until(self._clock.monotonic() + self._plan.trouble_seconds)
+        finally:
+            churn.cancel()
+            await asyncio.wait({churn})
+        if not churn.cancelled():
+            churn.result()
+        self._conditions.is_bad = False
+        await self._agenda.mend_everything()
+        await settle(worlds)
+        await self._site.auditor.check()
+
+    async def _begin(self, scenes: Sequence[Scene]) -> None:
+        """Nodes are dealt out in turn, so that two clusters have nodes of one name."""
+        chance = seeded_randomness(f"{self._plan.seed}/beginning")
+        for number, scene in enumerate(scenes):
+            if number:  # controllers of two clusters do not look at one moment
+                await asyncio.sleep(chance.uniform(0.0, _OUT_OF_STEP_SECONDS))
+            await scene.world.define_networks()
+            for replica in range(self._plan.controllers):
+                scene.start_controller(replica)
+        for number in range(self._plan.nodes):
+            place, whose = divmod(number, len(scenes))
+            policy = POLICIES[self._plan.agents[number]] if number < len(self._plan.agents) else None
+            await scenes[whose].world.add_node(f"node-{place}", policy=policy)
+
+    def _churn(self, worlds: Sequence[World]) -> Churn:
+        subnets = filter(None, (self._plan.subnet, self._plan.second_subnet))
+        room = sum(parse_network(cidr).num_addresses - 3 for cidr in subnets) - self._plan.nodes
+        return Churn(
+            worlds,
+            most_pods=max(1, int(room * self._plan.pressure)),
+            chance=seeded_randomness(f"{self._plan.seed}/churn"),
+        )
+
+    async def _let_happen(self, scenes: Sequence[Scene], planned: PlannedMishap) -> None:
+        mishap = FAULTS[planned.fault]
+        assert isinstance(mishap, Mishap)
+        drawn_from = f"{self._plan.seed}/{planned.fault} {planned.number}"
+        scene = seeded_randomness(f"{drawn_from} where").choice(scenes)
+        chance = seeded_randomness(drawn_from)
+        if not self._conditions.is_bad:
+            return
+        with suppress(NotFound, Conflict):  # what it was to befall went, or changed, at that instant
+            if whom := await mishap.happen(scene, chance):
+                self._report_fault(mishap.name, whom)
+
+    def _mistake(self) -> str:
+        """An exception that nobody foresaw: programs log it and go on, and it is wrong all the same."""
+        mistakes = (line for line in self._errors.getvalue().splitlines() if '"exception"' in line)
+        return next(mistakes, "")
+
+    # What it is told in
+
+    @asynccontextmanager
+    async def _open_scenes(self) -> AsyncIterator[Sequence[Scene]]:
+        """A scene for each cluster, all on one allocator."""
+        clock, settings = self._clock, self._settings()
+        rules = Rules(
+            cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
+        )
+        async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
+            for subnet, cidr in self._subnets().items():
+                await allocator.add_subnet(SubnetSpec(network=NETWORK, name=subnet, cidrs=(cidr,)))
+            self._site = Site(allocator, NETWORK)
+            self._site.trace.listeners += (self._take_step, self._batch_moves.hear)
+            async with AsyncExitStack() as stack:
+                scenes = [
+                    await stack.enter_async_context(self._open_scene(name, allocator)) for name in self._names
+                ]
+                try:
+                    yield scenes
+                finally:
+                    await self._conditions.close()
+
+    @asynccontextmanager
+    async def _open_scene(self, name: str, allocator: RestartableAllocator) -> AsyncIterator[Scene]:
+        """One cluster; its name is "" where there is but one."""
+        plan, clock = self._plan, self._clock
+        seed = full_name(name, str(plan.seed))
+        log = make_logger(self._errors, clock, level="error")
+        cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{seed}/cluster"))
+        doors = FaultyDoors(
+            AgentsInProcess(clock=clock, log=log),
+            self._plugin_faults,
+            self._conditions,
+            seed=seed,
+            report=self._report_fault,
+        )
+        async with World(
+            cluster,
+            allocator,
+            options_for(
+                tuple(filter(None, (plan.subnet, plan.subnet_v6))),
+                cluster=name or CLUSTER,
+                cluster_subnets=plan.cluster_subnets,
+            ),
+            site=self._site,
+            name=name,
+            customs=Customs(
+                settings=self._settings(), habits=Habits(impatience=_IMPATIENCE), labels=self._labels
+            ),
+            networks=definitions(plan.networks, nodes=plan.nodes),
+            doors=doors,
+            clock=clock,
+            seed=seed,
+            log=log,
+        ) as world:
+            world.between = Between(
+                cluster=partial(self._faulty_cluster, world, cluster),
+                allocator=partial(self._faulty_allocator, world),
+            )
+            yield Scene(
+                world,
+                self._conditions,
+                cluster=cluster,
+                doors=doors,
+                allocator=allocator,
+                clock=clock,
+                agenda=self._agenda,
+            )
+        cluster.close()
+
+    def _subnets(self) -> dict[str, str]:
+        """The CIDRs of the subnets there are, by their names."""
+        plan = self._plan
+        planned = {SUBNET: plan.subnet, SECOND_SUBNET: plan.second_subnet, SUBNET_V6: plan.subnet_v6}
+        return {name: cidr for name, cidr in planned.items() if cidr}
+
+    def _labels(self, node: str) -> dict[str, str]:
+        """Every other node is in the second subnet, and so is whoever takes its place under a name like its own."""
+        number = int(node.partition("-")[2].partition(".")[0])
+        return {SUBNET_LABEL: SECOND_SUBNET} if self._plan.second_subnet and number % 2 else {}
+
+    def _settings(self) -> Settings:
+        return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
+
+    def _faulty_cluster(self, world: World, cluster: EmbeddedCluster, program: str, line: Cluster) -> Cluster:
+        wire = world.record_cluster(program)
+        hearsay = Hearsay(program, world.subnets_of, world.book.findings.append)
+        return FaultyCluster(
+            line, wire, program, self._conditions, hearsay, restores=lambda: cluster.restores
+        )
+
+    def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:
+        wire = world.record_allocator(program)
+        return FaultyAllocator(line, wire, program, self._conditions)
+
+    # What is looked at
+
+    def _take_step(self, entry: Entry) -> None:
+        self._hash.take(entry)
+        if _may_move_addresses(entry):
+            self._stepped.set()
+
+    async def _audit_after_every_step(self) -> NoReturn:
+        while True:
+            await self._stepped.wait()
+            self._stepped.clear()
+            self._site.programs.check()
+            await self._site.auditor.look()
+            self._steps += 1
+
+    def _report_fault(self, name: str, words: str) -> None:
+        self._struck[name] += 1
+        self._site.trace.note(Trouble(at=self._clock.monotonic(), fault=name, words=words))
+
+
+def _unforeseen(error: Exception) -> str:
+    """An exception in words that are the same in every process: where an object lies in memory is none of them."""
+    *_, frame = traceback.extract_tb(error.__traceback__)
+    place = f"{frame.name} of {Path(frame.filename).name}:{frame.lineno}"
+    return f"ended by {type(error).__name__} in {place}: {_IN_MEMORY.sub('0x…', str(error))}"
+
+
+def _may_move_addresses(entry: Entry) -> bool:
+    """Whether addresses may be elsewhere after that. A Lease moves none, and a watch only looks."""
+    if isinstance(entry, ClusterWrite):
+        return entry.kind in _WITH_ADDRESSES
+    return not isinstance(entry, ClusterWatch)

@@ -1,0 +1,99 @@
+"""An allocator that can be restarted on its database, which is a file as in production."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from podtide.allocator.port import Container
+from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules
+from podtide.allocator.store.backup import backup
+from podtide.allocator.store.migration import SQLITE, check_schema, migrate
+from podtide.allocator.store.sqlite import SqliteDatabase
+from podtide.runtime.clock import Clock
+
+_IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it
+"""A disk that costs nothing, where there is one: what a power cut does to SQLite is not ours to try."""
+
+Recovered = Callable[[Sequence[Container]], None]
+"""Told of all containers."""
+
+
+class RestartableAllocator(DatabaseAllocator):
+    """The allocator as its callers know it, whichever process it is."""
+
+    def __init__(self, path: Path, *, clock: Clock, rules: Rules) -> None:
+        super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
+        self._path = path
+        self._backup = path.with_name("backup.db")
+        self.is_away = False
+        """Whether its database is being replaced, and nobody can ask it anything."""
+        self.on_recovered = list[Recovered]()
+        """Told of all containers at the instant at which a store that went back grants again."""
+
+    async def prepare(self) -> None:
+        """Give the file its tables."""
+        await self._database.write(migrate(self._database.name, SQLITE))
+        await self.examine()
+
+    async def restart(self) -> None:
+        """End, and begin again with nothing but what is in the file. What is under way is finished first."""
+        ending, self._database = self._database, _opened(self._path, self._clock, self._rules)
+        await ending.close()
+        await self._database.read(check_schema(self._database.name, SQLITE))
+        await self.examine()
+
+    @property
+    def has_backup(self) -> bool:
+        """Whether there is a backup that was not put back yet."""
+        return self._backup.exists()
+
+    def take_backup(self) -> None:
+        """Copy the database as it is."""
+        backup(str(self._path), self._backup)
+
+    async def restore_backup(self) -> None:
+        """End, and begin again with the backup; the mark beside the database stays what it was."""
+        self.is_away = True
+        await self._database.close()
+        self._put_back()
+        self._database = _opened(self._path, self._clock, self._rules)
+        await self.examine()
+        self.is_away = False
+
+    def _put_back(self) -> None:
+        for leftover in (f"{self._path}-wal", f"{self._path}-shm"):
+            Path(leftover).unlink(missing_ok=True)
+        self._backup.rename(self._path)
+
+    async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
+        """See `Allocator.finish_report`."""
+        before = (await self.list_clusters()).recovering
+        await super().finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
+        if before and not (await self.list_clusters()).recovering:
+            page = await self.list_containers(limit=1_000)
+            for listener in self.on_recovered:
+                listener(page.items)
+
+    async def knows(self, cluster: str) -> bool:
+        """Whether the cluster's name belongs to somebody."""
+        return not self.is_away and any(
+            each.name == cluster and each.uid for each in (await self.list_clusters()).clusters
+        )
+
+    async def is_of_the_past(self) -> bool:
+        """Whether it went back, and does not know again what nodes hold."""
+        return self.is_away or bool((await self.list_clusters()).recovering)
+
+
+@asynccontextmanager
+async def open_restartable_allocator(*, clock: Clock, rules: Rules) -> AsyncIterator[RestartableAllocator]:
+    """A new allocator, on a file that goes with it."""
+    with TemporaryDirectory(prefix="podtide-", dir=_IN_MEMORY) as directory:
+        async with RestartableAllocator(Path(directory) / "allocator.db", clock=clock, rules=rules) as opened:
+            await opened.prepare()
+            yield opened
+
+
+def _opened(path: Path, clock: Clock, rules: Rules) -> SqliteDatabase:
+    return SqliteDatabase(str(path), clock=clock, rules=rules, executor=InlineExecutor())

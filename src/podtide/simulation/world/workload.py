@@ -1,0 +1,54 @@
+"""What a cluster's users and schedulers do, as far as addresses are concerned: pods come, end and go."""
+
+from msgspec import structs
+
+from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.resources.pod import Pod, PodPhase
+from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
+
+
+class Workload:
+    """Makes pods, each with a name of its own, and lets them go."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.made = 0
+        """How many pods there ever were."""
+
+    async def add_pods(self, node: str, count: int, *, host_network: bool = False) -> list[str]:
+        """Bind new pods to a node, one by one, and answer their names."""
+        names = []
+        for _ in range(count):
+            names.append(f"pod-{self.made}")
+            self.made += 1
+            await self._cluster.create(new_pod(names[-1], node, host_network=host_network), manager=MANAGER)
+        return names
+
+    async def remove_pod(self, name: str) -> None:
+        """Ask that a pod go: its kubelet sees to the rest."""
+        await self._cluster.delete(Pod, name, NAMESPACE)
+
+    async def complete_pod(self, name: str, phase: PodPhase = PodPhase.SUCCEEDED) -> None:
+        """The pod's work is done, or has failed; the pod stays to be looked at."""
+        while True:
+            pod = await self.get_pod(name)
+            status = structs.replace(pod.status, phase=phase)
+            try:
+                await self._cluster.replace_status(structs.replace(pod, status=status), manager=MANAGER)
+            except Conflict:
+                continue
+            return
+
+    async def clear_node(self, node: str) -> None:
+        """The node is gone and its pods with it: end and remove them, as the cluster's garbage collector would."""
+        for pod in (await self._cluster.list(Pod, fields=f"spec.nodeName={node}")).items:
+            place = pod.metadata
+            try:
+                await self.complete_pod(place.name, PodPhase.FAILED)
+                await self._cluster.delete(Pod, place.name, place.namespace, uid=place.uid)
+            except NotFound:
+                continue
+
+    async def get_pod(self, name: str) -> Pod:
+        """The pod as it is."""
+        return await self._cluster.get(Pod, name, NAMESPACE)
