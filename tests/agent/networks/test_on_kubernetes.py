@@ -12,7 +12,7 @@ from msgspec import json
 
 from agent.networks.network_bench import owner, understood
 from control_plane.cluster import ControlPlane
-from podtide.agent.networks.pool_copy import PoolCopy
+from podtide.agent.networks.pool_object import copy_of
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import Cluster
@@ -80,9 +80,7 @@ async def test_two_nodes_hammering_one_pool_get_different_addresses_and_give_the
         stored = control_plane.admin.request(
             "GET", f"/apis/whereabouts.cni.cncf.io/v1alpha1/namespaces/{namespace}/ippools/10.0.0.0-22"
         )
-        assert len(json.encode(stored)) <= PoolCopy(pool).bytes + 500, (
-            "what is kept beside entries is counted"
-        )
+        assert len(json.encode(stored)) <= copy_of(pool).size + 500, "what is kept beside entries is counted"
 
         await asyncio.gather(
             *(

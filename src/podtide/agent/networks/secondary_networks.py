@@ -17,16 +17,15 @@ from typing import NoReturn
 from msgspec import structs
 
 from podtide.agent.networks.address_record import GivenAddresses
-from podtide.agent.networks.committer import PoolCommitter
 from podtide.agent.networks.counts import Counts
 from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.networks.node_presence import NodePresence
 from podtide.agent.networks.pool_lease import PoolLease
-from podtide.agent.networks.pool_location import Home, NodeHome, SharedHome
-from podtide.agent.networks.putting_back import PuttingBack
-from podtide.agent.networks.requests import Adding, Key, Placed, Releasing
-from podtide.agent.networks.reservations import Reservations
-from podtide.agent.networks.reserving import Reserving
+from podtide.agent.networks.pool_location import NodePoolLocation, PoolLocation, SharedPoolLocation
+from podtide.agent.networks.pool_loop import PoolLoop
+from podtide.agent.networks.pool_restorer import PoolRestorer
+from podtide.agent.networks.requests import Adding, Releasing
+from podtide.agent.networks.reservation_objects import ReservationObjects
 from podtide.agent.port import NoAddress, NotAssigned, Overtaken
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.cluster.port import Cluster
@@ -36,6 +35,8 @@ from podtide.cni.ipam_config import IpamConfig
 from podtide.cni.results import AssignedAddress
 from podtide.core.errors import InvalidConfig, InvalidInput, RetryError
 from podtide.core.networks.allocations import Allocation
+from podtide.core.networks.reservations import Key
+from podtide.core.networks.round import Placed
 from podtide.core.pool.pool import Owner
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import Network, NetworkRange, network_of
@@ -89,8 +90,8 @@ class SecondaryNetworks:
         self._patience_seconds = max(settings.leak_grace_seconds, settings.quarantine_seconds)
         self._bell = Bell(clock)
         self._presence.on_watch.append(self._doubt)
-        self._reservations = Reservations(cluster, namespace, node_name)
-        self._pools: dict[tuple[bool, str], PoolCommitter] = {}
+        self._reservations = ReservationObjects(cluster, namespace, node_name)
+        self._pools: dict[tuple[bool, str], PoolLoop] = {}
         self._deletes = RecentDeletes()
         self._served: dict[Key, str] = {}
         """By which network's configuration an interface got what it has."""
@@ -291,13 +292,13 @@ class SecondaryNetworks:
     def _patience(self, arrived: float) -> float:
         return max(0.0, arrived + self._wait_seconds - self._clock.monotonic())
 
-    async def _undo(self, given: dict[PoolCommitter, Releasing]) -> None:
+    async def _undo(self, given: dict[PoolLoop, Releasing]) -> None:
         """An ADD that failed in one range keeps nothing of the others. If that fails too, the runtime's DEL frees it."""
         with suppress(TimeoutError, RetryError):
             async with asyncio.timeout(self._wait_seconds):
                 await asyncio.gather(*(pool.release(releasing) for pool, releasing in given.items()))
 
-    def _releasings(self, key: Key, config: IpamConfig | None) -> dict[PoolCommitter, Releasing]:
+    def _releasings(self, key: Key, config: IpamConfig | None) -> dict[PoolLoop, Releasing]:
         """What to free where: in the ranges of the configuration, and wherever the interface is known to have anything."""
         found = {
             pool: Releasing(key, pool.wanted, guarded=True)
@@ -314,31 +315,32 @@ class SecondaryNetworks:
         except InvalidInput:
             return found  # no ADD can have been carried out by it
 
-    def _pool(self, wanted: NetworkRange) -> PoolCommitter:
-        home: Home
+    def _pool(self, wanted: NetworkRange) -> PoolLoop:
+        location: PoolLocation
         if wanted.slice_size is None:
-            home = SharedHome(self._cluster, self._namespace, wanted)
+            location = SharedPoolLocation(self._cluster, self._namespace, wanted)
         else:
-            home = NodeHome(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
-        key = (home.is_shared, home.name)
+            location = NodePoolLocation(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
+        key = (location.is_shared, location.name)
         if key not in self._pools:
-            reserving = Reserving(self._reservations, clock=self._clock)
-            self._pools[key] = PoolCommitter(
+            restorer = PoolRestorer(
                 self._cluster,
-                home,
+                key,
+                self._given,
+                self._reservations,
+                patience_seconds=self._patience_seconds,
+                clock=self._clock,
+                log=self._log,
+            )
+            self._pools[key] = PoolLoop(
+                self._cluster,
+                location,
                 wanted,
-                reserving,
-                PuttingBack(
-                    self._cluster,
-                    key,
-                    self._given,
-                    reserving,
-                    patience_seconds=self._patience_seconds,
-                    clock=self._clock,
-                    log=self._log,
-                ),
-                lease=None if home.is_shared else self._lease,
-                is_ours=self._was_served if home.is_shared else _is_of_this_node,
+                self._reservations,
+                restorer,
+                lease=None if location.is_shared else self._lease,
+                is_ours=self._was_served if location.is_shared else _is_of_this_node,
+                clock=self._clock,
                 randomness=self._randomness,
                 counts=self.counts,
                 log=self._log,
@@ -358,7 +360,7 @@ def _is_of_this_node(found: Allocation) -> bool:
     return True
 
 
-def _troubles(pools: Iterable[PoolCommitter]) -> str:
+def _troubles(pools: Iterable[PoolLoop]) -> str:
     troubles = dict.fromkeys(pool.trouble for pool in pools if pool.trouble)
     return "; ".join(troubles) or "the API server has not answered"
 

@@ -67,6 +67,8 @@ class EtcdRestored(Mishap):
 def _may_go_back(scene: Scene, nodes: dict[str, Node]) -> bool:
     """Whether no program is misled by what it cannot know, should these be the Nodes again."""
     machines = scene.world.machines
+    if scene.world.networks and not all(_is_in_contact(scene, machine) for machine in machines.values()):
+        return False  # it knows of no version that is lost, and does not wait until others have put back theirs
     if {name: machine.uid for name, machine in machines.items()} == {
         name: node.metadata.uid for name, node in nodes.items()
     }:
@@ -79,6 +81,10 @@ def _may_go_back(scene: Scene, nodes: dict[str, Node]) -> bool:
         for machine in machines.values()
         if machine.name in nodes and nodes[machine.name].metadata.uid != machine.uid
     )
+
+
+def _is_in_contact(scene: Scene, machine: Machine) -> bool:
+    return machine.agent is not None and machine.agent_program not in scene.conditions.cut_off
 
 
 def _has_records(scene: Scene, machine: Machine) -> bool:

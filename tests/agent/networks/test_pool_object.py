@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from podtide.agent.networks.pool_copy import PoolCopy
+from podtide.agent.networks.pool_object import copy_of, with_entries
 from podtide.core.networks.allocations import Allocation
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import decode, encode
@@ -39,32 +39,32 @@ def empty() -> IPPool:
 def test_the_size_that_is_followed_is_that_of_the_object(
     changes: list[tuple[int, Allocation | None]],
 ) -> None:
-    copy = PoolCopy(empty())
+    copy = copy_of(empty())
     for offset, holder in changes:
         copy.set_holder(ip_address("fd00::") + offset, holder)
-    written = encode(copy.object())
-    read = PoolCopy(decode(IPPool, written))
+    written = encode(with_entries(empty(), copy))
+    read = copy_of(decode(IPPool, written))
     stored = len(written) + len(json.encode(kept_beside(written))) - len("{}")
     for each in (copy, read):
-        assert 0 <= each.bytes - stored <= UNCERTAIN * len(copy.allocations)
+        assert 0 <= each.size - stored <= UNCERTAIN * len(copy.allocations)
 
 
 def test_what_was_undone_is_no_change() -> None:
-    copy = PoolCopy(empty())
+    copy = copy_of(empty())
     address, holder = ip_address("fd00::5"), Allocation("c1", "ns/a", "net1")
     copy.set_holder(address, holder)
     changed = [copy.is_changed]
     copy.set_holder(address, None)
     changed.append(copy.is_changed)
     assert changed == [True, False]
-    assert copy.object() == empty()
+    assert with_entries(empty(), copy) == empty()
 
 
 def test_what_was_written_is_no_change_any_more() -> None:
-    copy = PoolCopy(empty())
+    copy = copy_of(empty())
     address, holder = ip_address("fd00::5"), Allocation("c1", "ns/a", "net1")
     copy.set_holder(address, holder)
-    copy.written(copy.object())
+    copy.written()
     changed = [copy.is_changed]
     for next_holder in (holder, None):
         copy.set_holder(address, next_holder)

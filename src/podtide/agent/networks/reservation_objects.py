@@ -6,10 +6,11 @@ its uid: then a call whose answer was lost, or a crash, has left it, and it is t
 Each is marked with the node. No program goes by that; it is what an API server can hold other nodes' agents off by.
 """
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.core.networks.allocations import Allocation, is_same_holder
+from podtide.core.networks.reservations import Reservation, ReservationRequest, ReservationVersion
 from podtide.resources.base import ObjectMeta
 from podtide.resources.metadata_keys import AGENT_MANAGER, NODE_ANNOTATION
 from podtide.resources.overlapping_range import (
@@ -18,34 +19,27 @@ from podtide.resources.overlapping_range import (
 )
 
 
-class Sighting(Struct, frozen=True):
-    """A reservation as it was when it was last heard of. Whoever writes it since may have made it another's."""
-
-    uid: str
-    resource_version: str
-
-
-class Reservations:
-    """The reservations of one namespace, by one node. Whatever the cluster raises is the caller's to handle."""
+class ReservationObjects:
+    """The reservations of one namespace, written by one node. What the cluster raises is the caller's to handle."""
 
     def __init__(self, cluster: Cluster, namespace: str, node: str) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self._node = node
 
-    async def reserve(self, name: str, holder: Allocation, before: Allocation | None) -> Sighting | None:
-        """Reserve for the holder, and answer what was made; None when it is somebody else's.
-
-        `before` is who the pool says had the address, if the holder has it from there: an earlier sandbox of the pod.
-        """
+    async def reserve(self, wanted: ReservationRequest) -> ReservationVersion | None:
+        """Create the object, or take it over from an earlier sandbox of the pod; None when it is another pod's."""
         try:
-            made = await self._cluster.create(self._reservation(name, holder), manager=AGENT_MANAGER)
+            made = await self._cluster.create(
+                self._reservation(wanted.name, wanted.holder), manager=AGENT_MANAGER
+            )
         except AlreadyExists:
-            return await self._take_over(name, holder, before)
-        return _sighting(made)
+            return await self._take_over(wanted.name, wanted.holder, wanted.before)
+        return _version(made)
 
-    async def unreserve(self, name: str, seen: Sighting | None, holder: Allocation) -> None:
-        """Give the reservation up, if it is as it was seen; if it is not, or was not seen, if it is still the holder's."""
+    async def delete(self, reserved: Reservation) -> None:
+        """Delete the object, if it is as it was seen; if it is not, or was not seen, if it is still the holder's."""
+        name, seen, holder = reserved.name, reserved.version, reserved.holder
         if seen is not None and await self._delete(name, seen):
             return
         there = await self._find(name)
@@ -53,10 +47,10 @@ class Reservations:
             return
         if there.spec.container_id not in ("", holder.id):
             return  # a newer sandbox of the pod has taken it over: it goes with that one
-        if not await self._delete(name, _sighting(there)):
+        if not await self._delete(name, _version(there)):
             raise Conflict(f"reservation {name} is written by somebody else: try again")
 
-    async def _delete(self, name: str, seen: Sighting) -> bool:
+    async def _delete(self, name: str, seen: ReservationVersion) -> bool:
         """Whether it is gone, as it was seen; otherwise there is one that somebody wrote since."""
         place = (OverlappingRangeIPReservation, name, self._namespace)
         try:
@@ -67,7 +61,9 @@ class Reservations:
             return False
         return True
 
-    async def _take_over(self, name: str, holder: Allocation, before: Allocation | None) -> Sighting | None:
+    async def _take_over(
+        self, name: str, holder: Allocation, before: Allocation | None
+    ) -> ReservationVersion | None:
         there = await self._find(name)
         if there is None:
             raise Conflict(f"reservation {name} was there a moment ago, and is gone: try again")
@@ -79,7 +75,7 @@ class Reservations:
         if there.spec != wanted:
             # What is written there is of an earlier sandbox: repair and people go by it.
             there = await self._cluster.replace(structs.replace(there, spec=wanted), manager=AGENT_MANAGER)
-        return _sighting(there)
+        return _version(there)
 
     async def _find(self, name: str) -> OverlappingRangeIPReservation | None:
         try:
@@ -98,8 +94,8 @@ class Reservations:
         )
 
 
-def _sighting(reservation: OverlappingRangeIPReservation) -> Sighting:
-    return Sighting(reservation.metadata.uid, reservation.metadata.resource_version)
+def _version(reservation: OverlappingRangeIPReservation) -> ReservationVersion:
+    return ReservationVersion(reservation.metadata.uid, reservation.metadata.resource_version)
 
 
 def _holder_of(reservation: OverlappingRangeIPReservation) -> Allocation:
