@@ -204,9 +204,9 @@ EXISTING = {number for page in DESIGN_PAGES.values() for number in numbers_of(pa
 
 
 def named_numbers(text: str) -> set[str]:
-    """The entries that a text names: `design R3`, `design T14 and T18 to T22`, over the ends of lines too."""
+    """The entries that a text names, such as `design R3`, `design T14 and T18 to T22`, over the ends of lines too."""
     in_one_line = re.sub(r"\s+(# )?", " ", text)
-    lists = re.findall(rf"\b[Dd]esign ({NUMBER}(?:(?:, | and | to ){NUMBER})*)", in_one_line)
+    lists = re.findall(rf"\b[Dd]esign(?:/\w+\.md`?)? ({NUMBER}(?:(?:, | and | to ){NUMBER})*)", in_one_line)
     return {number for each in lists for number in re.findall(NUMBER, each)}
 
 
@@ -229,6 +229,61 @@ PLACES = ("src", "tests", "tools", "bench", "deploy", "plugin", "scenarios", "do
 def named_paths(text: str) -> list[str]:
     """The files and directories of the repository that a page names in code."""
     return re.findall(rf"`((?:{'|'.join(PLACES)})/[\w./-]*)`", text)
+
+
+def shown_modules() -> Iterator[tuple[str, str]]:
+    """The rows of tables headed "Modules of `package/`": the page, and what each module or package of them would be."""
+    for page in PAGES:
+        tables = re.findall(
+            r"^\| Modules of `([\w/]+)` \|.*\n((?:\|.*\n)+)", page.read_text(), flags=re.MULTILINE
+        )
+        for package, rows in tables:
+            for cell in re.findall(r"^\| (`.*?) \|", rows, flags=re.MULTILINE):
+                yield from ((page.name, f"{package}{name}") for name in re.findall(r"`([\w/]+)`", cell))
+
+
+def test_a_table_of_modules_shows_only_modules_that_exist() -> None:
+    shown = list(shown_modules())
+    sources = ROOT / "src" / "podtide"
+    gone = [
+        each
+        for each in shown
+        if not (sources / each[1]).is_dir() and not (sources / f"{each[1]}.py").exists()
+    ]
+    assert gone == []
+    assert len(shown) > 50  # the tables are found
+
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/glossary.md"])
+def test_a_page_that_shows_the_way_names_only_files_that_exist(page: str) -> None:
+    named = named_paths((ROOT / page).read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert named
+
+
+def mapped_directories() -> list[str]:
+    """The directories of the map in CONTRIBUTING.md: each is indented below the one that it is in."""
+    (block,) = re.findall(r"^## Layout\n\n((?: {4}.*\n)+)", CONTRIBUTING, flags=re.MULTILINE)
+    found: list[str] = []
+    above: dict[int, str] = {}
+    for indent, name in re.findall(r"^ {4}( *)([\w/]+/) ", block.replace("\n", " \n"), flags=re.MULTILINE):
+        above[len(indent)] = above.get(len(indent) - 2, "") + name
+        found.append(above[len(indent)])
+    return found
+
+
+def test_the_map_shows_every_package_two_levels_deep_and_nothing_else() -> None:
+    mapped = mapped_directories()
+    assert [path for path in mapped if not (ROOT / path).is_dir()] == []
+    sources = ROOT / "src" / "podtide"
+    packages = [init.parent for pattern in ("*", "*/*") for init in sources.glob(f"{pattern}/__init__.py")]
+    assert {f"{package.relative_to(ROOT)}/" for package in packages} == {
+        path for path in mapped if path.startswith("src/podtide/") and path != "src/podtide/"
+    }
+    assert {f"{place}/" for place in PLACES if place != "src"} <= set(mapped)
 
 
 def test_the_readme_of_the_recordings_names_only_files_that_exist() -> None:
