@@ -19,7 +19,7 @@ from podtide.runtime.randomness import seeded_randomness
 
 CALL_SECONDS = 0.01
 BYTES_PER_SECOND = 33_000_000
-"""A list of 79 MB took a real API server 2.4 seconds (WIRE.md §6)."""
+"""A list of 79 MB took a real API server 2.4 seconds (design T11)."""
 READS_AT_ONCE, WRITES_AT_ONCE = 400, 200
 """What a kube-apiserver works on at a time by default."""
 _EVENTS_KEPT = 1_000_000

@@ -150,7 +150,7 @@ def test_a_named_address_is_never_handed_out_and_ends_with_the_container_that_la
 
 
 def test_an_older_version_is_ignored_so_released_addresses_stay_released() -> None:
-    """The real CNS resurrects them (WIRE.md section 4)."""
+    """The real CNS resurrects them (design T6)."""
     pool = pool_with(1, 2)
     pool.name_for_release("nc", 1, 0.0)
     pool.apply(container(2, version=5), 0.0)

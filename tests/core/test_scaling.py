@@ -1,9 +1,6 @@
 """The request formula: examples of the paper, laws, and every word of the explanation."""
 
-import json
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -14,6 +11,7 @@ from podtide.core.errors import InvalidScaler
 from podtide.core.exact import exact
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import Bound, decide_request, to_release
+from recordings import cns_targets
 
 HALF = Fraction(1, 2)
 USUAL = Scaler(16, HALF)
@@ -183,15 +181,7 @@ def test_a_decision_is_a_value() -> None:
     assert len(decisions) == 2
 
 
-CNS_TARGETS = Path(__file__).parents[3] / "shared" / "cases" / "cns_targets.json"
-
-
-def _cns_rows() -> list[Any]:
-    return list(json.loads(CNS_TARGETS.read_text())["rows"]) if CNS_TARGETS.exists() else []
-
-
-@pytest.mark.skipif(not CNS_TARGETS.exists(), reason="the recorded targets of CNS are not beside this clone")
-@pytest.mark.parametrize("row", _cns_rows(), ids=str)
+@pytest.mark.parametrize("row", cns_targets(), ids=str)
 def test_targets_agree_with_what_cns_computed(row: tuple[int, int, float, int, list[int]]) -> None:
     demand, batch, buffer, target, clamped = row
     assert decide_request(demand, Scaler(batch, exact(buffer), 10**9)).request == target

@@ -1,4 +1,4 @@
-"""The mutants: each is one line of production code, changed so that a rule of DESIGN.md no longer holds.
+"""The mutants: each is one line of production code, changed so that a rule of docs/design no longer holds.
 
 Most rules are here because somebody's IPAM broke them once. No mutant has a scenario of its own: `podtide simulate
 --faults all` has to come upon it by chance, within 200 seeds.

@@ -323,7 +323,7 @@ class Debt(Struct, frozen=True, kw_only=True):
 
 
 class Utilization(Struct, frozen=True):
-    """How full a subnet was at one time. `timestamp` is RFC 3339; the wire's own names (WIRE.md section 2)."""
+    """How full a subnet was at one time. `timestamp` is RFC 3339; the wire's own names (design W7)."""
 
     timestamp: str
     capacity: int

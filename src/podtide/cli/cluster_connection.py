@@ -55,7 +55,7 @@ class ClusterReach(Struct, frozen=True, kw_only=True):
     def networks_namespace(self) -> str:
         """Where the pools of secondary networks are when nobody says: in the namespace of the kubeconfig's context.
 
-        Where that has none it is kube-system (WIRE.md §5), and so it is in a pod, whose own namespace says where
+        Where that has none it is kube-system (design W18), and so it is in a pod, whose own namespace says where
         podtide runs, and not where pools are.
         """
         access = self.access()

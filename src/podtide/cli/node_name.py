@@ -1,7 +1,7 @@
 """What this node is called where no option says it.
 
 The host's name is a guess: in a cluster a node may be called otherwise. Whereabouts' installer therefore leaves the
-name in a file on the node, for its own programs and for whoever takes their place (WIRE.md §5).
+name in a file on the node, for its own programs and for whoever takes their place (design W18).
 """
 
 import socket

@@ -4,7 +4,7 @@ The cluster is known by the uid of its namespace kube-system, and its name at th
 anything is written, here or there, the allocator has to agree that this controller acts for the cluster: a controller
 with a wrong kubeconfig, or of a second cluster under the same name, waits and says why. The term is renewed every few
 seconds, and each renewal and wish carries the highest versions that the cluster's NodeNetworkConfigs showed, by which an
-allocator notices that its store went back (DESIGN.md "Who a cluster is", "A store that went back").
+allocator notices that its store went back (design R6 and R7).
 
 A term that is not renewed in time may be another's by now: a controller of a clone's need not wait longer. What a call
 carries is the cluster's uid, which both have. So a controller that was stopped, or cut off, for as long as a term lasts

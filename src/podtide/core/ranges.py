@@ -1,7 +1,7 @@
 """What a range of an IPAM configuration means: a network, and which of its addresses may be handed out.
 
 The network and the last address are never handed out, in either family, nor is the gateway; start, end and excludes
-take away more (WIRE.md §5). What remains is kept as intervals of offsets from the network address, the same numbers
+take away more (design W15). What remains is kept as intervals of offsets from the network address, the same numbers
 an IPPool has for keys, so that they are exact for any size and "lowest free" never scans what is taken.
 
 Texts are read as Whereabouts reads them, because existing configurations must keep working: host bits are dropped,
@@ -27,7 +27,7 @@ IPAddress: TypeAlias = IPv4Address | IPv6Address
 IPNetwork: TypeAlias = IPv4Network | IPv6Network
 
 NEVER_HANDED_OUT = 2
-"""How many addresses every network keeps back: its first and its last, in both families (WIRE.md §5)."""
+"""How many addresses every network keeps back: its first and its last, in both families (design W19)."""
 
 _LEADING_ZEROES = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _PREFIX_LENGTH = re.compile(r"[0-9]{1,3}")

@@ -1,4 +1,4 @@
-"""What objects are called (WIRE.md §5): a name is how pools, slices and reservations are found without a search.
+"""What objects are called (design W14): a name is how pools, slices and reservations are found without a search.
 
 They must come out as Whereabouts forms them, byte for byte, or two programs keep two books of one range. Every name
 is checked before it is returned: a range, a network or a node can yield text that Kubernetes takes for no name, and

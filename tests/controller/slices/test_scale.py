@@ -1,6 +1,6 @@
 """What a node event costs beside 5,000 nodes in 65,536 slices: one write of one list, and less when more nodes come.
 
-A network's list is one object, whose format is Whereabouts' (WIRE.md §5), so one write is all of it: a third of a
+A network's list is one object, whose format is Whereabouts' (design W12), so one write is all of it: a third of a
 megabyte. What can be held to is that nobody but the controller receives it, that one event is never two writes, and
 that many events share one.
 """

@@ -1,7 +1,7 @@
 """Whether this machine is a Node of the cluster, and which: without that, nothing new is handed out.
 
-A node that was deleted while its machine lives must stop before others get its addresses (DESIGN.md, "A node deleted
-while its machine lives"). So its Node is watched, by name, which the API server has an index for. Most nodes have no
+A node that was deleted while its machine lives must stop before others get its addresses (design R5).
+So its Node is watched, by name, which the API server has an index for. Most nodes have no
 secondary networks: the watch begins with the first call that needs it.
 """
 

@@ -1,6 +1,6 @@
 """Collects what sandboxes hold for nobody, once it is certain that they are dead (see `core.pool.leaks`).
 
-A cache that lacks a pod proves nothing (DESIGN.md "Absence"): the cluster is asked for the pod by its name, and what it
+A cache that lacks a pod proves nothing (design R3, "Absence"): the cluster is asked for the pod by its name, and what it
 says counts. So also where the pod has a newer sandbox: calls can come in another order than they were made, and the
 sandbox whose address the pod shows is the one that lives. Then the newer one is the suspect: its call came late.
 """

@@ -1,7 +1,7 @@
 """A node's life: from the Node to its NodeNetworkConfig and network containers, and back to nothing.
 
 Everything about one node is done under one key, its name, by one worker at a time, so its coming, its requests and its
-going never race. Two rules keep it safe (DESIGN.md "Rules that keep races harmless"):
+going never race. Two rules keep it safe (design R3, "Absence"):
 
 - The finalizer is on the NodeNetworkConfig before the first wish is made, and comes off after the containers are
   deleted. So nothing is held for a node that is forgotten.

@@ -1,6 +1,6 @@
 """What removed Nodes left at the allocator: moved to the Node that the machine is now, ended after a look, or told of.
 
-A quarantine ends only by our word (DESIGN.md "A node deleted while its machine lives"). What is to be done is
+A quarantine ends only by our word (design R5, "A node deleted while its machine lives"). What is to be done is
 `core.subnet.quarantine`'s to say; here are the facts it is told, each read afresh: what is in quarantine of a node's name, which
 machine bears that name now, and which addresses the living pods show that are bound to it.
 

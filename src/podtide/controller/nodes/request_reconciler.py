@@ -177,8 +177,7 @@ class Requests:
     def _differs(self, status: NodeNetworkConfigStatus, shown: NodeNetworkConfigStatus) -> bool:
         """Whether the status is to be written.
 
-        A new batch alone is not worth a write per node where agents have it from the ClusterSubnet (DESIGN.md "What
-        5,000 nodes forbid").
+        A new batch alone is not worth a write per node where agents have it from the ClusterSubnet (design D11).
         """
         if self._options.cluster_subnets:
             return structs.replace(status, scaler=shown.scaler) != shown

@@ -1,4 +1,4 @@
-"""The cluster asked for a pod by its name: the last word before anything of it is freed (DESIGN.md "Absence").
+"""The cluster asked for a pod by its name: the last word before anything of it is freed (design R3).
 
 Answers are kept for one look. All of them are newer than the allocations they judge, and that is what counts.
 """

@@ -8,7 +8,7 @@
     an address held in a guarded pool alone      reserved for who has it
 
 Nothing is concluded from one look: each must be found twice, some time apart, by one and the same leader, and before
-anything is freed the cluster is asked for the pod itself (DESIGN.md "Absence"). A cluster in order is read once
+anything is freed the cluster is asked for the pod itself (design R3). A cluster in order is read once
 per interval, and nothing is written.
 """
 

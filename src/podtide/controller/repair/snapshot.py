@@ -1,7 +1,7 @@
 """What a look reads: who is said to hold what, and then which of these pods there are.
 
 In that order. A pod that came, and was given an address, between two readings must not look like an address without a
-pod: Whereabouts reads pods first, and frees what is alive (WIRE.md §6). Reservations come before pools for the same
+pod: Whereabouts reads pods first, and frees what is alive (design T23). Reservations come before pools for the same
 reason: they are made before, and removed after, what they are for.
 
 A cluster of 5,000 nodes has a hundred thousand pods. They are read page by page, in those namespaces alone whose pods

@@ -6,7 +6,7 @@
     IPPools of no network         → themselves
 
 Nodes come by the thousand, and each concerns every network. So what happens is gathered, and a network's list of slices
-is written once for all nodes that came meanwhile (`pacing`).
+is written once for all nodes that came meanwhile (`requeue_delay`).
 """
 
 import asyncio

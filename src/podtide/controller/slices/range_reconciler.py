@@ -1,6 +1,6 @@
 """One range of a network that is cut into slices: who has which, and the objects that say so.
 
-The order of writes is what keeps a crash between any two of them harmless (DESIGN.md, "Slices"):
+The order of writes is what keeps a crash between any two of them harmless (design R11, "Slices"):
 
     pools of freed slices are deleted → pools of assigned slices are made, inert → the NodeSlicePool is written → pools are
     confirmed

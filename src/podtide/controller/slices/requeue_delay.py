@@ -1,7 +1,7 @@
 """How soon a network is looked at when something has happened to it.
 
 What happens is gathered for a moment, so that nodes that come together are one write of the network's list of slices.
-That list is one object, whose format is not ours to change (WIRE.md §5): with 5,000 entries it is a third of a megabyte,
+That list is one object, whose format is not ours to change (design W12): with 5,000 entries it is a third of a megabyte,
 for the API server, its database and every watch of it, whether one node came or a hundred. So the longer a list is, the
 longer it rests after a look. A node that comes to a quiet network does not wait for that; where nodes come and go all
 the time, more of them share a write, and the bytes per second have a bound that the size of the cluster does not move.

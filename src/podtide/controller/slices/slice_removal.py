@@ -1,6 +1,6 @@
 """What is left of a slice that nobody has any more: its pool, the Lease of who wrote it, reservations of its addresses.
 
-All of it goes before the slice is given to another (DESIGN.md, "Slices"). The pool goes by the version that was found
+All of it goes before the slice is given to another (design R11, "Slices"). The pool goes by the version that was found
 empty: whoever takes an address of it meanwhile has won.
 """
 

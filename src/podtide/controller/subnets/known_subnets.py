@@ -1,7 +1,7 @@
 """The subnets that nodes of this cluster use, and the occasions to look at one.
 
 Each is looked at every `poll`. Beside that, at once: when it comes into use, when a node got less than it asked for
-(DESIGN.md "Exhaustion": by the same inequality), and, if somebody is owed, when addresses or claims in it ended.
+(design D5: by the same inequality), and, if somebody is owed, when addresses or claims in it ended.
 """
 
 from collections import defaultdict

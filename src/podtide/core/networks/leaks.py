@@ -79,8 +79,8 @@ class Patience(Struct, frozen=True, kw_only=True):
 
         A pod that has ended did so on a node that is there. Of any other, nobody can tell which node it was on (a
         cluster removes a Node's pods soon after it): perhaps on one that was deleted while its machine lives. An agent
-        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (DESIGN.md,
-        "A node deleted while its machine lives").
+        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (design
+        R5, "A node deleted while its machine lives").
         """
         if reason in {None, Orphaned.ENDED}:
             return self.leak_grace_seconds
@@ -154,7 +154,7 @@ def _why_spare(holder: Allocation, *, shows_it: bool | None) -> Spare | None:
     """What speaks against a reservation that has no allocation and whose pod lives.
 
     Podtide writes the pod's uid, and answers an ADD only after the pool's write: its reservation is what is left of an
-    ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (WIRE.md §6), so the pod may
+    ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (design T15), so the pod may
     have the address, and its own network status has to tell.
     """
     if holder.pod_uid:

@@ -2,7 +2,7 @@
 
 A pool carries the uid of the Node it was made for. When that Node is gone its machine may still run, with pods that
 have addresses of the slice; so the pool rests for a quarantine, counted from when the Node was found to be gone
-(DESIGN.md, "A node deleted while its machine lives"). After that:
+(design R5, "A node deleted while its machine lives"). After that:
 
     nobody bears the node's name    the pool is collected, once no pod holds an address in it
     another Node bears it now       it takes the pool over; what pods still hold in it stays held

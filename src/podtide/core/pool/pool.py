@@ -1,7 +1,7 @@
 """A node's pool of addresses: who holds which, which is free, which goes back.
 
-What an address may do next is the table of `address_states`; this is the book-keeping around it. Addresses stand on
-shelves by state (`holding`), in the order they came, so assigning and freeing look at a shelf's head and nothing else.
+What an address may do next is the table of `states`; this is the book-keeping around it. Addresses stand on shelves by
+state (`container_addresses`), in the order they came, so assigning and freeing look at a shelf's head and nothing else.
 
 Names, not addresses, identify a grant: they are minted once, so a late event about an old grant touches nothing.
 

@@ -1,7 +1,7 @@
 """Which batch and buffer are in force for a subnet: the one place that decides it, for all of its nodes.
 
 Decided as a request is: from demand, not from the last batch. For each rung B (see `batch_bounds`) the containers'
-statements say between which bounds R would come to rest (`subnet_demand`):
+statements say between which bounds R would come to rest (`demand_by_batch`):
 
     raise   to the largest rung with R⁺(B) < t·Q
     lower   when R > T·Q, or will be once what is owed is granted, and the batch in force does not fit: to the largest

@@ -1,4 +1,4 @@
-"""Who a cluster is: whose a container is, and whether a controller may have a term (DESIGN.md "Who a cluster is").
+"""Who a cluster is: whose a container is, and whether a controller may have a term (design R6).
 
 A name is chosen by people, and two clusters can be given the same one; the uid of the namespace kube-system is each
 cluster's own. So a name at the allocator belongs to the uid that used it first, and every container records the uid of

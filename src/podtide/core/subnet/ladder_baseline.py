@@ -5,7 +5,7 @@
     otherwise   one rung down while R > t·Q; one up when R stays under t·Q even if every node needs its worst case
 
 On the way down it overshot, because a rung was judged before nodes had given anything back. On the way up the worst case
-of every node closed the way wherever Q/N is small: with 33 addresses per node or fewer, even without pods. `batching`
+of every node closed the way wherever Q/N is small: with 33 addresses per node or fewer, even without pods. `batch`
 replaces it; the comparison shows by how much.
 """
 
@@ -26,7 +26,7 @@ _DWELL_SECONDS = 30.0
 def decide_by_ladder(
     standing: Standing, reading: Reading, bounds: BatchBounds, patience: Patience | None = None
 ) -> SubnetDecision:
-    """What was in force for the subnet from then on; see `batching.decide_batch`."""
+    """What was in force for the subnet from then on; see `batch.decide_batch`."""
     del patience  # it had a time of its own, and waited for nobody's answer
     exhaustion = judge_exhaustion(
         exhausted=standing.exhausted,

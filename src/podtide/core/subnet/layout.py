@@ -8,7 +8,7 @@ capacity is arithmetic.
 Each CIDR has a gateway of its own, because a pod reaches nothing through one that is outside its prefix. A CIDR that drains
 keeps its numbers, for nodes hold some of them, and gives no more: it is not in the capacity.
 
-A subnet has at most 2^53 addresses, the most that every reader of JSON can count to (DESIGN.md "IPv6"): of a wider IPv6 CIDR
+A subnet has at most 2^53 addresses, the most that every reader of JSON can count to (design D14): of a wider IPv6 CIDR
 the first ones are used. So every number also fits the integers of any database.
 """
 

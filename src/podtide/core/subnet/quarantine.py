@@ -1,4 +1,4 @@
-"""When the addresses of a removed Node may go to others, and to whom (DESIGN.md "A node deleted while its machine lives").
+"""When the addresses of a removed Node may go to others, and to whom (design R5).
 
 Time alone ends nothing: a machine may live on without its Node, with pods that have these addresses. Whoever looks after
 the cluster looks at who bears the node's name now, and at a fresh list of the pods bound to it, and then says:

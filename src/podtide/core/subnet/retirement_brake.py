@@ -1,4 +1,4 @@
-"""The brake on retiring many nodes at once that nobody saw go (DESIGN.md "Who a cluster is").
+"""The brake on retiring many nodes at once that nobody saw go (design R6).
 
 A controller that starts, or lists anew, finds containers whose Nodes it does not see. Mostly they were deleted while
 nobody watched. But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same, and to

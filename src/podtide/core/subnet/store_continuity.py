@@ -1,4 +1,4 @@
-"""Whether a store is the one it was, or went back (DESIGN.md "A store that went back").
+"""Whether a store is the one it was, or went back (design R7).
 
 A database that was restored from a backup, or a replica that was promoted without the last transactions, has forgotten
 grants that nodes live by; what it takes for free is somebody's. Three things tell, and each is enough:

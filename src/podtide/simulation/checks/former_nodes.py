@@ -1,7 +1,7 @@
 """Nothing of a Node that is gone is given to a pod by an agent that began after the Node's end.
 
 An agent that was at work when its Node was deleted may not have heard of it: what it gives meanwhile is kept from others
-by the quarantine (DESIGN.md "A node deleted while its machine lives"). But an agent that begins reads whose the records
+by the quarantine (design R5, "A node deleted while its machine lives"). But an agent that begins reads whose the records
 and the NodeNetworkConfig are that it finds, and those of a Node which is no more are nothing to go by, however alive
 they look. Such addresses are no part of a picture of the cluster (see `observing`), so the audit does not see them.
 

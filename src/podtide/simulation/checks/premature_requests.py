@@ -1,4 +1,4 @@
-"""Unknown is a state, not a zero (DESIGN.md "Request"): an agent asks for nothing before it was told all it goes by.
+"""Unknown is a state, not a zero (design R14): an agent asks for nothing before it was told all it goes by.
 
 An agent that took pods it has not heard of yet for none would ask for too little whenever it starts, and give back what
 those pods are about to need; one that goes by another subnet than its own asks for too much when that is running low.
