@@ -55,8 +55,8 @@ class Node:
     restating: Restating = field(default_factory=Restating)
     wakes_at: float = 0.0
     """When it has something to do at the latest, unless something changes before."""
-    seen: tuple[int, int] = (-1, -1)
-    """Its demand and the serial of what was in force when it last looked."""
+    seen: tuple[int, int, int] = (-1, -1, -1)
+    """Its demand, the serial of what was in force, and the top, when it last looked."""
 
     @property
     def holding(self) -> Holding:
@@ -250,7 +250,7 @@ class Subnet:
     def _wake(self, node: Node) -> None:
         """Let it act if it has any reason to."""
         shown = self._visible(node.lag)
-        seen = (node.demand, shown.serial)
+        seen = (node.demand, shown.serial, self.merged.top)
         if shown.scaler is not None and (seen != node.seen or self.now >= node.wakes_at):
             node.seen = seen
             node.wakes_at = self._act(node, shown, shown.scaler)
@@ -353,8 +353,8 @@ class Subnet:
         said = node.statement
         if said is None:
             return False
-        if node.is_silent:
-            return node.stated.low <= node.demand <= node.stated.high
+        if node.is_silent:  # one that asks for nothing tells nothing: it may not have begun yet
+            return node.requested > 0 and node.stated.low <= node.demand <= node.stated.high
         return all(
             taken_at(node.demand, node.stated, rung) == taken_at(said.demand, node.stated, rung)
             for rung in rungs
