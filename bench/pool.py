@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from time import perf_counter
 
-from podtide.core.pool.pool import Container, Owner, Pool
+from podtide.core.pool.pool import GrantedContainer, Owner, Pool
 
 PART = "core"
 PAIRS = 100_000
@@ -20,7 +20,7 @@ def measure() -> Iterator[tuple[str, str]]:
 def _pairs_per_second(size: int) -> float:
     pool = Pool()
     addresses = {f"name-{n}": f"10.{n >> 8}.{n & 255}.1" for n in range(size)}
-    pool.apply(Container("nc", 1, 4, addresses), 0.0)
+    pool.apply(GrantedContainer("nc", 1, 4, addresses), 0.0)
     pool.programmed(addresses, 0.0)
     for number in range(size // 2):
         pool.assign(Owner(f"resident-{number}", "eth0"), 0.0)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from msgspec import structs
 
 from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, Overtaken
-from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
+from podtide.core.pool.pool import Address, Family, GrantedContainer, Owner, Pool
 from podtide.core.pool.states import State
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.clock import Clock
@@ -56,7 +56,9 @@ class PoolAddresses:
             family: Family = 6 if ":" in ip else 4
             granted = self._granted.setdefault(family, {})
             granted[f"name-of-{ip}"] = ip
-            container = Container(id=f"nc-{family}", version=len(granted), family=family, addresses=granted)
+            container = GrantedContainer(
+                id=f"nc-{family}", version=len(granted), family=family, addresses=granted
+            )
             self.pool.programmed(self.pool.apply(container, self._now()).granted, self._now())
         self._wake()
 

@@ -2,7 +2,7 @@ from ipaddress import ip_address, ip_interface
 
 import pytest
 
-from podtide.cni.arguments import Call, PodArguments, parse_cni_args, parse_environment
+from podtide.cni.arguments import CniCall, PodArguments, parse_cni_args, parse_environment
 from podtide.cni.errors import InvalidEnvironment
 from podtide.cni.versions import Verb
 
@@ -17,7 +17,7 @@ ENVIRONMENT = {
 
 
 def test_the_environment_of_an_add_is_a_call() -> None:
-    assert parse_environment(ENVIRONMENT) == Call(
+    assert parse_environment(ENVIRONMENT) == CniCall(
         verb=Verb.ADD,
         container_id="3f6940ab",
         netns="/var/run/netns/blue",

@@ -16,7 +16,7 @@ from podtide.core.subnet.grants import (
     may_take,
     parse_address_name,
 )
-from podtide.core.subnet.layout import Place
+from podtide.core.subnet.layout import AddressPlace
 
 claims = st.lists(
     st.builds(
@@ -66,7 +66,7 @@ def test_a_name_says_for_whom_it_was_granted_and_where(
     container: str, version: int, chunk: int, mask: int
 ) -> None:
     assert [parse_address_name(name) for name in address_names(container, version, chunk, mask)] == [
-        AddressName(container, version, Place(chunk, position)) for position in positions(mask)
+        AddressName(container, version, AddressPlace(chunk, position)) for position in positions(mask)
     ]
 
 

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner, Pool
+from podtide.core.pool.pool import Address, AppliedContainer, GrantedContainer, Owner, Pool, StateCounts
 from podtide.core.pool.states import State
 
 COOLDOWN_SECONDS = 3.0
@@ -38,18 +38,18 @@ class PoolMachine(RuleBasedStateMachine):
         self.version = 0
         self.minted = 0
         self.granted: dict[str, str] = {}  # what the allocator says this node holds
-        self.history: list[Container] = []
+        self.history: list[GrantedContainer] = []
         self.pods: dict[tuple[str, str], str] = {}
         self.named: set[str] = set()
 
-    def told(self, addresses: dict[str, str]) -> Container:
+    def told(self, addresses: dict[str, str]) -> GrantedContainer:
         self.version += 1
-        told = Container("nc", self.version, 4, dict(addresses))
+        told = GrantedContainer("nc", self.version, 4, dict(addresses))
         self.history.append(told)
         return told
 
-    def counts(self) -> Counts:
-        return self.pool.counts("nc") if "nc" in self.pool.containers() else Counts()
+    def counts(self) -> StateCounts:
+        return self.pool.counts("nc") if "nc" in self.pool.containers() else StateCounts()
 
     def restored(self) -> Pool:
         pool = Pool(COOLDOWN_SECONDS)
@@ -122,7 +122,7 @@ class PoolMachine(RuleBasedStateMachine):
     def an_older_version_arrives_late(self, data: st.DataObject) -> None:
         older = data.draw(st.sampled_from(self.history))
         if older.version < self.version:
-            assert self.pool.apply(older, self.now) == Applied()
+            assert self.pool.apply(older, self.now) == AppliedContainer()
 
     @precondition(lambda self: self.granted)
     @rule(data=st.data())
@@ -153,7 +153,7 @@ class PoolMachine(RuleBasedStateMachine):
         counts = self.counts()
         addresses = list(self.pool.addresses())
         by_state = {state: sum(address.state is state for address in addresses) for state in State}
-        assert counts == Counts(
+        assert counts == StateCounts(
             pending_programming=by_state[State.PENDING_PROGRAMMING],
             available=by_state[State.AVAILABLE],
             assigned=by_state[State.ASSIGNED],

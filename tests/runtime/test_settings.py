@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.core.pool.pacing import Pace
-from podtide.core.subnet.batch import Patience
+from podtide.core.subnet.batch import BatchDelays
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.environment import InvalidSetting
@@ -46,7 +46,7 @@ def test_the_core_decides_by_the_same_defaults() -> None:
     assert Thresholds(settings.lower_threshold, settings.upper_threshold) == Thresholds()
     patience = (settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds)
     assert Pace(*patience) == Pace()
-    assert Patience(settings.answer_wait_seconds, settings.starved_dwell_seconds) == Patience()
+    assert BatchDelays(settings.answer_wait_seconds, settings.starved_dwell_seconds) == BatchDelays()
 
 
 def test_nothing_stated_gives_the_defaults() -> None:

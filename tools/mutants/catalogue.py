@@ -117,8 +117,8 @@ MUTANTS = (
     Mutant(
         name="taken-from-a-pod",
         file="core/pool/states.py",
-        old="Event.WITHDRAWN: State.ORPHANED,",
-        new="Event.WITHDRAWN: None,",
+        old="AddressEvent.WITHDRAWN: State.ORPHANED,",
+        new="AddressEvent.WITHDRAWN: None,",
         why="an address that the cluster withdraws disappears from under its pod",
     ),
     Mutant(

@@ -51,7 +51,7 @@ class StaleWish(AllocatorError, FixError):
     """A newer wish was taken, or the container was deleted: this one came too late and changes nothing."""
 
 
-class Overtaken(AllocatorError, RetryError):
+class InForceConflict(AllocatorError, RetryError):
     """Somebody else changed what is in force since it was read: read it again and decide anew."""
 
 
@@ -89,7 +89,7 @@ class SubnetSpec(Struct, frozen=True, kw_only=True):
     """How many of the lowest usable addresses after the gateways are kept back as well."""
 
 
-class InForce(Struct, frozen=True, kw_only=True):
+class SubnetInForce(Struct, frozen=True, kw_only=True):
     """What is in force for every node of a subnet, in all clusters that share it. Fractions are exact text."""
 
     batch: int = 0
@@ -127,8 +127,8 @@ class ClusterBounds(Struct, frozen=True):
     bounds: Bounds
 
 
-class Alike(Struct, frozen=True):
-    """How many containers of a subnet are alike in what decides its batch (see `core.subnet.demand_by_batch.Holding`)."""
+class ContainerCount(Struct, frozen=True):
+    """How many containers of a subnet are alike in what decides its batch (see `core.subnet.demand_by_batch.ContainerDemand`)."""
 
     stated: StatedDemand
     taken: int
@@ -154,7 +154,7 @@ class Subnet(Struct, frozen=True, kw_only=True):
     """Addresses asked for and not granted yet, by all containers together."""
     quarantined: int = 0
     """Of the reserved ones, those of removed nodes, which go to nobody for a while."""
-    in_force: InForce = InForce()
+    in_force: SubnetInForce = SubnetInForce()
     draining: tuple[str, ...] = ()
     """The CIDRs that drain: nothing is granted of them, and each leaves the subnet when nothing in it is reserved."""
     draining_reserved: int = 0
@@ -182,11 +182,11 @@ class CidrHolders(Struct, frozen=True, kw_only=True):
     """Addresses of removed nodes."""
 
 
-class SubnetDemand(Struct, frozen=True, kw_only=True):
+class SubnetDemandReport(Struct, frozen=True, kw_only=True):
     """All that the batch of a subnet is decided from, of one instant."""
 
     subnet: Subnet
-    alike: tuple[Alike, ...]
+    alike: tuple[ContainerCount, ...]
     """Every container once, newcomers that wait for their primary among them."""
     bounds: tuple[ClusterBounds, ...]
     """Of the clusters that have containers in the subnet, by name."""
@@ -246,7 +246,7 @@ class CidrInUse(Struct, frozen=True):
     gateway: str
 
 
-class Container(Struct, frozen=True, kw_only=True):
+class AllocatedContainer(Struct, frozen=True, kw_only=True):
     """What a node has of a subnet."""
 
     id: str
@@ -274,10 +274,10 @@ class Container(Struct, frozen=True, kw_only=True):
     """The uid of the cluster that it is of; "" for one from before clusters had uids."""
 
 
-class Moved(Struct, frozen=True, kw_only=True):
+class MoveResult(Struct, frozen=True, kw_only=True):
     """What came of moving a former Node's addresses to the one that its machine is now."""
 
-    container: Container
+    container: AllocatedContainer
     moved: tuple[str, ...]
     """The addresses that came, a former primary among them."""
     missing: int
@@ -333,7 +333,7 @@ class Utilization(Struct, frozen=True):
 class ContainerPage(Struct, frozen=True):
     """One page of a list; `more` is the token for the next, "" on the last."""
 
-    items: tuple[Container, ...]
+    items: tuple[AllocatedContainer, ...]
     more: str = ""
 
 
@@ -384,7 +384,7 @@ class Allocator(Protocol):
         """The subnets of a network, or of all, by network and name."""
         ...
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """Carry out the whole wish, as far as there are addresses, and answer what the node has now.
 
         A new id gets a primary first; when those who are owed before it leave no free address for that, the answer is
@@ -423,7 +423,7 @@ class Allocator(Protocol):
         """
         ...
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
 
         Those are what is in quarantine in the wish's subnet of removed containers of the same cluster (by name and uid) and
@@ -460,7 +460,7 @@ class Allocator(Protocol):
         """
         ...
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """What a node has."""
         ...
 
@@ -485,14 +485,14 @@ class Allocator(Protocol):
         """Keep between which bounds a cluster wants the subnet's batch. The same again changes nothing."""
         ...
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """What the batch is decided from, all of one instant, without a scan of containers."""
         ...
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """Let this be in force, if it was decided from what is so: `decided.serial` is the one that was read.
 
-        Overtaken when somebody changed it since. The same again, after a lost answer, answers the subnet and changes
+        InForceConflict when somebody changed it since. The same again, after a lost answer, answers the subnet and changes
         nothing. What was decided has the next serial.
         """
         ...

@@ -24,10 +24,10 @@ from podtide.allocator.port import (
     AllocatorUnavailable,
     AnotherCluster,
     AnotherTerm,
+    InForceConflict,
     NoSuchContainer,
     NoSuchSubnet,
     NotAllowed,
-    Overtaken,
     StaleWish,
     StoreRecovering,
     SubnetExists,
@@ -246,7 +246,7 @@ class Forgotten(Struct, frozen=True):
     containers: int
 
 
-class Refusal(Struct, frozen=True):
+class RefusalBody(Struct, frozen=True):
     """Why a request was not carried out: the name of the port's error, and one line for a person."""
 
     error: str
@@ -262,7 +262,7 @@ STATUSES: dict[type[PodtideError], HTTPStatus] = {
     SubnetInUse: HTTPStatus.CONFLICT,
     SubnetFull: HTTPStatus.CONFLICT,
     StaleWish: HTTPStatus.CONFLICT,
-    Overtaken: HTTPStatus.CONFLICT,
+    InForceConflict: HTTPStatus.CONFLICT,
     AnotherCluster: HTTPStatus.CONFLICT,
     AnotherTerm: HTTPStatus.CONFLICT,
     StoreRecovering: HTTPStatus.CONFLICT,

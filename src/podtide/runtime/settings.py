@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from podtide.core.exact import exact, shortened, text
 from podtide.core.pool.pacing import Pace
-from podtide.core.subnet.batch import Patience
+from podtide.core.subnet.batch import BatchDelays
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
 from podtide.runtime.durations import LONGEST_SECONDS, format_duration, parse_duration
@@ -74,9 +74,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = Thresholds().upper
     answer_wait_seconds: Annotated[
         float, _About("how long nodes may take to answer a new batch before the next is decided", at_least=0)
-    ] = Patience().answer_seconds
+    ] = BatchDelays().answer_seconds
     starved_dwell_seconds: Annotated[float, _About("least time that a subnet stays starved", at_least=0)] = (
-        Patience().starved_dwell_seconds
+        BatchDelays().starved_dwell_seconds
     )
     gather_seconds: Annotated[
         float, _About("how long a change of demand waits for more of them", at_least=0)

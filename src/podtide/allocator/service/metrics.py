@@ -11,7 +11,7 @@ _BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 _OF_A_SUBNET = ("network", "subnet")
 
 
-class Metrics:
+class AllocatorMetrics:
     """What is counted and measured."""
 
     def __init__(self) -> None:

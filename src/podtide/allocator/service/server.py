@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 
 from podtide.allocator.service.application import Service
 from podtide.allocator.service.certificate import Certificate
-from podtide.allocator.service.work import Working
+from podtide.allocator.service.work import BodyDeadline
 from podtide.runtime.listening import ListenAddress
 from podtide.runtime.open_port import OpenPort, listen
 from podtide.runtime.port_limits import PortLimits
@@ -39,7 +39,7 @@ async def serving(
             f"{'https' if certificate else 'http'}://{ListenAddress(address.host, listener.getsockname()[1])}"
         )
         config = uvicorn.Config(
-            Working(service.application, limits.request_seconds),
+            BodyDeadline(service.application, limits.request_seconds),
             http="httptools",
             ws="none",
             lifespan="off",

@@ -14,7 +14,7 @@ class UnfinishedBody(InvalidInput):
     """A client that announced more than it sent. To the framework it would be a failure of ours."""
 
 
-class Working:
+class BodyDeadline:
     """An ASGI application whose port knows that it is at work, and whose clients do not keep it waiting."""
 
     def __init__(self, app: ASGIApp, body_seconds: float) -> None:

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from podtide.allocator.port import Bounds, ClusterBounds
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.core.exact import exact, text
 
 _READ_ONE = """SELECT batch, buffer, lower, upper, min_batch, fixed FROM bounds
@@ -24,7 +24,7 @@ class SetBounds(Struct, frozen=True):
     bounds: Bounds
     container: str = ""
 
-    def carry_out(self, book: Book) -> Script[None]:
+    def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
         """Write them, unless they are there."""
         bounds = self.bounds
         row = (
@@ -35,9 +35,9 @@ class SetBounds(Struct, frozen=True):
             bounds.min_batch,
             bounds.fixed,
         )
-        there = yield Query(_READ_ONE, (book.subnet.id, self.cluster))
+        there = yield Query(_READ_ONE, (transaction.subnet.id, self.cluster))
         if not there or tuple(there[0]) != row:
-            yield Query(_PUT, (book.subnet.id, self.cluster, *row))
+            yield Query(_PUT, (transaction.subnet.id, self.cluster, *row))
 
 
 def read_bounds(subnet: int, clusters: set[str]) -> Script[tuple[ClusterBounds, ...]]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import cast
 
-from podtide.allocator.port import CidrInUse, Container, GrantedAddress
+from podtide.allocator.port import AllocatedContainer, CidrInUse, GrantedAddress
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.core.machine_identity import MachineIdentity
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.grants import Claim, Order, address_names
-from podtide.core.subnet.layout import Place
+from podtide.core.subnet.layout import AddressPlace
 
 _COLUMNS = (
     "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",
@@ -92,9 +92,9 @@ class ContainerRow:
         return 1 + max(self.held, self.wanted)
 
     @property
-    def primary(self) -> Place | None:
+    def primary(self) -> AddressPlace | None:
         """Where its primary address is."""
-        return None if self.primary_number is None else Place(*divmod(self.primary_number, CHUNK_SIZE))
+        return None if self.primary_number is None else AddressPlace(*divmod(self.primary_number, CHUNK_SIZE))
 
     @property
     def claim(self) -> Claim:
@@ -129,14 +129,14 @@ class ContainerRow:
         else:
             self.grants.pop(key, None)
 
-    def for_callers(self, subnet: SubnetRow) -> Container:
+    def for_callers(self, subnet: SubnetRow) -> AllocatedContainer:
         """The container as the port shows it."""
         layout, primary = subnet.layout, self.primary
         assert primary is not None, "a newcomer without an address is nobody's container yet"
         home = layout.block(primary.chunk)
         others = {layout.block(chunk) for _version, chunk in self.grants} - {home}
         in_use = [home, *sorted(others, key=lambda block: block.first_chunk)]
-        return Container(
+        return AllocatedContainer(
             id=self.id,
             network=subnet.network,
             subnet=subnet.name,

@@ -17,6 +17,6 @@ def renew_now(subnet: int, now: float) -> Script[None]:
 
 
 def renew_now_in(network: str, name: str, now: float) -> Script[None]:
-    """The same, for one who has not opened the subnet's book."""
+    """The same, for one who has not opened the subnet's transaction."""
     subnet, _due = yield from find_subnet(network, name, now, lock=True)
     yield from renew_now(subnet.id, now)

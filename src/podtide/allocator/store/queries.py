@@ -1,11 +1,11 @@
 """What can be asked without changing anything: containers, who is owed, what demand there is, readings of utilization."""
 
 from podtide.allocator.port import (
-    Container,
+    AllocatedContainer,
     ContainerPage,
     Debt,
     NoSuchContainer,
-    SubnetDemand,
+    SubnetDemandReport,
     Utilization,
 )
 from podtide.allocator.store.cluster_bounds import read_bounds
@@ -40,7 +40,7 @@ def subnet_of_container(container: str) -> Script[tuple[str, str, str] | None]:
     return cluster, network or "", subnet or ""
 
 
-def get_container(container: str, cluster: str) -> Script[Container]:
+def get_container(container: str, cluster: str) -> Script[AllocatedContainer]:
     """What a node has."""
     row = (yield from load_containers([container])).get(container)
     if row is None or row.primary is None or row.cluster != cluster:
@@ -85,12 +85,12 @@ def list_owed(
     return debts, any(renewed > now for *_row, renewed in rows)
 
 
-def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemand, bool]]:
+def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemandReport, bool]]:
     """What the subnet's batch is decided from, and whether something of it has rested for long enough."""
     subnet, due = yield from find_subnet(network, name, now)
     alike, clusters = yield from read_counts(subnet.id)
     bounds = yield from read_bounds(subnet.id, clusters)
-    return SubnetDemand(subnet=subnet.for_callers(now), alike=alike, bounds=bounds), due
+    return SubnetDemandReport(subnet=subnet.for_callers(now), alike=alike, bounds=bounds), due
 
 
 def read_history(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from podtide.allocator.port import InForce, NoSuchSubnet, Subnet
+from podtide.allocator.port import NoSuchSubnet, Subnet, SubnetInForce
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
 from podtide.core.intervals import Interval
 from podtide.core.subnet.chunks import CHUNK_SIZE
@@ -184,9 +184,9 @@ class SubnetRow:
         """Addresses that are nobody's, those that cool down among them."""
         return self.capacity - self.reserved
 
-    def in_force(self, now: float) -> InForce:
+    def in_force(self, now: float) -> SubnetInForce:
         """What is in force, as the port shows it."""
-        return InForce(
+        return SubnetInForce(
             batch=self.batch,
             buffer=self.buffer,
             top=self.top,

@@ -1,6 +1,6 @@
-"""The open book of one subnet: its row is locked, and whatever a transaction reads and changes of it passes through here.
+"""The open transaction of one subnet: its row is locked, and whatever a transaction reads and changes of it passes through here.
 
-Calls that wait at the same moment share a transaction, and so a book: they are decided one after the other in memory, on
+Calls that wait at the same moment share a transaction, and so a transaction: they are decided one after the other in memory, on
 what was read once, and what they changed is written once. A call that is refused has changed nothing.
 """
 
@@ -19,11 +19,11 @@ from podtide.allocator.store.drained import drop_drained
 from podtide.allocator.store.future_claims import renew_now
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
 from podtide.allocator.store.supply import Supply
-from podtide.allocator.store.transaction_context import Affairs, read_affairs
+from podtide.allocator.store.transaction_context import TransactionContext, read_context
 from podtide.core.errors import StopError
 from podtide.core.intervals import both, without
 from podtide.core.subnet.chunks import masks_of
@@ -34,19 +34,19 @@ _CLAIMS = """SELECT id, owed, waiting_pods, owed_since, renewed FROM containers 
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
 
 
-class Book:
-    """What a transaction knows of a subnet. Opened by `open_book`, and written by `save`."""
+class SubnetTransaction:
+    """What a transaction knows of a subnet. Opened by `open_transaction`, and written by `save`."""
 
     def __init__(
         self,
         subnet: SubnetRow,
         containers: dict[str, ContainerRow],
         now: float,
-        rules: Rules,
-        affairs: Affairs,
+        rules: StoreRules,
+        context: TransactionContext,
     ) -> None:
         self.subnet = subnet
-        self.affairs = affairs
+        self.context = context
         self.containers = containers
         """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
         self.now = now
@@ -198,7 +198,7 @@ class Book:
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
-        if not self.affairs.recovery:  # else nodes may have what is not known yet to be reserved
+        if not self.context.recovery:  # else nodes may have what is not known yet to be reserved
             yield from drop_drained(self.subnet)
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
@@ -211,7 +211,7 @@ class Book:
     def _read_claims(self, free: int) -> Script[None]:
         """Read claims in their order until they amount to all that is free: each is for one address at least.
 
-        Those of the containers in this book are read too, but stand in it as they are now, so there may be that many more.
+        Those of the containers in this transaction are read too, but stand in it as they are now, so there may be that many more.
         """
         limit = free + len(self.containers)
         if limit > self._claims_limit:
@@ -224,22 +224,22 @@ class Book:
                     row.renew_now(self.now)
 
 
-def open_book(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
+def open_transaction(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
     network: str,
     name: str,
     ids: Sequence[str],
     now: float,
-    rules: Rules,
+    rules: StoreRules,
     *,
     clusters: Sequence[str] = (),
-) -> Script[Book]:
+) -> Script[SubnetTransaction]:
     """Lock the subnet and read what calls about these containers need; NoSuchSubnet when there is none."""
     subnet, due = yield from find_subnet(network, name, now, lock=True)
-    affairs = yield from read_affairs(clusters)
-    book = Book(subnet, (yield from load_containers(ids)), now, rules, affairs)
+    context = yield from read_context(clusters)
+    transaction = SubnetTransaction(subnet, (yield from load_containers(ids)), now, rules, context)
     if due:
-        yield from book.settle()
-    return book
+        yield from transaction.settle()
+    return transaction
 
 
 def _size(masks: dict[int, int]) -> int:

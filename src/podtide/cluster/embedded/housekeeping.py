@@ -1,10 +1,10 @@
 """What the cluster does by itself after writes: it sends bookmarks, and collects what has lost its owners."""
 
 from podtide.cluster.embedded.alarm import Alarm
-from podtide.cluster.embedded.collector import Fate
-from podtide.cluster.embedded.records import Record
+from podtide.cluster.embedded.collector import CollectorAction
+from podtide.cluster.embedded.records import ObjectVersion
 from podtide.cluster.embedded.store import Store
-from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.table import ObjectTable
 from podtide.cluster.port import Unavailable
 from podtide.runtime.clock import Clock
 
@@ -62,9 +62,9 @@ class Housekeeping:
             del dependents.suspects[suspect]
         self.after_write()
 
-    def _carry_out(self, fate: Fate, table: Table, record: Record) -> None:
-        if fate is Fate.GOES:
+    def _carry_out(self, fate: CollectorAction, table: ObjectTable, record: ObjectVersion) -> None:
+        if fate is CollectorAction.GOES:
             self._store.delete(table, record, self._clock.wall())
-        elif fate is Fate.LOSES_OWNERS:
+        elif fate is CollectorAction.LOSES_OWNERS:
             document = self._store.dependents.without_gone_owners(record)
             self._store.commit(table, record, self._store.prepare(table, document))

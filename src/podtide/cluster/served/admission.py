@@ -12,7 +12,7 @@ from podtide.cluster.served.kinds import (
 )
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.tables import find_first
-from podtide.cluster.served.target import Target
+from podtide.cluster.served.target import RequestTarget
 from podtide.resources.base import Resource
 from podtide.resources.namespace import Namespace
 
@@ -25,7 +25,7 @@ def refuse_dry_run(asked: object) -> None:
         raise BadRequest("a dry run is not served here: leave out dryRun, or ask a real API server")
 
 
-def admit_object(target: Target, request: web.Request, document: Document) -> None:
+def admit_object(target: RequestTarget, request: web.Request, document: Document) -> None:
     """Refuse a document that this cluster cannot honour, or that the client asks to have refused."""
     if target.kind is CustomResourceDefinition:
         _admit_definition(document)

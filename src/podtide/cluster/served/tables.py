@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from podtide.cluster.embedded.records import Document, Record
+from podtide.cluster.embedded.records import Document, ObjectVersion
 from podtide.cluster.served.ages import age
 from podtide.cluster.served.columns import columns_of
 from podtide.resources.base import Api, Column
@@ -26,7 +26,7 @@ class TableMaker:
         self._headers = [_NAME, *(_header(column) for column in self._columns)]
 
     def table(
-        self, records: Sequence[Record], metadata: dict[str, str], now: float, *, headers: bool = True
+        self, records: Sequence[ObjectVersion], metadata: dict[str, str], now: float, *, headers: bool = True
     ) -> Document:
         """A table of these objects. In a watch only the first one needs headers."""
         return {

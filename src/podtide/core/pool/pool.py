@@ -15,20 +15,20 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from podtide.core.pool.address import Address, Counts, Family, Owner
-from podtide.core.pool.container_addresses import Holding
-from podtide.core.pool.snapshot import KeptOwner, Snapshot
-from podtide.core.pool.states import TRANSITIONS, BrokenPool, Event, State
+from podtide.core.pool.address import Address, Family, Owner, StateCounts
+from podtide.core.pool.container_addresses import ContainerAddresses
+from podtide.core.pool.snapshot import KeptOwner, PoolSnapshot
+from podtide.core.pool.states import TRANSITIONS, AddressEvent, BrokenPool, State
 from podtide.core.ranges import IPNetwork, contains
 
-__all__ = ["Address", "Applied", "Container", "Counts", "Family", "Owner", "Pool"]
+__all__ = ["Address", "AppliedContainer", "Family", "GrantedContainer", "Owner", "Pool", "StateCounts"]
 
 T = TypeVar("T")
 
 _CONTRADICTION = "the pool's records contradict themselves; restart the agent and report this"
 
 
-class Container(Struct, frozen=True):
+class GrantedContainer(Struct, frozen=True):
     """A network container as the node is told of it: the names and addresses it grants, at one version."""
 
     id: str
@@ -37,7 +37,7 @@ class Container(Struct, frozen=True):
     addresses: Mapping[str, str]
 
 
-class Applied(Struct, frozen=True):
+class AppliedContainer(Struct, frozen=True):
     """What a container's new version changed, by name. Alarms are sentences for people."""
 
     granted: tuple[str, ...] = ()
@@ -54,8 +54,8 @@ class Pool:
     def __init__(self, cooldown_seconds: float = 30.0) -> None:
         self._cooldown_seconds = cooldown_seconds
         self._turn = 0
-        self._holdings: dict[str, Holding] = {}
-        self._families: dict[Family, list[Holding]] = {4: [], 6: []}
+        self._holdings: dict[str, ContainerAddresses] = {}
+        self._families: dict[Family, list[ContainerAddresses]] = {4: [], 6: []}
         """The holdings that are granted: none that is withdrawn."""
         self._by_ip: dict[str, Address] = {}
         self._by_owner: dict[tuple[str, str], tuple[Address, ...]] = {}
@@ -64,7 +64,7 @@ class Pool:
 
     # What the cluster says
 
-    def is_news(self, container: Container) -> bool:
+    def is_news(self, container: GrantedContainer) -> bool:
         """Whether there is anything in it to apply. An older version is no news, nor is the same again."""
         holding = self._holdings.get(container.id)
         if holding is None or container.version > holding.version:
@@ -74,40 +74,40 @@ class Pool:
         orphans = holding.shelves[State.ORPHANED]
         return holding.withdrawn or holding.addresses.keys() - orphans.keys() != container.addresses.keys()
 
-    def apply(self, container: Container, now: float) -> Applied:
+    def apply(self, container: GrantedContainer, now: float) -> AppliedContainer:
         """Take in a container's addresses: additions, and the departure of what was named for release.
 
         An older version is ignored. The same again changes nothing.
         """
-        return self._take_in(container, frozenset(), Event.GRANTED, now)
+        return self._take_in(container, frozenset(), AddressEvent.GRANTED, now)
 
-    def recover(self, container: Container, named: Iterable[str], now: float) -> Applied:
+    def recover(self, container: GrantedContainer, named: Iterable[str], now: float) -> AppliedContainer:
         """Take in a container when the node's own records are lost: nothing new in it is known to be free.
 
         What the node had `named` for release stays named; all else is quarantined until `adopt` or `prove_free`.
         """
-        return self._take_in(container, frozenset(named), Event.RECOVERED, now)
+        return self._take_in(container, frozenset(named), AddressEvent.RECOVERED, now)
 
-    def withdraw(self, container_id: str, now: float) -> Applied:
+    def withdraw(self, container_id: str, now: float) -> AppliedContainer:
         """The container is no longer granted at all: as if a newer version had come without any address.
 
         What pods have of it stays theirs. Once that is freed too, the container is forgotten, and its version.
         """
         if not self.is_granted(container_id):
-            return Applied()
+            return AppliedContainer()
         holding = self._holdings[container_id]
         holding.withdrawn = True
         self._families[holding.family].remove(holding)
         alarms: list[str] = []
         gone = self._withdraw_absent(holding, (), "is withdrawn and with it", alarms, now)
         self._forget_if_gone(holding)
-        return Applied(gone=tuple(gone), alarms=tuple(alarms))
+        return AppliedContainer(gone=tuple(gone), alarms=tuple(alarms))
 
-    def carried_over(self, container: Container, former: Collection[str]) -> bool:
+    def carried_over(self, container: GrantedContainer, former: Collection[str]) -> bool:
         """Whether any of these former containers has an address that the container grants."""
         return bool(self._found_again(container, former))
 
-    def carry_over(self, container: Container, former: Collection[str], now: float) -> tuple[str, ...]:
+    def carry_over(self, container: GrantedContainer, former: Collection[str], now: float) -> tuple[str, ...]:
         """The machine is another Node by now: what the container grants of former ones is its own, under the new names.
 
         It is matched by address, and stays as it is: a pod's with the pod, what was named for release named. What had
@@ -127,7 +127,7 @@ class Pool:
                 self._forget_if_gone(self._holdings[id_])
         return tuple(address.name for address in found)
 
-    def _found_again(self, container: Container, former: Collection[str]) -> list[Address]:
+    def _found_again(self, container: GrantedContainer, former: Collection[str]) -> list[Address]:
         """The addresses of former containers that this one grants by other names."""
         own = self._holdings.get(container.id)
         found = []
@@ -140,25 +140,27 @@ class Pool:
                 found.append(twin)
         return found
 
-    def _take_in(self, container: Container, named: frozenset[str], event: Event, now: float) -> Applied:
+    def _take_in(
+        self, container: GrantedContainer, named: frozenset[str], event: AddressEvent, now: float
+    ) -> AppliedContainer:
         if not self.is_news(container):
-            return Applied()
+            return AppliedContainer()
         holding = self._granted(container)
         alarms: list[str] = []
         said = f"version {container.version} lacks"
         gone = self._withdraw_absent(holding, container.addresses, said, alarms, now)
         given_up = {name: ip for name, ip in container.addresses.items() if name in named}
         others = {name: ip for name, ip in container.addresses.items() if name not in named}
-        releasing = self._grant(holding, given_up, Event.GRANTED, alarms, now)
+        releasing = self._grant(holding, given_up, AddressEvent.GRANTED, alarms, now)
         for name in releasing:
             address = holding.addresses[name]
             if address.state is State.PENDING_PROGRAMMING:  # else it was an orphan, and is its pod's again
-                self._move(address, Event.NAMED, now)
+                self._move(address, AddressEvent.NAMED, now)
         granted = self._grant(holding, others, event, alarms, now)
-        return Applied(granted=(*releasing, *granted), gone=tuple(gone), alarms=tuple(alarms))
+        return AppliedContainer(granted=(*releasing, *granted), gone=tuple(gone), alarms=tuple(alarms))
 
     def _withdraw_absent(
-        self, holding: Holding, granted: Collection[str], said: str, alarms: list[str], now: float
+        self, holding: ContainerAddresses, granted: Collection[str], said: str, alarms: list[str], now: float
     ) -> list[str]:
         absent = [address for name, address in holding.addresses.items() if name not in granted]
         gone = []
@@ -169,13 +171,18 @@ class Pool:
                 alarms.append(
                     f"container {holding.id} {said} {address}, which this node did not name for release"
                 )
-            self._move(address, Event.WITHDRAWN, now)
+            self._move(address, AddressEvent.WITHDRAWN, now)
             if address.state is None:
                 gone.append(address.name)
         return gone
 
     def _grant(
-        self, holding: Holding, addresses: Mapping[str, str], event: Event, alarms: list[str], now: float
+        self,
+        holding: ContainerAddresses,
+        addresses: Mapping[str, str],
+        event: AddressEvent,
+        alarms: list[str],
+        now: float,
     ) -> list[str]:
         granted = []
         for name, ip in addresses.items():
@@ -184,7 +191,7 @@ class Pool:
                 self._move(Address(name=name, ip=ip, container=holding.id), event, now)
             elif twin is not None and _is_orphan_of(holding, twin) and (known is None or known is twin):
                 self._rename(twin, name)
-                self._move(twin, Event.GRANTED, now)
+                self._move(twin, AddressEvent.GRANTED, now)
             elif known is not None and known is twin:
                 continue
             else:
@@ -198,7 +205,7 @@ class Pool:
         """The network can carry these now. Names that are not pending are passed over."""
         for address in self._named(names):
             if address.state is State.PENDING_PROGRAMMING:
-                self._move(address, Event.PROGRAMMED, now)
+                self._move(address, AddressEvent.PROGRAMMED, now)
 
     def adopt(self, ip: str, owner: Owner, now: float) -> bool:
         """A pod shows that it has this quarantined address. False when it is not in quarantine."""
@@ -206,7 +213,7 @@ class Pool:
         if address is None or address.state is not State.QUARANTINED:
             return False
         self._own(owner, (*self.held_by(owner.sandbox, owner.interface), address))
-        self._move(address, Event.TAKEN, now)
+        self._move(address, AddressEvent.TAKEN, now)
         return True
 
     def prove_free(self, now: float, contested: Collection[str] = ()) -> int:
@@ -222,7 +229,7 @@ class Pool:
         ]
         for address in quarantined:
             address.used = True  # somebody may have had it a moment ago: let it cool down
-            self._move(address, Event.PROGRAMMED, now)
+            self._move(address, AddressEvent.PROGRAMMED, now)
         return len(quarantined)
 
     # What pods need
@@ -276,7 +283,7 @@ class Pool:
         for address in addresses:
             address.owner = None
             address.used = True
-            self._move(address, Event.FREED, now)
+            self._move(address, AddressEvent.FREED, now)
             if address.state is None:
                 self._forget_if_gone(self._holdings[address.container])
         return addresses
@@ -301,7 +308,7 @@ class Pool:
         """Give these up, for good."""
         holding = _known(self._holdings, container_id)
         for name in names:
-            self._move(_known(holding.addresses, name), Event.NAMED, now)
+            self._move(_known(holding.addresses, name), AddressEvent.NAMED, now)
 
     # What is so
 
@@ -313,7 +320,7 @@ class Pool:
         """The address in the pool, if it is there. To read, not to change."""
         return self._by_ip.get(ip)
 
-    def counts(self, container_id: str) -> Counts:
+    def counts(self, container_id: str) -> StateCounts:
         """How many of a container's addresses are in each state."""
         return self._holdings[container_id].counts()
 
@@ -353,19 +360,19 @@ class Pool:
 
     # What outlives a program
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PoolSnapshot:
         """The pool as plain values."""
-        return Snapshot(
+        return PoolSnapshot(
             turn=self._turn,
             containers=tuple(holding.kept() for holding in self._holdings.values()),
             owners=tuple(_kept_owner(addresses) for addresses in self._by_owner.values()),
         )
 
-    def restore(self, snapshot: Snapshot, now: float) -> None:
+    def restore(self, snapshot: PoolSnapshot, now: float) -> None:
         """Make this new pool the one the snapshot was taken of; its addresses count as having come `now`."""
         self._turn = snapshot.turn
         for kept in snapshot.containers:
-            holding = self._holdings[kept.id] = Holding.restored(kept, now)
+            holding = self._holdings[kept.id] = ContainerAddresses.restored(kept, now)
             self._by_ip.update((address.ip, address) for address in holding.addresses.values())
             if not holding.withdrawn:
                 self._families[holding.family].append(holding)
@@ -374,11 +381,11 @@ class Pool:
 
     # How it is kept
 
-    def _granted(self, container: Container) -> Holding:
+    def _granted(self, container: GrantedContainer) -> ContainerAddresses:
         """The container's holding, made if there is none, at the container's version."""
         holding = self._holdings.get(container.id)
         if holding is None:
-            holding = self._holdings[container.id] = Holding(container.id, container.family)
+            holding = self._holdings[container.id] = ContainerAddresses(container.id, container.family)
             self._families[container.family].append(holding)
         elif holding.withdrawn:
             holding.withdrawn = False
@@ -386,11 +393,11 @@ class Pool:
         holding.version = container.version
         return holding
 
-    def _forget_if_gone(self, holding: Holding) -> None:
+    def _forget_if_gone(self, holding: ContainerAddresses) -> None:
         if holding.withdrawn and not holding.addresses:
             del self._holdings[holding.id]
 
-    def _longest_free(self, holdings: list[Holding], now: float) -> Address | None:
+    def _longest_free(self, holdings: list[ContainerAddresses], now: float) -> Address | None:
         """The address to hand out next: the one free longest, those that cool down after all others."""
         heads = [head for holding in holdings for head in holding.heads()]
         if len(heads) <= 1:
@@ -407,7 +414,7 @@ class Pool:
     def _hand_over(self, owner: Owner, addresses: tuple[Address, ...], now: float) -> None:
         self._own(owner, addresses)  # first, so that whoever hears of the move sees whose it is
         for address in addresses:
-            self._move(address, Event.TAKEN, now)
+            self._move(address, AddressEvent.TAKEN, now)
 
     def _own(self, owner: Owner, addresses: tuple[Address, ...]) -> None:
         self._by_owner[owner.sandbox, owner.interface] = addresses
@@ -421,7 +428,7 @@ class Pool:
         address.name = name
         holding.addresses[name] = shelf[name] = address
 
-    def _relocate(self, address: Address, holding: Holding, name: str, now: float) -> None:
+    def _relocate(self, address: Address, holding: ContainerAddresses, name: str, now: float) -> None:
         """Put an address into another holding under another name, in the state it is in."""
         state, former = address.state, self._holdings[address.container]
         assert state is not None, "what is in a holding has a state"
@@ -429,12 +436,12 @@ class Pool:
         address.container, address.name = holding.id, name
         holding.addresses[name] = holding.shelf(address, state)[name] = address
         if state is State.ORPHANED:
-            self._move(address, Event.GRANTED, now)
+            self._move(address, AddressEvent.GRANTED, now)
             return
         for tell in self.on_move:
             tell(address)
 
-    def _move(self, address: Address, event: Event, now: float) -> None:
+    def _move(self, address: Address, event: AddressEvent, now: float) -> None:
         """The only place where an address changes its state."""
         old = address.state
         try:
@@ -458,7 +465,7 @@ class Pool:
             tell(address)
 
 
-def _is_orphan_of(holding: Holding, address: Address) -> bool:
+def _is_orphan_of(holding: ContainerAddresses, address: Address) -> bool:
     return address.state is State.ORPHANED and address.container == holding.id
 
 

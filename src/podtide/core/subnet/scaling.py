@@ -20,7 +20,7 @@ from podtide.core.exact import text
 from podtide.core.subnet.scaler import Scaler
 
 
-class Bound(StrEnum):
+class RequestBound(StrEnum):
     """Which part of the formula decided."""
 
     FORMULA = "formula"
@@ -28,11 +28,11 @@ class Bound(StrEnum):
     MAX = "max"
 
 
-class Decision(Struct, frozen=True):
+class RequestDecision(Struct, frozen=True):
     """A request with all of its terms, so that log line, Event, command line and page say the same."""
 
     request: int
-    bound: Bound
+    bound: RequestBound
     aligned: int
     floor: int
     demand: int
@@ -52,9 +52,9 @@ class Decision(Struct, frozen=True):
     def __str__(self) -> str:
         batch, min_free = self.scaler.batch, text(self.scaler.min_free)
         because = {
-            Bound.FORMULA: f"{batch}·⌈{min_free} + {self.demand}/{batch}⌉ - {self.primaries}",
-            Bound.FLOOR: f"demand {self.demand} + {self.floor - self.demand} kept free",
-            Bound.MAX: f"the node's maximum, {max(self.aligned - self.primaries, self.floor)} wanted",
+            RequestBound.FORMULA: f"{batch}·⌈{min_free} + {self.demand}/{batch}⌉ - {self.primaries}",
+            RequestBound.FLOOR: f"demand {self.demand} + {self.floor - self.demand} kept free",
+            RequestBound.MAX: f"the node's maximum, {max(self.aligned - self.primaries, self.floor)} wanted",
         }[self.bound]
         rest = f"{self.short} short" if self.short else f"{self.free} free"
         return f"request {self.request} = {because}; demand {self.demand}, {rest}"
@@ -75,7 +75,7 @@ class Decision(Struct, frozen=True):
         )
 
 
-def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> Decision:
+def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> RequestDecision:
     """What a node with `demand` pods in need of an address asks for."""
     if demand < 0:
         raise InvalidScaler(f"demand {demand} is negative: it is a count of pods, 0 or more")
@@ -86,12 +86,12 @@ def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> Decision:
     batch, parts, whole = scaler.batch, scaler.min_free.numerator, scaler.min_free.denominator
     aligned = batch * -(-(parts * batch + demand * whole) // (whole * batch))
     floor = demand + (1 if parts else 0)
-    wanted, bound = aligned - primaries, Bound.FORMULA
+    wanted, bound = aligned - primaries, RequestBound.FORMULA
     if wanted < floor:
-        wanted, bound = floor, Bound.FLOOR
+        wanted, bound = floor, RequestBound.FLOOR
     if wanted > scaler.max_ips:
-        wanted, bound = scaler.max_ips, Bound.MAX
-    return Decision(wanted, bound, aligned, floor, demand, primaries, scaler)
+        wanted, bound = scaler.max_ips, RequestBound.MAX
+    return RequestDecision(wanted, bound, aligned, floor, demand, primaries, scaler)
 
 
 def share_of(request: int, containers: int, max_ips: int) -> int:
