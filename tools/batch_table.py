@@ -93,7 +93,7 @@ def _reading(in_force: SubnetScaler, capacity: int, nodes: int, demand: int) -> 
     statement = Statement(
         demand=demand,
         batch=scaler.batch,
-        buffer=scaler.min_free,
+        buffer=scaler.buffer,
         max_ips=scaler.max_ips,
         primaries=1,
         request=request_at(demand, scaler, 1),

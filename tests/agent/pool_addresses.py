@@ -23,7 +23,7 @@ STATE = NodeState(
     requested=15,
     demand=3,
     waiting_pods=2,
-    scaler=Scaler(batch=16, min_free=Fraction(1, 2), max_ips=250),
+    scaler=Scaler(batch=16, buffer=Fraction(1, 2), max_ips=250),
     subnet="pods",
     subnet_cidr="10.1.0.0/16",
     exhausted=False,

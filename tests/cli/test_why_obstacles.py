@@ -261,7 +261,7 @@ async def test_idle_addresses_of_a_node_that_has_not_answered_the_batch_name_its
     request = request_at(0, Scaler(16), 1)
     config = await drawn.config("dead", requested=request, granted=addresses(15, 40))
     stated = Statement(
-        demand=0, batch=16, buffer=Scaler(16).min_free, max_ips=DEFAULT_MAX_IPS, primaries=1, request=request
+        demand=0, batch=16, buffer=Scaler(16).buffer, max_ips=DEFAULT_MAX_IPS, primaries=1, request=request
     )
     notes = {STATEMENT_ANNOTATION: render(stated)}
     await drawn.cluster.replace(

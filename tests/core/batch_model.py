@@ -263,7 +263,7 @@ class Subnet:
         now = Statement(
             demand=node.demand,
             batch=scaler.batch,
-            buffer=scaler.min_free,
+            buffer=scaler.buffer,
             max_ips=scaler.max_ips,
             primaries=node.primaries,
             request=target,

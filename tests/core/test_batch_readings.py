@@ -34,7 +34,7 @@ def holdings(draw: st.DrawFn) -> ContainerDemand:
         statement = Statement(
             demand=demand,
             batch=scaler.batch,
-            buffer=scaler.min_free,
+            buffer=scaler.buffer,
             max_ips=scaler.max_ips,
             primaries=1,
             request=request,

@@ -88,7 +88,7 @@ def test_the_total_is_a_multiple_of_the_batch_unless_floor_or_cap_decided(
 
 @given(uncapped_scalers, demands, primaries)
 def test_some_address_is_free_whenever_a_buffer_is_asked_for(scaler: Scaler, demand: int, held: int) -> None:
-    assume(scaler.min_free > 0)
+    assume(scaler.buffer > 0)
     assert decide_request(demand, scaler, held).request > demand
 
 

@@ -175,7 +175,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
 @cluster_options
 @setting_options(
     "batch",
-    "min_free",
+    "buffer",
     "max_ips",
     "lower_threshold",
     "upper_threshold",

@@ -18,7 +18,7 @@ from podtide.core.exact import exact, shortened, text
 from podtide.core.pool.pacing import Pace
 from podtide.core.subnet.batch import BatchDelays
 from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
+from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_BUFFER, DEFAULT_MAX_IPS
 from podtide.runtime.durations import LONGEST_SECONDS, format_duration, parse_duration
 from podtide.runtime.environment import InvalidSetting, check_variables
 
@@ -56,7 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Every setting with its default."""
 
     batch: Annotated[int, _About("addresses a node's pool grows and shrinks by", at_least=1)] = DEFAULT_BATCH
-    min_free: Annotated[Fraction, _About("part of a batch a node keeps free", at_least=0)] = DEFAULT_MIN_FREE
+    buffer: Annotated[Fraction, _About("part of a batch a node keeps free", at_least=0)] = DEFAULT_BUFFER
     max_ips: Annotated[int, _About("most addresses a node may ask for", at_least=1)] = DEFAULT_MAX_IPS
     lower_threshold: Annotated[
         Fraction,

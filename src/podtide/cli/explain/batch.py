@@ -83,7 +83,7 @@ class NodesType(click.ParamType[AlikeNodes]):
 )
 @click.option("--fixed", type=COUNT, help="The one batch to use.")
 @click.option(
-    "--min-free",
+    "--buffer",
     type=FRACTION,
     default=USUAL.buffer,
     show_default=text(USUAL.buffer),
@@ -120,7 +120,7 @@ def batch(  # noqa: PLR0913 - one argument per option
     batch: int,
     min_batch: int,
     fixed: int | None,
-    min_free: Fraction,
+    buffer: Fraction,
     lower: Fraction,
     upper: Fraction,
     in_force: int | None,
@@ -139,7 +139,7 @@ def batch(  # noqa: PLR0913 - one argument per option
         raise click.UsageError(
             "--fixed and --min-batch exclude each other: a fixed batch has no smallest one."
         )
-    bounds = BatchBounds(batch, min_free, Thresholds(lower, upper), min_batch, fixed)
+    bounds = BatchBounds(batch, buffer, Thresholds(lower, upper), min_batch, fixed)
     scaler = (
         SubnetScaler(1, Fraction(0))
         if starved

@@ -32,7 +32,7 @@ class RightRequest(Struct, frozen=True):
         """What is in force, in words."""
         scaler = self.decision.scaler
         return (
-            f"batch {scaler.batch}, buffer {text(scaler.min_free)}, at most {scaler.max_ips} addresses, "
+            f"batch {scaler.batch}, buffer {text(scaler.buffer)}, at most {scaler.max_ips} addresses, "
             f"P = {self.decision.primaries} (by {self.source})"
         )
 

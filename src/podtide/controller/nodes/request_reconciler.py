@@ -47,7 +47,7 @@ class Requests:
         self._options = around.options
         self._clock = around.clock
         self._max_ips = around.settings.max_ips
-        self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
+        self._default = SubnetScaler(around.settings.batch, around.settings.buffer)
         self._subnets = subnets
         self._leftovers = leftovers
         self._answered = AnsweredWishes(around.clock)

@@ -35,7 +35,7 @@ def default_bounds(settings: Settings) -> BatchBounds:
     """What a cluster without an override asks for."""
     return BatchBounds(
         batch=settings.batch,
-        buffer=settings.min_free,
+        buffer=settings.buffer,
         thresholds=Thresholds(settings.lower_threshold, settings.upper_threshold),
     )
 

@@ -235,7 +235,7 @@ class SubnetLooks:
 
     def _note(self, subnet: Subnet, decision: SubnetDecision) -> None:
         name, in_force = subnet.name, subnet.in_force
-        scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.min_free)
+        scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.buffer)
         changed = self._subnets.in_force(name) != scaler
         self._subnets.note_look(name, scaler, anybody_owed=subnet.owed > 0)
         if changed and not self._options.cluster_subnets:

@@ -50,9 +50,9 @@ class RequestDecision(Struct, frozen=True):
         return max(0, self.demand - self.request)
 
     def __str__(self) -> str:
-        batch, min_free = self.scaler.batch, text(self.scaler.min_free)
+        batch, buffer = self.scaler.batch, text(self.scaler.buffer)
         because = {
-            RequestBound.FORMULA: f"{batch}·⌈{min_free} + {self.demand}/{batch}⌉ - {self.primaries}",
+            RequestBound.FORMULA: f"{batch}·⌈{buffer} + {self.demand}/{batch}⌉ - {self.primaries}",
             RequestBound.FLOOR: f"demand {self.demand} + {self.floor - self.demand} kept free",
             RequestBound.MAX: f"the node's maximum, {max(self.aligned - self.primaries, self.floor)} wanted",
         }[self.bound]
@@ -62,7 +62,7 @@ class RequestDecision(Struct, frozen=True):
     def steps(self) -> tuple[str, ...]:
         """The formula with its numbers in it, line by line."""
         batch, most, kept = self.scaler.batch, self.scaler.max_ips, self.floor - self.demand
-        aligned = f"{batch}·⌈{text(self.scaler.min_free)} + {self.demand}/{batch}⌉"
+        aligned = f"{batch}·⌈{text(self.scaler.buffer)} + {self.demand}/{batch}⌉"
         terms = f"min({most}, max({self.aligned} - {self.primaries}, {self.demand} + {kept}))"
         thresholds = (
             f"m = mf·B = {text(self.scaler.minimum_free)}, M = (mf + 1)·B = {text(self.scaler.maximum_free)}"
@@ -83,7 +83,7 @@ def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> RequestDe
         raise InvalidScaler(
             f"{primaries} primaries is negative: it is a count of network containers, 0 or more"
         )
-    batch, parts, whole = scaler.batch, scaler.min_free.numerator, scaler.min_free.denominator
+    batch, parts, whole = scaler.batch, scaler.buffer.numerator, scaler.buffer.denominator
     aligned = batch * -(-(parts * batch + demand * whole) // (whole * batch))
     floor = demand + (1 if parts else 0)
     wanted, bound = aligned - primaries, RequestBound.FORMULA

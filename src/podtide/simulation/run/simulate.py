@@ -286,7 +286,7 @@ class _Run:
         return {SUBNET_LABEL: SECOND_SUBNET} if self._plan.second_subnet and number % 2 else {}
 
     def _settings(self) -> Settings:
-        return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
+        return structs.replace(Settings(), batch=self._plan.batch, buffer=exact(self._plan.buffer))
 
     def _faulty_cluster(self, world: World, cluster: EmbeddedCluster, program: str, line: Cluster) -> Cluster:
         wire = world.record_cluster(program)
