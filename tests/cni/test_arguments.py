@@ -92,7 +92,6 @@ def test_cni_args_say_which_pod_and_which_addresses() -> None:
         ips=(ip_interface("10.0.0.5/24"), ip_interface("fd00::5/64")),
         gateways=(ip_address("10.0.0.1"), ip_address("fd00::1")),
     )
-    assert arguments.podref == "ns/p"
 
 
 def test_no_cni_args_at_all_are_fine() -> None:

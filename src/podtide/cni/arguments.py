@@ -42,11 +42,6 @@ class PodArguments(msgspec.Struct, frozen=True, kw_only=True):
     ips: tuple[IPInterface, ...] = ()
     gateways: tuple[IPAddress, ...] = ()
 
-    @property
-    def podref(self) -> str:
-        """`namespace/name`, as allocations and reservations record a pod."""
-        return f"{self.pod_namespace}/{self.pod_name}"
-
 
 class CniCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of the plugin."""

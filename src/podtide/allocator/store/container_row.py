@@ -12,7 +12,6 @@ from typing import cast
 from podtide.allocator.port import AllocatedContainer, CidrInUse, GrantedAddress
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.core.machine_identity import MachineIdentity
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.grants import Claim, Order, address_names
 from podtide.core.subnet.layout import AddressPlace
@@ -114,11 +113,6 @@ class ContainerRow:
     def order(self) -> Order:
         """Where in the history of the node's wishes the last one stands."""
         return Order(self.request_uid, self.generation)
-
-    @property
-    def machine(self) -> MachineIdentity:
-        """What its Node last stated to run on."""
-        return MachineIdentity(self.machine_id, self.system_uuid, self.boot_id)
 
     def set_grant(self, version: int, chunk: int, mask: int) -> None:
         """Let the mask be what was granted of a chunk with a version; 0 when nothing is left of it."""

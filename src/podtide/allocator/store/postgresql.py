@@ -175,10 +175,6 @@ async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> No
         return
 
 
-async def _leave_as_it_is(_connection: object) -> None:
-    """Transactions leave nothing behind in a session, so resetting it after each would be a round trip for nothing."""
-
-
 async def _carry_out(connection: "asyncpg.pool.PoolConnectionProxy[Any]", script: Script[T]) -> T:
     try:
         statement = next(script)
