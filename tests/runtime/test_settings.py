@@ -10,8 +10,7 @@ from podtide.core.pool.pacing import Pace
 from podtide.core.subnet.batch import BatchDelays
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import Scaler
-from podtide.runtime.environment import InvalidSetting
-from podtide.runtime.settings import SETTINGS, Settings, load_settings
+from podtide.runtime.settings import SETTINGS, InvalidSetting, Settings, load_settings
 
 
 def test_the_defaults_are_those_of_the_design() -> None:

@@ -34,8 +34,7 @@ from podtide.allocator.port import (
 from podtide.allocator.store import draining, queries, registry, subnets
 from podtide.allocator.store.adoption import AdoptContainer
 from podtide.allocator.store.audit import audit_database
-from podtide.allocator.store.batch_in_force import PutInForce
-from podtide.allocator.store.cluster_bounds import SetBounds
+from podtide.allocator.store.batch_in_force import PutInForce, SetBounds
 from podtide.allocator.store.container_writes import (
     DeleteContainer,
     PutContainer,
@@ -46,9 +45,8 @@ from podtide.allocator.store.container_writes import (
 )
 from podtide.allocator.store.continuity_check import examine
 from podtide.allocator.store.database import Database
-from podtide.allocator.store.future_claims import renew_now_in
+from podtide.allocator.store.history import write_probe
 from podtide.allocator.store.pod_quarantine import KeepForPods
-from podtide.allocator.store.probe import write_probe
 from podtide.allocator.store.quarantine_end import EndQuarantine, MoveContainer
 from podtide.allocator.store.quarantines import (
     began_in_the_future,
@@ -58,6 +56,7 @@ from podtide.allocator.store.quarantines import (
     subnet_of_quarantine,
 )
 from podtide.allocator.store.rules import StoreRules
+from podtide.allocator.store.subnet_transaction import renew_now_in
 from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.audit.invariants import Violation

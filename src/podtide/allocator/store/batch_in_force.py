@@ -1,12 +1,21 @@
-"""What is in force for the nodes of a subnet, changed by whoever decided from what is so."""
+"""The batch in force in a subnet, changed by compare-and-set on its serial, and the bounds that each cluster sets for it."""
 
 from msgspec import Struct
 
-from podtide.allocator.port import InForceConflict, Subnet, SubnetInForce
-from podtide.allocator.store.script import Script
+from podtide.allocator.port import Bounds, ClusterBounds, InForceConflict, Subnet, SubnetInForce
+from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.core.exact import exact, text
+
+_READ_ONE = """SELECT batch, buffer, lower, upper, min_batch, fixed FROM bounds
+    WHERE subnet = $1 AND cluster = $2"""
+_READ = """SELECT cluster, batch, buffer, lower, upper, min_batch, fixed FROM bounds
+    WHERE subnet = $1 ORDER BY cluster"""
+_PUT = """INSERT INTO bounds (subnet, cluster, batch, buffer, lower, upper, min_batch, fixed)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (subnet, cluster) DO UPDATE SET batch = excluded.batch, buffer = excluded.buffer,
+    lower = excluded.lower, upper = excluded.upper, min_batch = excluded.min_batch, fixed = excluded.fixed"""
 
 
 class PutInForce(Struct, frozen=True):
@@ -52,3 +61,39 @@ def _columns(decided: SubnetInForce) -> dict[str, object]:
 
 def _columns_of(row: SubnetRow) -> dict[str, object]:
     return _columns(row.in_force(row.changed_at))
+
+
+class SetBounds(Struct, frozen=True):
+    """Keep a cluster's bounds."""
+
+    cluster: str
+    bounds: Bounds
+    container: str = ""
+
+    def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
+        """Write them, unless they are there."""
+        bounds = self.bounds
+        row = (
+            bounds.batch,
+            text(exact(bounds.buffer)),
+            text(exact(bounds.lower)),
+            text(exact(bounds.upper)),
+            bounds.min_batch,
+            bounds.fixed,
+        )
+        there = yield Query(_READ_ONE, (transaction.subnet.id, self.cluster))
+        if not there or tuple(there[0]) != row:
+            yield Query(_PUT, (transaction.subnet.id, self.cluster, *row))
+
+
+def read_bounds(subnet: int, clusters: set[str]) -> Script[tuple[ClusterBounds, ...]]:
+    """The bounds of these clusters, by name. Of a cluster without containers in the subnet they bind nobody."""
+    rows = yield Query(_READ, (subnet,))
+    return tuple(
+        ClusterBounds(
+            cluster,
+            Bounds(batch=batch, buffer=buffer, lower=lower, upper=upper, min_batch=min_batch, fixed=fixed),
+        )
+        for cluster, batch, buffer, lower, upper, min_batch, fixed in rows
+        if cluster in clusters
+    )

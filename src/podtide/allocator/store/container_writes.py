@@ -19,16 +19,17 @@ from podtide.allocator.port import (
 )
 from podtide.allocator.store.container_row import (
     MOST_SUPERSEDED,
+    NOTHING,
     ContainerRow,
     load_containers,
     save_containers,
+    take_anew,
+    to_text,
 )
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.registry import behind_reason
-from podtide.allocator.store.restored_requests import take_anew
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Script
-from podtide.allocator.store.stated_text import NOTHING, to_text
 from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
 from podtide.allocator.store.transaction_context import read_context
 from podtide.core.errors import InvalidInput

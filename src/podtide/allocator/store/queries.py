@@ -8,7 +8,7 @@ from podtide.allocator.port import (
     SubnetDemandReport,
     Utilization,
 )
-from podtide.allocator.store.cluster_bounds import read_bounds
+from podtide.allocator.store.batch_in_force import read_bounds
 from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
 from podtide.allocator.store.demand_counts import read_counts
 from podtide.allocator.store.history import read_samples

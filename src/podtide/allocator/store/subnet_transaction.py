@@ -1,7 +1,7 @@
-"""The open transaction of one subnet: its row is locked, and whatever a transaction reads and changes of it passes through here.
+"""A transaction in one subnet: its row is locked, and whatever is read and changed of the subnet passes through here.
 
-Calls that wait at the same moment share a transaction, and so a transaction: they are decided one after the other in memory, on
-what was read once, and what they changed is written once. A call that is refused has changed nothing.
+Calls that wait at the same moment share a transaction: they are decided one after the other in memory, on what was read
+once, and what they changed is written once. A call that is refused has changed nothing.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,8 +15,6 @@ from podtide.allocator.store.container_row import (
 )
 from podtide.allocator.store.cooldown import Rest, Resting
 from podtide.allocator.store.demand_counts import count_alike, save_counts
-from podtide.allocator.store.drained import drop_drained
-from podtide.allocator.store.future_claims import renew_now
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
 from podtide.allocator.store.rules import StoreRules
@@ -32,6 +30,10 @@ from podtide.core.subnet.layout import SubnetLayout
 
 _CLAIMS = """SELECT id, owed, waiting_pods, owed_since, renewed FROM containers /*index containers_owed*/
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
+_DROP_CHUNKS = "DELETE FROM chunks WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"
+_DROP_RESTING = "DELETE FROM resting WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"
+_RENEW_NOW = """UPDATE containers SET renewed = $1, owed_since = CASE WHEN owed_since > $1 THEN $1 ELSE owed_since END
+    WHERE subnet = $2 AND owed > 0 AND renewed > $1"""
 
 
 class SubnetTransaction:
@@ -252,3 +254,48 @@ def _totals(subnet: SubnetRow) -> tuple[int | str, ...]:
         *(subnet.capacity, subnet.reserved, subnet.containers, subnet.owed, subnet.quarantined),
         subnet.next_chunks,
     )
+
+
+def drop_drained(row: SubnetRow) -> Script[None]:
+    """Remove from the subnet each CIDR that drains and in which nothing is reserved any more.
+
+    Nothing remains of it: neither rows, nor its gateway, nor what was kept back in it. Its numbers may be another CIDR's
+    later, and that is harmless: a name of a granted address has the version it was granted with. What else was changed in
+    the subnet is written already.
+    """
+    drained = [cidr for cidr, reserved in row.drains.items() if not reserved]
+    if not drained:
+        return
+    layout = row.layout
+    kept_back = list(layout.keep_back)
+    for block in (block for block in layout.blocks if block.cidr in drained):
+        for sql in (_DROP_CHUNKS, _DROP_RESTING):
+            yield Query(sql, (row.id, block.first_chunk, block.last_chunk))
+        row.keep_back_first -= layout.kept_first_in(block)
+        kept_back = [address for address in kept_back if address not in block.network]
+    stay = [block for block in layout.blocks if block.cidr not in drained]
+    row.lay_out(
+        SubnetLayout(
+            [block.cidr for block in stay],
+            [block.gateway for block in stay],
+            map(str, kept_back),
+            row.keep_back_first,
+            first_chunks=[block.first_chunk for block in stay],
+            draining=[block.cidr for block in stay if block.is_draining],
+        )
+    )
+
+
+def renew_now(subnet: int, now: float) -> Script[None]:
+    """Renew now every claim in the subnet that was renewed by a clock that was ahead.
+
+    A claim holds others up as long as it is renewed. One from the future would do so until that day comes, even if its
+    node is never heard of again; so it counts as renewed now, and lapses in its time.
+    """
+    yield Query(_RENEW_NOW, (now, subnet))
+
+
+def renew_now_in(network: str, name: str, now: float) -> Script[None]:
+    """Do the same for a subnet by its name, in which no transaction is open."""
+    subnet, _due = yield from find_subnet(network, name, now, lock=True)
+    yield from renew_now(subnet.id, now)

@@ -15,10 +15,8 @@ from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.access import Access
 from podtide.cluster.kubernetes.connection import ApiServerConnection, ApiServerTimeouts, Silence
 from podtide.cluster.kubernetes.credentials import credentials_of
-from podtide.cluster.kubernetes.decoding import decode_event, decode_item, decode_page
-from podtide.cluster.kubernetes.lines import LineSplitter
-from podtide.cluster.kubernetes.requests import ApiRequest, ListSelection
-from podtide.cluster.kubernetes.versions import version_number
+from podtide.cluster.kubernetes.decoding import LineSplitter, decode_event, decode_item, decode_page
+from podtide.cluster.kubernetes.requests import ApiRequest, ListSelection, version_number
 from podtide.cluster.port import Conflict, Gone, NotFound, Page, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode

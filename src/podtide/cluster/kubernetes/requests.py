@@ -4,19 +4,21 @@ What no server would take, or would take for something else (a name that is empt
 before it is sent.
 """
 
+import re
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
 
-from podtide.cluster.kubernetes.versions import version_number
 from podtide.cluster.port import Invalid
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import to_document
 
 _NOT_NAMES = (".", "..")
 _LONGEST_SHOWN = 40
+_DIGITS = re.compile(r"[0-9]{1,20}")
+_LARGEST = 2**64 - 1
 
 
 class ApiRequest(Struct, frozen=True, kw_only=True):
@@ -190,3 +192,15 @@ def _manager(manager: str, doing: str) -> dict[str, str]:
     if not manager:
         raise Invalid(f"cannot {doing}: a write must name its field manager")
     return {"fieldManager": manager}
+
+
+def version_number(version: str) -> int | None:
+    """A resource version as the number that an API server counts in 64 bits; None when no server can have given it.
+
+    To podtide versions are opaque (see `cluster.port`); only towards a server are they numbers. A version may come from
+    anywhere: `int()` of text takes digits of any script, and raises at a few thousand of them.
+    """
+    if not _DIGITS.fullmatch(version):
+        return None
+    number = int(version)
+    return number if number <= _LARGEST else None
