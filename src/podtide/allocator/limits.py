@@ -5,7 +5,8 @@ The service's schema states the same numbers (`wire`), so that a client can know
 
 import re
 
-from podtide.allocator.port import Bounds, SubnetInForce, SubnetSpec, Wish
+from podtide.allocator.containers import Wish
+from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec
 from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text

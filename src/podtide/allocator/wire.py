@@ -9,18 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from podtide.allocator.limits import (
-    LARGEST_NUMBER,
-    LARGEST_VERSION,
-    LONGEST_NAME,
-    LONGEST_REASON,
-    LONGEST_STEP,
-    MOST_KEPT_BACK,
-    MOST_SEEN,
-    MOST_WANTED,
-    NAME,
-)
-from podtide.allocator.port import (
+from podtide.allocator.errors import (
     AllocatorUnavailable,
     AnotherCluster,
     AnotherTerm,
@@ -33,6 +22,17 @@ from podtide.allocator.port import (
     SubnetExists,
     SubnetFull,
     SubnetInUse,
+)
+from podtide.allocator.limits import (
+    LARGEST_NUMBER,
+    LARGEST_VERSION,
+    LONGEST_NAME,
+    LONGEST_REASON,
+    LONGEST_STEP,
+    MOST_KEPT_BACK,
+    MOST_SEEN,
+    MOST_WANTED,
+    NAME,
 )
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS

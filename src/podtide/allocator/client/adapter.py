@@ -13,22 +13,19 @@ from podtide.allocator.client.connection import (
     AllocatorRequest,
     AllocatorTimeouts,
 )
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import (
-    AllocatedContainer,
-    AllocatorUnavailable,
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
-    ContainerPage,
     Debt,
-    MoveResult,
-    QuarantinePage,
     Subnet,
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
     Utilization,
-    Wish,
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.allocator.wire import (

@@ -18,7 +18,7 @@ from msgspec import Struct
 from yarl import URL
 
 from podtide import __version__
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.wire import LARGEST_BODY_BYTES, RefusalBody, named
 from podtide.cluster.backoff import Backoff
 from podtide.cluster.kubernetes.access import Endpoint

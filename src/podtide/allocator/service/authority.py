@@ -11,22 +11,19 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from podtide.allocator.port import (
-    AllocatedContainer,
-    Allocator,
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.errors import NotAllowed
+from podtide.allocator.port import Allocator
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
-    ContainerPage,
     Debt,
-    MoveResult,
-    NotAllowed,
-    QuarantinePage,
     Subnet,
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
     Utilization,
-    Wish,
 )
 from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 

@@ -7,7 +7,8 @@ from litestar import delete, get, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
+from podtide.allocator.errors import NotAllowed
+from podtide.allocator.port import AdministeredAllocator, Allocator
 from podtide.allocator.service.authority import CallerAllocator
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.parameters import Flag, PathName, QueryName, Reason

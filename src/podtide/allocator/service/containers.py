@@ -6,7 +6,7 @@ from litestar import delete, get, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import AllocatedContainer, ContainerPage, LastWish, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, LastWish, Wish
 from podtide.allocator.service.callers import Asked
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import documented

@@ -16,17 +16,9 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
-from podtide.allocator.port import (
-    AllocatedContainer,
-    CidrHolders,
-    ContainerPage,
-    Debt,
-    MoveResult,
-    QuarantinePage,
-    Subnet,
-    SubnetDemandReport,
-    Utilization,
-)
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetDemandReport, Utilization
 from podtide.allocator.terms import ClusterRegistry, OpenedTerm
 from podtide.allocator.wire import (
     BoundsBody,

@@ -10,7 +10,8 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import SkipValidation
 
-from podtide.allocator.port import AdministeredAllocator, AllocatorError
+from podtide.allocator.errors import AllocatorError
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.service.metrics import AllocatorMetrics
 from podtide.allocator.terms import ClusterRegistry
 from podtide.runtime.clock import Clock

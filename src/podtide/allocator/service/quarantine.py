@@ -6,7 +6,8 @@ from typing import Annotated, TypeAlias
 from litestar import get, post
 from litestar.params import JSONBody, QueryParameter
 
-from podtide.allocator.port import MoveResult, QuarantinePage
+from podtide.allocator.containers import MoveResult
+from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.containers import ONE, wish_of
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName

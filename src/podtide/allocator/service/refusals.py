@@ -11,8 +11,8 @@ from litestar.exceptions import HTTPException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.types import ExceptionHandlersMap
 
+from podtide.allocator.errors import AllocatorUnavailable, NotAllowed
 from podtide.allocator.limits import NAME_RULE
-from podtide.allocator.port import AllocatorUnavailable, NotAllowed
 from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, RefusalBody, kind_of
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.logging import Logger

@@ -3,7 +3,7 @@
 import asyncio
 from typing import NoReturn, Protocol
 
-from podtide.allocator.port import AllocatorError
+from podtide.allocator.errors import AllocatorError
 from podtide.runtime.logging import Logger
 
 EVERY_SECONDS = 60.0

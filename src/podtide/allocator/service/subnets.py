@@ -7,7 +7,10 @@ from litestar import delete, get, post, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import (
+from podtide.allocator.service.callers import Asked, Cache
+from podtide.allocator.service.parameters import Moment, PathName, QueryCidr
+from podtide.allocator.service.refusals import documented
+from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
     Debt,
@@ -17,9 +20,6 @@ from podtide.allocator.port import (
     SubnetSpec,
     Utilization,
 )
-from podtide.allocator.service.callers import Asked, Cache
-from podtide.allocator.service.parameters import Moment, PathName, QueryCidr
-from podtide.allocator.service.refusals import documented
 from podtide.allocator.wire import (
     END_OF_TIME_SECONDS,
     BoundsBody,

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Self
 
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.limits import (
     check_bounds,
     check_claim,
@@ -15,22 +17,7 @@ from podtide.allocator.limits import (
     check_spec,
     check_wish,
 )
-from podtide.allocator.port import (
-    AllocatedContainer,
-    Bounds,
-    CidrHolders,
-    ContainerPage,
-    Debt,
-    MoveResult,
-    NoSuchSubnet,
-    QuarantinePage,
-    Subnet,
-    SubnetDemandReport,
-    SubnetInForce,
-    SubnetSpec,
-    Utilization,
-    Wish,
-)
+from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.store import draining, queries, registry, subnets
 from podtide.allocator.store.adoption import AdoptContainer
 from podtide.allocator.store.audit import audit_database
@@ -58,6 +45,16 @@ from podtide.allocator.store.quarantines import (
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.subnet_transaction import renew_now_in
 from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
+from podtide.allocator.subnets import (
+    Bounds,
+    CidrHolders,
+    Debt,
+    Subnet,
+    SubnetDemandReport,
+    SubnetInForce,
+    SubnetSpec,
+    Utilization,
+)
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.audit.invariants import Violation
 from podtide.core.subnet.cluster_identity import is_anothers

@@ -2,10 +2,11 @@
 
 from msgspec import Struct
 
-from podtide.allocator.port import Bounds, ClusterBounds, InForceConflict, Subnet, SubnetInForce
+from podtide.allocator.errors import InForceConflict
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.subnets import Bounds, ClusterBounds, Subnet, SubnetInForce
 from podtide.core.exact import exact, text
 
 _READ_ONE = """SELECT batch, buffer, lower, upper, min_batch, fixed FROM bounds

@@ -12,7 +12,7 @@ from typing import cast
 
 import msgspec
 
-from podtide.allocator.port import AllocatedContainer, CidrInUse, GrantedAddress, Wish
+from podtide.allocator.containers import AllocatedContainer, CidrInUse, GrantedAddress, Wish
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
 from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.core.exact import exact, text

@@ -8,15 +8,8 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct, structs
 
-from podtide.allocator.port import (
-    AllocatedContainer,
-    AllocatorError,
-    NoSuchContainer,
-    NoSuchSubnet,
-    StaleWish,
-    SubnetFull,
-    Wish,
-)
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.errors import AllocatorError, NoSuchContainer, NoSuchSubnet, StaleWish, SubnetFull
 from podtide.allocator.store.container_row import (
     MOST_SUPERSEDED,
     NOTHING,

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtide.allocator.port import ContainerCount
 from podtide.allocator.store.container_row import ContainerRow, from_text
 from podtide.allocator.store.script import Query, Rows, Script, execute_many
+from podtide.allocator.subnets import ContainerCount
 from podtide.core.subnet.demand_by_batch import ContainerDemand
 
 _ADD = """INSERT INTO alike (subnet, cluster, stated, taken, containers) VALUES ($1, $2, $3, $4, $5)

@@ -7,9 +7,9 @@ dropped as new ones come, so a subnet's history never grows beyond some 11,000 r
 
 from typing import NamedTuple
 
-from podtide.allocator.port import Utilization
 from podtide.allocator.store.script import Many, Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.subnets import Utilization
 from podtide.resources.timestamps import to_time
 
 _NO_SUBNET = -1

@@ -9,7 +9,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.core.subnet.store_continuity import StoreMark
 
 SUFFIX = ".mark"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import asyncpg
 
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store.container_writes import SubnetOperation, serve
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.group_commit import GroupCommit

@@ -6,7 +6,7 @@ container later was given to nobody before; of what is there at first sight it f
 
 from msgspec import Struct
 
-from podtide.allocator.port import MoveResult, Wish
+from podtide.allocator.containers import MoveResult, Wish
 from podtide.allocator.store.container_row import ContainerRow, take_anew
 from podtide.allocator.store.container_writes import PutContainer, refuse_by_affairs, refuse_what_does_not_fit
 from podtide.allocator.store.quarantines import former_containers

@@ -1,13 +1,7 @@
 """What can be asked without changing anything: containers, who is owed, what demand there is, readings of utilization."""
 
-from podtide.allocator.port import (
-    AllocatedContainer,
-    ContainerPage,
-    Debt,
-    NoSuchContainer,
-    SubnetDemandReport,
-    Utilization,
-)
+from podtide.allocator.containers import AllocatedContainer, ContainerPage
+from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store.batch_in_force import read_bounds
 from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
 from podtide.allocator.store.demand_counts import read_counts
@@ -15,6 +9,7 @@ from podtide.allocator.store.history import read_samples
 from podtide.allocator.store.script import Query, Script, among
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
+from podtide.allocator.subnets import Debt, SubnetDemandReport, Utilization
 
 _SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name
     FROM containers LEFT JOIN subnets ON subnets.id = containers.subnet WHERE containers.id = $1"""

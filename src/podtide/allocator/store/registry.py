@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from podtide.allocator.errors import AnotherTerm
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import AnotherTerm
 from podtide.allocator.store.script import Query, Rows, Script, among
 from podtide.allocator.store.transaction_context import another_uid, begin_recovery, read_context
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim

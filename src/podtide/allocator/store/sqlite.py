@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store.container_writes import SubnetOperation, serve
 from podtide.allocator.store.executors import Executor
 from podtide.allocator.store.group_commit import GroupCommit

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from podtide.allocator.port import NoSuchSubnet, Subnet, SubnetInForce
+from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
+from podtide.allocator.subnets import Subnet, SubnetInForce
 from podtide.core.intervals import Interval
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.layout import MOST_ADDRESSES, Block, SubnetLayout

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from podtide.allocator.errors import SubnetExists, SubnetInUse
 from podtide.allocator.limits import check_new_subnet
-from podtide.allocator.port import Subnet, SubnetExists, SubnetInUse, SubnetSpec
 from podtide.allocator.store.draining import end_drain
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.rules import StoreRules
@@ -18,6 +18,7 @@ from podtide.allocator.store.subnet_row import (
     insert_subnet,
 )
 from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
+from podtide.allocator.subnets import Subnet, SubnetSpec
 from podtide.core.ranges import parse_address
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways, first_overlap
 

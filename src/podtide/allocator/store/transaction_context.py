@@ -5,7 +5,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from podtide.allocator.port import AnotherCluster, StoreRecovering
+from podtide.allocator.errors import AnotherCluster, StoreRecovering
 from podtide.allocator.store.script import Query, Rows, Script, among
 from podtide.core.subnet.cluster_identity import is_anothers
 
