@@ -69,9 +69,9 @@ def test_what_the_table_lacks_stops_the_pool() -> None:
     with pytest.raises(
         BrokenPool, match=r"^address 10\.0\.0\.1 \(nc-1\) is Available and cannot be granted: "
     ):
-        pool._move(address, AddressEvent.GRANTED, 0.0)
+        pool._records.move(address, AddressEvent.GRANTED, 0.0)
     with pytest.raises(BrokenPool, match="is absent and cannot be taken"):
-        pool._move(Address("x", "10.0.0.9", "nc"), AddressEvent.TAKEN, 0.0)
+        pool._records.move(Address("x", "10.0.0.9", "nc"), AddressEvent.TAKEN, 0.0)
 
 
 def test_an_address_is_handed_out_only_once_it_is_programmed() -> None:

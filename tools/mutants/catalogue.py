@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         name="older-version-accepted",
-        file="core/pool/pool.py",
+        file="core/pool/container_updates.py",
         old="if container.version < holding.version:",
         new="if container.version < 0:",
         why="an older version of a network container brings back what was released since",

@@ -1,6 +1,6 @@
 """What can become of an address in a node's pool: one table, and nothing that is not in it.
 
-Rule 1: everything that changes an address's state goes through this table, by `Pool._move`. What is not in the table
+Rule 1: everything that changes an address's state goes through this table, by `PoolRecords.move`. What is not in the table
 cannot happen; asked for, it is a StopError, because the next step could give one address to two pods.
 
     state                 event → next state
