@@ -26,7 +26,7 @@ from podtide.resources.node_network_config import (
     NodeNetworkConfigSpec,
     NodeNetworkConfigStatus,
 )
-from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
@@ -172,7 +172,7 @@ class NodeUnderLoad:
         pod = Pod(
             metadata=ObjectMeta(name=name, namespace=NAMESPACE),
             spec=PodSpec(
-                node_name=self._name, containers=[Container(name="main", image="registry.invalid/nothing")]
+                node_name=self._name, containers=[PodContainer(name="main", image="registry.invalid/nothing")]
             ),
         )
         pod = await self._cluster.create(pod, manager="workload")

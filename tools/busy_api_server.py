@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import NamedTuple, TypeVar
 
-from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.port import Page, R, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import encode
@@ -93,7 +93,7 @@ class BusyApiServer:
     def __init__(self, call_seconds: float = CALL_SECONDS) -> None:
         self._call_seconds = call_seconds
         self.cluster = EmbeddedCluster(
-            clock=LoopClock(), randomness=seeded_randomness(1), limits=Limits(history=_EVENTS_KEPT)
+            clock=LoopClock(), randomness=seeded_randomness(1), limits=ApiServerLimits(history=_EVENTS_KEPT)
         )
         self.traffic = Traffic()
         self._reads, self._writes = asyncio.Semaphore(READS_AT_ONCE), asyncio.Semaphore(WRITES_AT_ONCE)

@@ -25,7 +25,7 @@ from podtide.controller.fencing import GuardedWrites
 from podtide.controller.program import LEASE
 from podtide.controller.repair.repair_loop import Repair
 from podtide.controller.slices.program import SliceController
-from podtide.core.networks.leaks import Patience
+from podtide.core.networks.leaks import LeakGrace
 from podtide.core.pool.pool import Owner
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
@@ -33,7 +33,7 @@ from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
@@ -122,7 +122,7 @@ class NetworkFleet:
 
     async def add_pod(self, node: str, name: str, networks: int) -> Attached:
         """A pod is started on a node, with an interface in each of the first networks."""
-        spec = PodSpec(node_name=node, containers=[Container(name="main", image="none")])
+        spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="none")])
         pod = await self.server.cluster.create(
             Pod(metadata=ObjectMeta(name=name, namespace=_NAMESPACE), spec=spec), manager=_BY_OTHERS
         )
@@ -182,7 +182,7 @@ class NetworkFleet:
             line,
             writes=GuardedWrites(line, term.check, counts.writes),
             nodes=nodes,
-            patience=Patience(
+            patience=LeakGrace(
                 leak_grace_seconds=settings.leak_grace_seconds,
                 quarantine_seconds=settings.quarantine_seconds,
             ),

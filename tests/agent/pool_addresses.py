@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from msgspec import structs
 
+from core.pool_steps import assign
 from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, Overtaken
-from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
+from podtide.core.pool.pool import Address, Family, GrantedContainer, Owner, Pool
 from podtide.core.pool.states import State
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.clock import Clock
@@ -23,7 +24,7 @@ STATE = NodeState(
     requested=15,
     demand=3,
     waiting_pods=2,
-    scaler=Scaler(batch=16, min_free=Fraction(1, 2), max_ips=250),
+    scaler=Scaler(batch=16, buffer=Fraction(1, 2), max_ips=250),
     subnet="pods",
     subnet_cidr="10.1.0.0/16",
     exhausted=False,
@@ -56,7 +57,9 @@ class PoolAddresses:
             family: Family = 6 if ":" in ip else 4
             granted = self._granted.setdefault(family, {})
             granted[f"name-of-{ip}"] = ip
-            container = Container(id=f"nc-{family}", version=len(granted), family=family, addresses=granted)
+            container = GrantedContainer(
+                id=f"nc-{family}", version=len(granted), family=family, addresses=granted
+            )
             self.pool.programmed(self.pool.apply(container, self._now()).granted, self._now())
         self._wake()
 
@@ -81,7 +84,7 @@ class PoolAddresses:
         self._fail_if_told()
         if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
             raise Overtaken("a DEL came: add it anew")
-        addresses = self.pool.assign(owner, self._now(), wanted)
+        addresses = assign(self.pool, owner, self._now(), wanted)
         return None if addresses is None else tuple(map(_given, addresses))
 
     def delete(self, owner: Owner) -> tuple[Given, ...]:

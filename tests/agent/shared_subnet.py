@@ -16,7 +16,7 @@ from msgspec import structs
 from agent.agent_process import Shown
 from cli.processes import served_cluster
 from podtide.allocator.port import NoSuchContainer, SubnetSpec, Wish
-from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.controller.options import ControllerOptions
@@ -135,7 +135,7 @@ async def shared_subnet(directory: Path, kubeconfig: Path, cidr: str) -> AsyncIt
     """All of it at work, with one node whose agent is still to come."""
     clock, randomness = SystemClock(), system_randomness()
     log = make_logger(StringIO(), clock, level="error")
-    rules = Rules(cooldown_seconds=QUICK.cooldown_seconds)
+    rules = StoreRules(cooldown_seconds=QUICK.cooldown_seconds)
     database = f"sqlite:///{directory / 'subnets.db'}"
     async with (
         served_cluster(kubeconfig) as cluster,

@@ -8,7 +8,7 @@ from podtide.agent.port import Given, NoAddress, NotAssigned, NotReady, OutOfCon
 from podtide.cluster.port import Unavailable
 from podtide.core.pool.states import State
 from podtide.resources.conditions import Condition, ConditionStatus
-from podtide.resources.node_network_config import Scaler
+from podtide.resources.node_network_config import ScalerStatus
 from podtide.runtime.disk import DiskFull
 from podtide.runtime.settings import Settings
 
@@ -174,7 +174,7 @@ async def test_a_wait_ends_with_the_reason_in_words_and_numbers() -> None:
 async def test_a_node_that_has_all_it_may_have_says_so() -> None:
     bench = Bench(settings=QUICK)
     config = await bench.join()
-    await bench.fill_in(config.status.network_containers, scaler=Scaler(max_ip_count=3))
+    await bench.fill_in(config.status.network_containers, scaler=ScalerStatus(max_ip_count=3))
     async with bench.controller(), bench.running():
         for number in range(3):
             await bench.add(f"sandbox-{number}")

@@ -12,7 +12,7 @@ from agent.unlucky_disk import KeepsAll, UnluckyDisk
 from podtide.agent.pool import journal as journal_module
 from podtide.agent.pool.journal import encode_record, read_records
 from podtide.agent.pool.journaled_pool import Identity, KeptPool
-from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner
+from podtide.core.pool.pool import Address, AppliedContainer, GrantedContainer, Owner, StateCounts
 from podtide.runtime.clock import Clock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import Disk, DiskFailed, DiskFull, Locked
@@ -43,8 +43,8 @@ def opened(disk: Disk, clock: Clock | None = None, lines: io.StringIO | None = N
     return KeptPool.open(disk, cooldown_seconds=30.0, clock=clock, log=log)
 
 
-def container(*numbers: int, version: int = 1, name: str = "nc") -> Container:
-    return Container(name, version, 4, {f"{name}-{n}": f"10.0.0.{n}" for n in numbers})
+def container(*numbers: int, version: int = 1, name: str = "nc") -> GrantedContainer:
+    return GrantedContainer(name, version, 4, {f"{name}-{n}": f"10.0.0.{n}" for n in numbers})
 
 
 def pod(number: int) -> Owner:
@@ -108,7 +108,7 @@ def test_everything_is_as_it_was_after_a_kill() -> None:
     assert again.identity == ME
     assert again.lost == ""
     assert again.pool.snapshot() == kept.pool.snapshot()
-    assert again.pool.counts("nc") == Counts(
+    assert again.pool.counts("nc") == StateCounts(
         pending_programming=1, available=2, assigned=1, pending_release=1
     )
     assert again.pool.held_by("sandbox-2", "eth0")[0].owner == pod(2)
@@ -148,10 +148,10 @@ def test_what_changes_nothing_is_not_written() -> None:
     kept.assign(pod(1))
     before = disk.read(JOURNAL)
     kept.bind(ME)
-    assert kept.apply(container(1)) == Applied()
-    assert kept.apply(container(version=0)) == Applied()
-    assert kept.recover(container(1), ()) == Applied()
-    assert kept.withdraw("unknown") == Applied()
+    assert kept.apply(container(1)) == AppliedContainer()
+    assert kept.apply(container(version=0)) == AppliedContainer()
+    assert kept.recover(container(1), ()) == AppliedContainer()
+    assert kept.withdraw("unknown") == AppliedContainer()
     kept.programmed(["nc-1", "unknown"])
     assert not kept.adopt("10.0.0.1", pod(2))
     assert not kept.adopt("10.0.0.9", pod(2))
@@ -219,8 +219,8 @@ def in_every_state(disk: Disk) -> KeptPool:
     """A pool in which each of CHANGES has something to do."""
     kept = filled(disk, 1, 2)
     kept.assign(pod(1))
-    kept.apply(Container("more", 1, 4, {"nc-9": "10.0.0.9"}))
-    kept.recover(Container("found", 1, 4, {"nc-8": "10.0.0.8"}), ())
+    kept.apply(GrantedContainer("more", 1, 4, {"nc-9": "10.0.0.9"}))
+    kept.recover(GrantedContainer("found", 1, 4, {"nc-8": "10.0.0.8"}), ())
     return kept
 
 
@@ -292,9 +292,9 @@ def test_a_rebuild_that_is_interrupted_goes_on_where_it_was() -> None:
     kept.adopt("10.0.0.1", pod(1))
     kept = killed_and_reopened(disk)
     assert kept.lost == lost
-    assert kept.pool.counts("nc") == Counts(assigned=1, quarantined=1, pending_release=1)
+    assert kept.pool.counts("nc") == StateCounts(assigned=1, quarantined=1, pending_release=1)
     assert kept.assign(pod(2)) is None
-    assert kept.recover(container(1, 2, 3), named=["nc-3"]) == Applied()
+    assert kept.recover(container(1, 2, 3), named=["nc-3"]) == AppliedContainer()
     assert kept.prove_free() == 1
     kept = killed_and_reopened(disk)
     assert kept.lost == ""
@@ -312,7 +312,7 @@ def test_records_stay_lost_as_long_as_something_is_contested() -> None:
     assert disk.read(JOURNAL) == before, "no news is written"
     kept = killed_and_reopened(disk)
     assert kept.lost == "there was no journal"
-    assert kept.pool.counts("nc") == Counts(available=1, quarantined=1)
+    assert kept.pool.counts("nc") == StateCounts(available=1, quarantined=1)
     assert kept.prove_free() == 1
     assert killed_and_reopened(disk).lost == ""
 

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
 from podtide.agent.pool import journal as journal_module
 from podtide.agent.pool.journaled_pool import Identity, KeptPool
-from podtide.core.pool.pool import Container, Owner
-from podtide.core.pool.snapshot import Snapshot
+from podtide.core.pool.pool import GrantedContainer, Owner
+from podtide.core.pool.snapshot import PoolSnapshot
 from podtide.core.pool.states import State
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.disk import Disk, DiskFull
@@ -24,7 +24,7 @@ SHORT_JOURNAL_BYTES = 700
 """So short that it is rewritten every few changes."""
 ADDRESSES = [f"10.0.0.{number}" for number in range(1, 13)]
 
-Known = tuple[Snapshot, Identity | None, str]
+Known = tuple[PoolSnapshot, Identity | None, str]
 
 
 def opened(disk: Disk) -> KeptPool:
@@ -67,7 +67,7 @@ class KeptPoolMachine(RuleBasedStateMachine):
     def tell(self) -> None:
         """The agent hears of its container. While records are lost, of what is not in them it knows nothing."""
         self.version += 1
-        container = Container("nc", self.version, 4, dict(self.granted))
+        container = GrantedContainer("nc", self.version, 4, dict(self.granted))
         if self.kept.lost and "nc" not in self.kept.pool.containers():
             self.kept.recover(container, self.promised)
         else:
@@ -175,7 +175,7 @@ class KeptPoolMachine(RuleBasedStateMachine):
         self.disk.crash(KeepsAll())
         self.kept = opened(self.disk)
         assert self.kept.lost
-        assert known(self.kept)[:2] == (Snapshot(), None)
+        assert known(self.kept)[:2] == (PoolSnapshot(), None)
         self.since_durable = [known(self.kept)]
         self.tell()
         self.pods = {key: ip for key, ip in self.pods.items() if ip in self.granted.values()}
@@ -226,7 +226,7 @@ def story(kept: KeptPool, shown: list[Known]) -> None:
     for step in (
         kept.prove_free,
         lambda: kept.bind(Identity("node", "config")),
-        lambda: kept.apply(Container("nc", 1, 4, {f"name-{n}": ip for n, ip in enumerate(ADDRESSES)})),
+        lambda: kept.apply(GrantedContainer("nc", 1, 4, {f"name-{n}": ip for n, ip in enumerate(ADDRESSES)})),
         lambda: kept.programmed(f"name-{n}" for n in range(12)),
         lambda: kept.assign(pod(1)),
         lambda: kept.assign(pod(2)),
@@ -248,7 +248,7 @@ def test_whatever_call_to_the_disk_is_the_last_what_is_found_is_what_was(
 ) -> None:
     """Killed, or cut off from power by a seed. Every change here is preceded by a rewrite of the journal."""
     monkeypatch.setattr(journal_module, "_SLACK_BYTES", -(10**9))
-    states: list[Known] = [(Snapshot(), None, "there was no journal")]
+    states: list[Known] = [(PoolSnapshot(), None, "there was no journal")]
     healthy = UnluckyDisk(MemoryDisk())
     story(opened(healthy), states)
     for fatal_call in range(1, healthy.calls + 1):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from allocator.contract.harness import a_wish
 from cli.conftest import Run
 from cli.test_subnet import Where, where  # noqa: F401 - a fixture
-from podtide.allocator.client import HttpAllocator, Server
+from podtide.allocator.client import AllocatorAddress, HttpAllocator
 from podtide.allocator.port import AdministeredAllocator, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator, open_allocator
 from podtide.allocator.terms import SeenVersion, TermClaim
@@ -24,7 +24,7 @@ CLAIM = TermClaim(cluster="east", cluster_uid="uid-east", holder="controller-1")
 async def opened(where: Where) -> AdministeredAllocator:  # noqa: F811 - what the fixture gives
     option, url = where
     if option == "--server":
-        return HttpAllocator(Server(url=url))
+        return HttpAllocator(AllocatorAddress(url=url))
     return await open_allocator(url, clock=SystemClock())
 
 

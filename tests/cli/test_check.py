@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from allocator.contract.harness import HandClock, a_wish
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, name_of, served
-from podtide.allocator.port import Container, GrantedAddress, InForce, Subnet, SubnetSpec
+from podtide.allocator.port import AllocatedContainer, GrantedAddress, Subnet, SubnetInForce, SubnetSpec
 from podtide.allocator.store import InlineExecutor, open_allocator
 from podtide.cli.check.command import read
 from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
@@ -55,7 +55,7 @@ async def books_of(drawn: DrawnCluster, **changes: object) -> Books:
     """What an allocator that agrees with the cluster keeps."""
     nodes = (await read(drawn.cluster, None)).nodes
     containers = tuple(
-        Container(
+        AllocatedContainer(
             id=container.id,
             network="blue",
             subnet=container.subnet_name,
@@ -322,7 +322,9 @@ async def test_the_counts_of_a_subnet_with_a_batch_in_force_are_checked_although
         "sqlite:///:memory:", clock=PassingTime(), executor=InlineExecutor(), migrate=True
     ) as allocator:
         await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
-        decided = InForce(batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="the first one")
+        decided = SubnetInForce(
+            batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="the first one"
+        )
         await allocator.put_in_force("blue", "pods", decided)
         books = (await read(drawn.cluster, allocator)).books
     assert books is not None

@@ -10,7 +10,7 @@ from cli.conftest import Run
 from cli.drawn_cluster import served
 from cli.test_check import draw_networks
 from podtide.cli.cluster_connection import ClusterReach
-from podtide.cluster.kubernetes.in_cluster import in_cluster_access
+from podtide.cluster.kubernetes.finding import in_cluster_access
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 
 CONTROLLER = (

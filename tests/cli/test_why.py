@@ -16,7 +16,7 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event, EventType, ObjectReference
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig, Scaler
+from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig, ScalerStatus
 from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import to_wall_seconds
 
@@ -165,7 +165,7 @@ async def test_a_request_that_was_not_answered_is_the_controllers_to_answer() ->
 async def test_a_node_at_its_maximum_says_so() -> None:
     drawn = DrawnCluster()
     config = await drawn.config("a", requested=2, granted=addresses(2))
-    status = replace(config.status, scaler=Scaler(batch_size=1, max_ip_count=2))
+    status = replace(config.status, scaler=ScalerStatus(batch_size=1, max_ip_count=2))
     await drawn.cluster.replace_status(replace(config, status=status), manager="test")
     for number, ip in enumerate([*addresses(2), ""]):
         await drawn.pod(f"web-{number}", "a", ip)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from cluster.faulty_cluster import CloseWatch, Faults, FaultyCluster, Script, Step
-from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.object_cache import ObjectCache
 from podtide.cluster.port import (
@@ -54,14 +54,16 @@ class Bench:
     def __init__(
         self,
         faults: Faults | None = None,
-        limits: Limits | None = None,
+        limits: ApiServerLimits | None = None,
         scope: Scope | None = None,
         *,
         can_do_without: bool = False,
     ) -> None:
         self.clock = LoopClock()
         self.server = EmbeddedCluster(
-            clock=self.clock, randomness=seeded_randomness(1), limits=limits or Limits(bookmark_seconds=60.0)
+            clock=self.clock,
+            randomness=seeded_randomness(1),
+            limits=limits or ApiServerLimits(bookmark_seconds=60.0),
         )
         self.cluster = FaultyCluster(self.server, faults or Script())
         self.lines = io.StringIO()
@@ -647,7 +649,8 @@ def test_whatever_breaks_handlers_are_told_a_true_story_that_ends_with_what_is(s
     async def scenario() -> None:
         randomness = seeded_randomness(seed)
         bench = Bench(
-            RandomFaults(randomness, until=200.0), limits=Limits(history=5, unread=3, bookmark_seconds=20)
+            RandomFaults(randomness, until=200.0),
+            limits=ApiServerLimits(history=5, unread=3, bookmark_seconds=20),
         )
         running = asyncio.create_task(bench.informer.run())
         for _ in range(60):

@@ -71,7 +71,8 @@ def test_a_configuration_means_what_it_means_to_whereabouts(case: dict[str, Any]
 
 
 def meaning(case: dict[str, Any]) -> tuple[IpamConfig, str]:
-    return parse_config(case["conf"], case["flat"]), parse_cni_args(case["cni_args"]).podref
+    pod = parse_cni_args(case["cni_args"])
+    return parse_config(case["conf"], case["flat"]), f"{pod.pod_namespace}/{pod.pod_name}"
 
 
 def seen_as_recorded(understood: IpamConfig, podref: str, out: dict[str, Any]) -> dict[str, Any]:

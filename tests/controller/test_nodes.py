@@ -6,7 +6,7 @@ from msgspec import structs
 from cluster.faulty_cluster import Script
 from controller.world import a_world, moment
 from podtide.allocator.port import AllocatorUnavailable
-from podtide.allocator.store import Rules
+from podtide.allocator.store import StoreRules
 from podtide.cluster.port import Unavailable
 from podtide.controller.nodes.config_ownership import new_config
 from podtide.resources.base import ObjectMeta
@@ -16,7 +16,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 
 
 async def test_a_node_that_goes_leaves_nothing_behind() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=60)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=60)) as world:
         world.replica().start()
         node = await world.add_node("n1")
         await moment()

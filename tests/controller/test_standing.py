@@ -11,7 +11,7 @@ from msgspec import structs
 
 from allocator.service.running import open_store, served
 from controller.world import OPTIONS, WatchedAllocator, World, a_world, wish_of
-from podtide.allocator.client import HttpAllocator, Server
+from podtide.allocator.client import AllocatorAddress, HttpAllocator
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import Allocator, AllocatorUnavailable, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator
@@ -36,7 +36,7 @@ SUBNETS = MOST_SEEN + 1
 class Claims(HttpAllocator):
     """The client, with the claims that it was asked to send."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: AllocatorAddress) -> None:
         super().__init__(server)
         self.sent: list[TermClaim] = []
 
@@ -68,7 +68,7 @@ async def many_subnets() -> AsyncIterator[tuple[World, DatabaseAllocator, Claims
             await store.add_subnet(SubnetSpec(network=network, name=f"s{number}", cidrs=(cidr,)))
         await store.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.200.0.0/24",)))
         world = World(store)
-        async with served(store) as url, Claims(Server(url=url)) as client:
+        async with served(store) as url, Claims(AllocatorAddress(url=url)) as client:
             yield world, store, client
         world.cluster.close()
 

@@ -10,7 +10,7 @@ from core.strategies import demands, primaries, scalers, uncapped_scalers
 from podtide.core.errors import InvalidScaler
 from podtide.core.exact import exact
 from podtide.core.subnet.scaler import Scaler
-from podtide.core.subnet.scaling import Bound, decide_request, to_release
+from podtide.core.subnet.scaling import RequestBound, decide_request, to_release
 from recordings import cns_targets
 
 HALF = Fraction(1, 2)
@@ -22,23 +22,23 @@ STARVED = Scaler(1, Fraction(0))
 @pytest.mark.parametrize(
     ("demand", "scaler", "held_primaries", "request_", "bound"),
     [
-        (25, USUAL, 0, 48, Bound.FORMULA),
-        (25, USUAL, 1, 47, Bound.FORMULA),
-        (25, EXHAUSTED, 0, 26, Bound.FORMULA),
-        (25, EXHAUSTED, 1, 26, Bound.FLOOR),
-        (25, STARVED, 0, 25, Bound.FORMULA),
-        (25, STARVED, 1, 25, Bound.FLOOR),
-        (0, USUAL, 1, 15, Bound.FORMULA),
-        (0, STARVED, 1, 0, Bound.FLOOR),
-        (36, USUAL, 0, 48, Bound.FORMULA),
-        (24, USUAL, 0, 32, Bound.FORMULA),
-        (250, USUAL, 1, 250, Bound.MAX),
-        (400, USUAL, 1, 250, Bound.MAX),
-        (234, USUAL, 6, 250, Bound.FORMULA),
+        (25, USUAL, 0, 48, RequestBound.FORMULA),
+        (25, USUAL, 1, 47, RequestBound.FORMULA),
+        (25, EXHAUSTED, 0, 26, RequestBound.FORMULA),
+        (25, EXHAUSTED, 1, 26, RequestBound.FLOOR),
+        (25, STARVED, 0, 25, RequestBound.FORMULA),
+        (25, STARVED, 1, 25, RequestBound.FLOOR),
+        (0, USUAL, 1, 15, RequestBound.FORMULA),
+        (0, STARVED, 1, 0, RequestBound.FLOOR),
+        (36, USUAL, 0, 48, RequestBound.FORMULA),
+        (24, USUAL, 0, 32, RequestBound.FORMULA),
+        (250, USUAL, 1, 250, RequestBound.MAX),
+        (400, USUAL, 1, 250, RequestBound.MAX),
+        (234, USUAL, 6, 250, RequestBound.FORMULA),
     ],
 )
 def test_requests_of_the_paper(
-    demand: int, scaler: Scaler, held_primaries: int, request_: int, bound: Bound
+    demand: int, scaler: Scaler, held_primaries: int, request_: int, bound: RequestBound
 ) -> None:
     decision = decide_request(demand, scaler, held_primaries)
     assert (decision.request, decision.bound) == (request_, bound)
@@ -80,13 +80,13 @@ def test_the_total_is_a_multiple_of_the_batch_unless_floor_or_cap_decided(
     scaler: Scaler, demand: int, held: int
 ) -> None:
     decision = decide_request(demand, scaler, held)
-    if decision.bound is Bound.FORMULA:
+    if decision.bound is RequestBound.FORMULA:
         assert (decision.request + held) % scaler.batch == 0
 
 
 @given(uncapped_scalers, demands, primaries)
 def test_some_address_is_free_whenever_a_buffer_is_asked_for(scaler: Scaler, demand: int, held: int) -> None:
-    assume(scaler.min_free > 0)
+    assume(scaler.buffer > 0)
     assert decide_request(demand, scaler, held).request > demand
 
 

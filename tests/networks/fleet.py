@@ -26,7 +26,7 @@ from podtide.controller.repair.repair_loop import Repair
 from podtide.controller.slices.program import SliceController
 from podtide.core.audit.networks import NetworkPicture, audit_networks
 from podtide.core.errors import RetryError
-from podtide.core.networks.leaks import Patience
+from podtide.core.networks.leaks import LeakGrace
 from podtide.core.pool.pool import Owner
 from podtide.core.ranges import IPAddress
 from podtide.networks.audit_picture import draw_networks
@@ -37,7 +37,7 @@ from podtide.resources.network_attachment import NetworkAttachmentDefinition, Ne
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
@@ -165,7 +165,7 @@ class Fleet:
             line,
             writes=GuardedWrites(line, unguarded, counts.writes),
             nodes=nodes,
-            patience=Patience(
+            patience=LeakGrace(
                 leak_grace_seconds=SETTINGS.leak_grace_seconds,
                 quarantine_seconds=SETTINGS.quarantine_seconds,
             ),
@@ -250,7 +250,7 @@ class Fleet:
     # Pods
 
     async def schedule(self, name: str, node: str, networks: Iterable[str]) -> None:
-        spec = PodSpec(node_name=node, containers=[Container(name="main", image="none")])
+        spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="none")])
         made = await self.cluster.create(
             Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec), manager=MANAGER
         )

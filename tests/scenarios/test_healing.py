@@ -12,7 +12,7 @@ from msgspec import structs
 
 from burst_story import requests_of
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import AllocatorUnavailable, Container, Wish
+from podtide.allocator.port import AllocatedContainer, AllocatorUnavailable, Wish
 from podtide.cluster.port import Cluster, Conflict, NotFound, Page, R
 from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.core.pool.states import State
@@ -85,7 +85,7 @@ class LosesOneAnswer(RecordingAllocator):
 
     lost = 0
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         answer = await super().put_container(wish)
         if wish.count and not self.lost:
             self.lost += 1

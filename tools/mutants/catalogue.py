@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         name="older-version-accepted",
-        file="core/pool/pool.py",
+        file="core/pool/container_updates.py",
         old="if container.version < holding.version:",
         new="if container.version < 0:",
         why="an older version of a network container brings back what was released since",
@@ -117,8 +117,8 @@ MUTANTS = (
     Mutant(
         name="taken-from-a-pod",
         file="core/pool/states.py",
-        old="Event.WITHDRAWN: State.ORPHANED,",
-        new="Event.WITHDRAWN: None,",
+        old="AddressEvent.WITHDRAWN: State.ORPHANED,",
+        new="AddressEvent.WITHDRAWN: None,",
         why="an address that the cluster withdraws disappears from under its pod",
     ),
     Mutant(

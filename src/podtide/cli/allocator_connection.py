@@ -70,13 +70,15 @@ class Reach(Struct, frozen=True, kw_only=True):
         """The allocator, until the context ends."""
         if self.server:
             from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
+                AllocatorAddress,
+                AllocatorTimeouts,
                 HttpAllocator,
-                Patience,
-                Server,
             )
 
-            server = Server(url=self.server, token_file=self.token_file, authority=self.ca_file)
-            async with HttpAllocator(server, patience=Patience(deadline_seconds=_DEADLINE_SECONDS)) as there:
+            server = AllocatorAddress(url=self.server, token_file=self.token_file, authority=self.ca_file)
+            async with HttpAllocator(
+                server, patience=AllocatorTimeouts(deadline_seconds=_DEADLINE_SECONDS)
+            ) as there:
                 yield there
         else:
             from podtide.allocator.store import open_allocator  # noqa: PLC0415 - as above

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podtide.cli.named_file import NamedFile
 from podtide.cli.names import NAMESPACE
-from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
+from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster, find_access
 from podtide.cluster.port import Cluster
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
@@ -22,7 +22,7 @@ from podtide.runtime.randomness import system_randomness
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PATIENCE = Patience(connect_seconds=3.0, answer_seconds=15.0)
+_PATIENCE = ApiServerTimeouts(connect_seconds=3.0, answer_seconds=15.0)
 """A person waits for the answer."""
 
 

@@ -55,25 +55,25 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
         """The allocator, until the context ends."""
         if self.url:
             from podtide.allocator.client import (  # noqa: PLC0415 - one of two ways is taken
+                AllocatorAddress,
+                AllocatorTimeouts,
                 HttpAllocator,
-                Patience,
-                Server,
             )
 
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
-            server = Server(
+            server = AllocatorAddress(
                 url=self.url, token_file=self.token_file, authority=self.ca_file, flag="--allocator"
             )
             # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
-            patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
+            patience = AllocatorTimeouts(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
             async with HttpAllocator(server, patience=patience) as there:
                 yield there
         else:
-            from podtide.allocator.store import Rules, open_allocator  # noqa: PLC0415 - as above
+            from podtide.allocator.store import StoreRules, open_allocator  # noqa: PLC0415 - as above
 
             assert self.database
-            rules = Rules(
+            rules = StoreRules(
                 cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
             )
             async with await open_allocator(
@@ -175,7 +175,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
 @cluster_options
 @setting_options(
     "batch",
-    "min_free",
+    "buffer",
     "max_ips",
     "lower_threshold",
     "upper_threshold",

@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.candidacy import Candidacy
-from podtide.cluster.lease_record import Claim, held, released
+from podtide.cluster.lease_record import LeaseClaim, held, released
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError, Conflict, NotFound, Throttled
 from podtide.cluster.term import Term
 from podtide.resources.base import Key, ObjectMeta
@@ -45,7 +45,7 @@ class _Tenure(Struct):
     """A term, and the Lease it rests on."""
 
     term: Term
-    claim: Claim
+    claim: LeaseClaim
     lease: Lease | None
     """As last answered; None while it is not known what became of our last write."""
 
@@ -194,7 +194,7 @@ class LeaderElection:
             spec = LeaseSpec(lease_transitions=self._candidacy.highest_number)
             return await self._cluster.create(Lease(metadata=place, spec=spec), manager=_MANAGER)
 
-    async def _write(self, lease: Lease, claim: Claim) -> Lease:
+    async def _write(self, lease: Lease, claim: LeaseClaim) -> Lease:
         """Put the claim over exactly this version of the Lease."""
         spec = held(lease.spec, claim, self._settings.leader_lease_seconds, self._clock.wall())
         return await self._cluster.replace(structs.replace(lease, spec=spec), manager=_MANAGER)

@@ -24,11 +24,11 @@ from msgspec import structs
 
 from podtide.allocator.limits import LARGEST_VERSION, is_name
 from podtide.allocator.port import (
+    AllocatedContainer,
     Allocator,
     AllocatorError,
     AllocatorUnavailable,
     AnotherCluster,
-    Container,
     Quarantined,
     Wish,
 )
@@ -112,7 +112,7 @@ class Standing:
                     container.vnet_id or self._options.network, container.subnet_name, container.version
                 )
 
-    def see_answer(self, container: Container) -> None:
+    def see_answer(self, container: AllocatedContainer) -> None:
         """The allocator granted something, whether or not a NodeNetworkConfig shows it yet."""
         self._note(container.network, container.subnet, container.version)
 

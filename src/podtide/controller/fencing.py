@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from podtide.allocator.port import (
+    AllocatedContainer,
     Allocator,
     Bounds,
-    Container,
     ContainerPage,
     Debt,
-    InForce,
-    Moved,
+    MoveResult,
     QuarantinePage,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     Wish,
 )
 from podtide.allocator.terms import HeldContainer, ShownAddresses
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
 from podtide.controller.allocator_term import Standing
-from podtide.core.subnet.cluster_identity import Owner, owner_of
+from podtide.core.subnet.cluster_identity import ContainerOwner, owner_of
 from podtide.resources.base import Resource
 
 Check = Callable[[], None]
@@ -122,7 +122,7 @@ class GuardedAllocator:
         self._counts = counts
         self._standing = standing
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """See `Allocator`."""
         self._check()
         if self._standing is None:
@@ -162,7 +162,7 @@ class GuardedAllocator:
         self._counts["finish_report"] += 1
         await self._allocator.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """See `Allocator`."""
         self._check()
         if self._standing is not None:
@@ -183,7 +183,9 @@ class GuardedAllocator:
         if self._standing is None:
             return page
         uid = self._standing.uid
-        own = tuple(each for each in page.items if owner_of(each.cluster_uid, uid) is Owner.THIS_CLUSTER)
+        own = tuple(
+            each for each in page.items if owner_of(each.cluster_uid, uid) is ContainerOwner.THIS_CLUSTER
+        )
         for left in own:
             self._standing.see_quarantined(left)
         return QuarantinePage(own, page.more)
@@ -202,7 +204,7 @@ class GuardedAllocator:
             container_id, addresses, cluster=cluster, cluster_uid=uid, reason=reason
         )
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """See `Allocator`."""
         self._counts["get_container"] += 1
         return await self._allocator.get_container(container_id, cluster=cluster)
@@ -237,12 +239,12 @@ class GuardedAllocator:
         self._counts["set_bounds"] += 1
         await self._allocator.set_bounds(network, name, cluster=cluster, bounds=bounds)
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """See `Allocator`."""
         self._counts["demand"] += 1
         return await self._allocator.demand(network, name)
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """See `Allocator`."""
         self._check()
         self._counts["put_in_force"] += 1

@@ -42,7 +42,7 @@ from podtide.controller.subnets.known_subnets import Subnets
 from podtide.controller.subnets.objects import SubnetObjects
 from podtide.controller.subnets.subnet_reconciler import BatchRule, SubnetLooks
 from podtide.controller.term_context import Surroundings
-from podtide.core.networks.leaks import Patience
+from podtide.core.networks.leaks import LeakGrace
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -169,7 +169,7 @@ class Leading:
             cluster,
             writes=writes,
             nodes=self._node_copies,
-            patience=Patience(
+            patience=LeakGrace(
                 leak_grace_seconds=settings.leak_grace_seconds,
                 quarantine_seconds=settings.quarantine_seconds,
             ),

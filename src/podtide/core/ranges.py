@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -89,10 +88,6 @@ class AddressRange(Struct, frozen=True):
     def lowest_free(self, taken: AddressSet) -> int | None:
         """The lowest offset that may be handed out and is not taken; None when the range is full."""
         return next(self.free(taken), None)
-
-    def take(self, taken: AddressSet, count: int) -> list[int]:
-        """The `count` lowest free offsets, or as many as there are. Adding them to `taken` is the caller's."""
-        return list(islice(self.free(taken), count))
 
     def part(self, network: IPNetwork) -> "AddressRange":
         """What this range allows within one of its slices, whose own first and last address are not handed out."""

@@ -105,13 +105,6 @@ class SlicedRange(Struct, frozen=True, kw_only=True):
         return f"{network}-{cidr}" if self.further else network
 
 
-def offset_key(network: IPNetwork, address: IPAddress) -> str:
-    """The key of an address in its IPPool: the decimal offset from the network address, of any size."""
-    if address not in network:
-        raise InvalidRange(f"{address} has no place in the IPPool of {network}: it is outside that range")
-    return str(int(address) - int(network.network_address))
-
-
 def address_at(network: IPNetwork, key: str) -> IPAddress | None:
     """The address a key of an IPPool stands for; None when the key is no offset.
 

@@ -113,7 +113,7 @@ class NetworkContainer(Part, frozen=True, kw_only=True):
     ] = None
 
 
-class Scaler(Part, frozen=True, kw_only=True):
+class ScalerStatus(Part, frozen=True, kw_only=True):
     """How the node's pool is to be sized, unless the subnet's ClusterSubnet says otherwise."""
 
     batch_size: Annotated[Int64, Meta(description="Addresses are held in multiples of this.")] = 0
@@ -130,7 +130,7 @@ class Scaler(Part, frozen=True, kw_only=True):
     @property
     def is_written(self) -> bool:
         """Whether anybody has said anything: one that says nothing but zeros was never written."""
-        return self != Scaler()
+        return self != ScalerStatus()
 
     @property
     def stated(self) -> NodeScaler:
@@ -162,7 +162,7 @@ class NodeNetworkConfigStatus(Part, frozen=True, kw_only=True):
     assigned_ip_count: Annotated[int, Meta(description="How many secondary addresses the node holds.")] = (
         always(0, name="assignedIPCount")
     )
-    scaler: Scaler = Scaler()
+    scaler: ScalerStatus = ScalerStatus()
     status: Annotated[
         ConfigStatus | None, Meta(description="How far the request controller is with the spec.")
     ] = None

@@ -21,7 +21,7 @@ from cluster.kubernetes.loopback_server import (
     status,
 )
 from podtide.cluster.informer import Informer
-from podtide.cluster.kubernetes import KubernetesCluster, Patience
+from podtide.cluster.kubernetes import ApiServerTimeouts, KubernetesCluster
 from podtide.cluster.port import (
     Change,
     ClusterError,
@@ -42,7 +42,7 @@ from podtide.runtime.randomness import seeded_randomness
 
 pytestmark = pytest.mark.real_time
 
-PATIENT = Patience(connect_seconds=10, answer_seconds=20, silence_seconds=20)
+PATIENT = ApiServerTimeouts(connect_seconds=10, answer_seconds=20, silence_seconds=20)
 """For servers that are expected to do well: only a test that has failed waits so long."""
 
 
@@ -55,7 +55,7 @@ def listing(*items: dict[str, Any], version: str = "5") -> dict[str, Any]:
 
 
 async def watched(
-    url: str, version: str = "5", patience: Patience = PATIENT
+    url: str, version: str = "5", patience: ApiServerTimeouts = PATIENT
 ) -> tuple[list[WatchEvent[Node]], ClusterError | None]:
     """All events of a watch of nodes, and the error it ended with."""
     events = []
@@ -69,7 +69,7 @@ async def watched(
     return events, None
 
 
-async def failure(url: str, patience: Patience = PATIENT) -> ClusterError:
+async def failure(url: str, patience: ApiServerTimeouts = PATIENT) -> ClusterError:
     """The error that reading a node ends with."""
     async with client(url, patience=patience) as cluster, asyncio.timeout(30):
         with pytest.raises(ClusterError) as caught:

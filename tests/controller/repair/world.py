@@ -19,7 +19,7 @@ from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import Check, GuardedWrites, unguarded
 from podtide.controller.repair.repair_loop import Repair
 from podtide.core.audit.networks import NetworkPicture
-from podtide.core.networks.leaks import Orphaned, Patience
+from podtide.core.networks.leaks import LeakGrace, Orphaned
 from podtide.networks.audit_picture import draw_networks
 from podtide.networks.pods import CONFIG_HASH_ANNOTATION, NETWORK_STATUS_ANNOTATIONS
 from podtide.resources.base import ObjectMeta, Resource
@@ -35,18 +35,18 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,
 )
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
 
 MANAGER = "test"
-PATIENCE = Patience(
+PATIENCE = LeakGrace(
     leak_grace_seconds=Settings().leak_grace_seconds, quarantine_seconds=Settings().quarantine_seconds
 )
 GRACE = PATIENCE.seconds(Orphaned.GONE)
-AT_ONCE = Patience(leak_grace_seconds=0.0, quarantine_seconds=0.0)
+AT_ONCE = LeakGrace(leak_grace_seconds=0.0, quarantine_seconds=0.0)
 
 
 class RepairWorld:
@@ -64,7 +64,7 @@ class RepairWorld:
         )
 
     def repair(
-        self, patience: Patience = PATIENCE, *, check: Check = unguarded, schedule: str = ""
+        self, patience: LeakGrace = PATIENCE, *, check: Check = unguarded, schedule: str = ""
     ) -> Repair:
         """A leader that begins its term."""
         return Repair(
@@ -105,7 +105,7 @@ class RepairWorld:
         if shown is not None:
             status = [{"name": "blue", "interface": "net1", "ips": shown}]
             annotations[NETWORK_STATUS_ANNOTATIONS[0]] = msgspec.json.encode(status).decode()
-        spec = PodSpec(node_name=node, containers=[Container(name="main", image="none")])
+        spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="none")])
         metadata = ObjectMeta(name=name, namespace=namespace, annotations=annotations)
         made = await self.cluster.create(Pod(metadata=metadata, spec=spec), manager=MANAGER)
         return await self.cluster.replace_status(

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from podtide.runtime.disk import DiskFailed
-from podtide.runtime.memory_disk import MemoryDisk, Weakness
+from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
 from podtide.simulation.faults.disk_failure import DiskFailure
 from podtide.simulation.faults.late_create import LateCreate
 from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request
@@ -75,7 +75,7 @@ def test_what_a_disk_in_memory_could_not_sync_is_read_until_the_power_goes() -> 
     log.append(b"safe")
     log.sync()
     log.append(b"lost")
-    disk.fail_at(Weakness.SYNC)
+    disk.fail_at(DiskWeakness.SYNC)
     with pytest.raises(DiskFailed):
         log.sync()
     assert disk.read("journal") == b"safelost"

@@ -23,7 +23,7 @@ from podtide.agent.networks.configuration_cache import may_have_ranges, read_con
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.port import Addresses, Given, NoAddress, NotAssigned, NotReady
 from podtide.cni.addresses import interface
-from podtide.cni.arguments import Call, parse_environment
+from podtide.cni.arguments import CniCall, parse_environment
 from podtide.cni.attachments import previous_addresses, valid_attachments
 from podtide.cni.documents import decode
 from podtide.cni.errors import NotAvailable, UnknownContainer, error_answer
@@ -119,7 +119,7 @@ class CniCalls:
             case Verb.VERSION:
                 return msgspec.json.encode(version_answer(_stated_version(stdin)))
 
-    def _add(self, call: Call, stdin: bytes, arrived: float, entry: CallEntry) -> bytes | _Later:
+    def _add(self, call: CniCall, stdin: bytes, arrived: float, entry: CallEntry) -> bytes | _Later:
         config = _config(Verb.ADD, stdin)
         if call.pod.ips or call.pod.gateways:
             config = with_arguments(config, call.pod)
@@ -140,7 +140,7 @@ class CniCalls:
     ) -> bytes:
         return _added(await self._addresses.add(owner, arrived=arrived), config, entry)
 
-    def _delete(self, call: Call, stdin: bytes, arrived: float, entry: CallEntry) -> bytes | _Later:
+    def _delete(self, call: CniCall, stdin: bytes, arrived: float, entry: CallEntry) -> bytes | _Later:
         # What else the configuration says is not asked: whatever became of it, the sandbox must be let go.
         require_verb(Verb.DEL, _version(stdin))
         owner = entry.owner = owner_of(call)
@@ -156,7 +156,7 @@ class CniCalls:
         entry.addresses = tuple(each.ip for each in self._addresses.delete(owner))
         return _NOTHING
 
-    def _check(self, call: Call, stdin: bytes, arrived: float, entry: CallEntry) -> bytes | _Later:
+    def _check(self, call: CniCall, stdin: bytes, arrived: float, entry: CallEntry) -> bytes | _Later:
         config = _config(Verb.CHECK, stdin)
         secondary = None if config.is_primary else self._require_secondary(config)
         owner = entry.owner = owner_of(call, config.name)

@@ -12,8 +12,8 @@ from types import TracebackType
 from podtide.agent.pool.journaled_pool import RECORDS_LOST, Identity, KeptPool
 from podtide.core.errors import StopError
 from podtide.core.pool.demand import Demand, PodOnNode, reference_of
-from podtide.core.pool.leaks import Suspects
-from podtide.core.pool.pool import Address, Applied, Container, Owner, Pool
+from podtide.core.pool.leaks import SuspectedSandboxes
+from podtide.core.pool.pool import Address, AppliedContainer, GrantedContainer, Owner, Pool
 from podtide.core.pool.states import State
 from podtide.core.ranges import IPNetwork
 from podtide.runtime.clock import Clock
@@ -28,7 +28,7 @@ class Holdings:
     def __init__(self, kept: KeptPool, *, clock: Clock, log: Logger) -> None:
         self.pool: Pool = kept.pool
         self.demand = Demand()
-        self.suspects = Suspects(self.demand)
+        self.suspects = SuspectedSandboxes(self.demand)
         self.alarms = 0
         """How often the cluster took or gave what it must not."""
         self.failure: StopError | None = None
@@ -186,7 +186,7 @@ class Holdings:
         with self._stopping_at_contradictions:
             self._kept.believe()
 
-    def apply(self, container: Container) -> None:
+    def apply(self, container: GrantedContainer) -> None:
         """A container is now like this; its addresses can be used at once."""
         with self._stopping_at_contradictions:
             applied = self._kept.apply(container)
@@ -196,14 +196,14 @@ class Holdings:
         self._sound(applied)
         self._tell(self.on_supply)
 
-    def carry_over(self, container: Container, former: Collection[str]) -> None:
+    def carry_over(self, container: GrantedContainer, former: Collection[str]) -> None:
         """The machine is another Node by now: what the container grants of former ones goes on under new names."""
         with self._stopping_at_contradictions:
             names = self._kept.carry_over(container, former)
         if names:
             self._log.info("addresses go on under a new Node", container=container.id, addresses=len(names))
 
-    def recover(self, container: Container, named: Iterable[str]) -> None:
+    def recover(self, container: GrantedContainer, named: Iterable[str]) -> None:
         """A container of which the records are lost: nothing in it is known to be free."""
         with self._stopping_at_contradictions:
             applied = self._kept.recover(container, named)
@@ -251,7 +251,7 @@ class Holdings:
         self.suspects.reconsider((reference_of(owner),), self._clock.monotonic())
         self._tell(self.on_change)
 
-    def _sound(self, applied: Applied) -> None:
+    def _sound(self, applied: AppliedContainer) -> None:
         if applied.alarms:
             first, others = applied.alarms[0], len(applied.alarms) - 1
             self._alarm(len(applied.alarms), f"{first}; and so of {others} others" if others else first)

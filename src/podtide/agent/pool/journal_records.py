@@ -12,8 +12,8 @@ from typing import ClassVar, Protocol, TypeVar
 from msgspec import Struct
 
 from podtide.core.pool.address import Address, Owner
-from podtide.core.pool.pool import Applied, Container, Pool
-from podtide.core.pool.snapshot import Snapshot
+from podtide.core.pool.pool import AppliedContainer, GrantedContainer, Pool
+from podtide.core.pool.snapshot import PoolSnapshot
 
 
 class Identity(Struct, frozen=True, omit_defaults=True):
@@ -52,7 +52,7 @@ class Beginning(Struct, frozen=True, omit_defaults=True):
     format: int
     identity: Identity | None = None
     lost: str = ""
-    pool: Snapshot = Snapshot()
+    pool: PoolSnapshot = PoolSnapshot()
     former: tuple[str, ...] = ()
     doubt: str = ""
 
@@ -120,9 +120,9 @@ class Believed(_Record, frozen=True, tag="believed"):
 class ContainerApplied(_Record, frozen=True, tag="applied"):
     """A network container came with news."""
 
-    container: Container
+    container: GrantedContainer
 
-    def carry_out(self, state: PoolState, now: float) -> Applied:
+    def carry_out(self, state: PoolState, now: float) -> AppliedContainer:
         """See `Change`."""
         return state.pool.apply(self.container, now)
 
@@ -130,7 +130,7 @@ class ContainerApplied(_Record, frozen=True, tag="applied"):
 class CarriedOver(_Record, frozen=True, tag="carried over"):
     """The machine is another Node by now, and its container grants what former ones did."""
 
-    container: Container
+    container: GrantedContainer
     former: tuple[str, ...]
 
     def carry_out(self, state: PoolState, now: float) -> tuple[str, ...]:
@@ -141,10 +141,10 @@ class CarriedOver(_Record, frozen=True, tag="carried over"):
 class Recovered(_Record, frozen=True, tag="recovered"):
     """A network container came while the records were lost."""
 
-    container: Container
+    container: GrantedContainer
     named: tuple[str, ...]
 
-    def carry_out(self, state: PoolState, now: float) -> Applied:
+    def carry_out(self, state: PoolState, now: float) -> AppliedContainer:
         """See `Change`."""
         return state.pool.recover(self.container, self.named, now)
 
@@ -154,7 +154,7 @@ class Withdrawn(_Record, frozen=True, tag="withdrawn"):
 
     container_id: str
 
-    def carry_out(self, state: PoolState, now: float) -> Applied:
+    def carry_out(self, state: PoolState, now: float) -> AppliedContainer:
         """See `Change`."""
         return state.pool.withdraw(self.container_id, now)
 

@@ -33,7 +33,7 @@ from podtide.agent.pool.journal_records import (
 )
 from podtide.agent.pool.journal_replay import encode_change, encode_state, replay
 from podtide.core.pool.address import Address, Owner
-from podtide.core.pool.pool import Applied, Container, Pool
+from podtide.core.pool.pool import AppliedContainer, GrantedContainer, Pool
 from podtide.core.pool.states import State
 from podtide.core.ranges import IPNetwork
 from podtide.runtime.clock import Clock
@@ -124,23 +124,33 @@ class KeptPool:
         if identity != self.identity:
             self._change(Bound(identity))
 
-    def apply(self, container: Container) -> Applied:
+    def apply(self, container: GrantedContainer) -> AppliedContainer:
         """See `Pool.apply`. What is no news is not written."""
-        return self._change(ContainerApplied(container)) if self.pool.is_news(container) else Applied()
+        return (
+            self._change(ContainerApplied(container)) if self.pool.is_news(container) else AppliedContainer()
+        )
 
-    def carry_over(self, container: Container, former: Collection[str]) -> tuple[str, ...]:
+    def carry_over(self, container: GrantedContainer, former: Collection[str]) -> tuple[str, ...]:
         """See `Pool.carry_over`. What is no news is not written."""
         if not self.pool.carried_over(container, former):
             return ()
         return self._change(CarriedOver(container, tuple(former)))
 
-    def recover(self, container: Container, named: Iterable[str]) -> Applied:
+    def recover(self, container: GrantedContainer, named: Iterable[str]) -> AppliedContainer:
         """See `Pool.recover`: while the records are lost. What is no news is not written."""
-        return self._change(Recovered(container, tuple(named))) if self.pool.is_news(container) else Applied()
+        return (
+            self._change(Recovered(container, tuple(named)))
+            if self.pool.is_news(container)
+            else AppliedContainer()
+        )
 
-    def withdraw(self, container_id: str) -> Applied:
+    def withdraw(self, container_id: str) -> AppliedContainer:
         """See `Pool.withdraw`."""
-        return self._change(Withdrawn(container_id)) if self.pool.is_granted(container_id) else Applied()
+        return (
+            self._change(Withdrawn(container_id))
+            if self.pool.is_granted(container_id)
+            else AppliedContainer()
+        )
 
     def programmed(self, names: Iterable[str]) -> None:
         """See `Pool.programmed`."""

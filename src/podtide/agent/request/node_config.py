@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from podtide.agent.request.address_space import AddressSpace
 from podtide.core.errors import InvalidInput
-from podtide.core.pool.pool import Container, Family
+from podtide.core.pool.pool import Family, GrantedContainer
 from podtide.core.ranges import parse_address, parse_network
 from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.base import Key
@@ -27,7 +27,7 @@ from podtide.resources.node_network_config import (
 class Network(Struct, frozen=True, kw_only=True):
     """A network container of the node, with what a pod must be told along with an address of it."""
 
-    container: Container
+    container: GrantedContainer
     subnet: str
     cidr: str
     gateway: str
@@ -102,7 +102,7 @@ def _network(container: NetworkContainer) -> Network:
         else:
             addresses[granted.name] = ip
     return Network(
-        container=Container(container.id, container.version, family, addresses),
+        container=GrantedContainer(container.id, container.version, family, addresses),
         subnet=container.subnet_name,
         cidr=cidr,
         gateway=gateway,

@@ -95,7 +95,7 @@ class TargetMaker:
         statement = Statement(
             demand=self._holdings.needed,
             batch=scaler.batch,
-            buffer=scaler.min_free,
+            buffer=scaler.buffer,
             max_ips=scaler.max_ips,
             primaries=share.primaries,
             request=share.request,

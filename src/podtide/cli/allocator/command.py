@@ -15,7 +15,7 @@ from podtide.allocator.service.certificate import Certificate
 from podtide.allocator.service.sampling import keep_sampling
 from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
-from podtide.allocator.store import Rules, open_allocator
+from podtide.allocator.store import StoreRules, open_allocator
 from podtide.cli.allocator.backup import backup, restore
 from podtide.cli.allocator.cluster import cluster, release
 from podtide.cli.duration import DURATION
@@ -40,7 +40,7 @@ class _Plan(Struct, frozen=True):
 
     database: str
     address: ListenAddress
-    rules: Rules
+    rules: StoreRules
     tokens: Tokens | None
     certificate: Certificate | None
     refresh_seconds: float
@@ -126,7 +126,7 @@ def allocator(  # noqa: PLR0913 - one argument per option
     plan = _Plan(
         database=database,
         address=parse_listen_address(listen, flag="--listen", open_because=_OPEN if tokens is None else ""),
-        rules=Rules(
+        rules=StoreRules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         ),
         tokens=Tokens(tokens, log) if tokens else None,

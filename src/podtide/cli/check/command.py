@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import click
 from msgspec.structs import replace
 
-from podtide.allocator.port import Allocator, Container, Subnet
+from podtide.allocator.port import AllocatedContainer, Allocator, Subnet
 from podtide.cli.allocator_connection import Reach, optional_reach_options
 from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
 from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
@@ -84,7 +84,7 @@ async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | N
 
 async def _read_books(allocator: Allocator) -> Books:
     before = await allocator.list_subnets()
-    containers: list[Container] = []
+    containers: list[AllocatedContainer] = []
     more = ""
     while True:
         page = await allocator.list_containers(more=more)

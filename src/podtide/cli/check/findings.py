@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podtide.agent.pool.pods import shown_addresses
-from podtide.allocator.port import Container, Subnet
+from podtide.allocator.port import AllocatedContainer, Subnet
 from podtide.cli.observed_node import ObservedNode
 from podtide.core.audit.invariants import (
     Grant,
@@ -32,7 +32,7 @@ from podtide.core.pool.states import State
 class Books(Struct, frozen=True, kw_only=True):
     """What an allocator keeps, as far as we may see it."""
 
-    containers: tuple[Container, ...]
+    containers: tuple[AllocatedContainer, ...]
     subnets: tuple[Subnet, ...]
     """Those that were the same before and after the containers were read: of the others, the counts prove nothing."""
     moving: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
 
 
 def _left_behind(
-    nodes: tuple[ObservedNode, ...], ours: set[str], containers: tuple[Container, ...]
+    nodes: tuple[ObservedNode, ...], ours: set[str], containers: tuple[AllocatedContainer, ...]
 ) -> Iterator[Violation]:
     """Containers of this cluster whose node is gone: its name is not among the nodes'."""
     names = {node.name for node in nodes}
@@ -184,7 +184,7 @@ def _left_behind(
             )
 
 
-def _grant(container: Container) -> Grant:
+def _grant(container: AllocatedContainer) -> Grant:
     addresses = {address.name: address.ip for address in container.addresses}
     return Grant(container.id, container.node, container.subnet, container.primary, addresses)
 

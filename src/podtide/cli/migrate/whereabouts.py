@@ -12,7 +12,13 @@ from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.cluster.port import Cluster, Conflict
-from podtide.networks.migration import Change, Migration, Situation, confirmed, plan_migration
+from podtide.networks.migration import (
+    DefinitionChange,
+    Migration,
+    MigrationSnapshot,
+    confirmed,
+    plan_migration,
+)
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.network_attachment import (
@@ -96,9 +102,9 @@ async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> 
     return Outcome(found=found, applied=True, changed=tuple(changed), overtaken=tuple(overtaken))
 
 
-async def read_situation(cluster: Cluster, namespace: str) -> Situation:
+async def read_situation(cluster: Cluster, namespace: str) -> MigrationSnapshot:
     """Read everything once, in the order in which nothing alive can seem to be dead."""
-    return Situation(
+    return MigrationSnapshot(
         attachments=await list_all(cluster, NetworkAttachmentDefinition),
         reservations=await list_if_known(cluster, OverlappingRangeIPReservation, namespace),
         slice_pools=await list_if_known(cluster, NodeSlicePool, namespace),
@@ -107,7 +113,7 @@ async def read_situation(cluster: Cluster, namespace: str) -> Situation:
     )
 
 
-async def carry_out(cluster: Cluster, change: Change) -> bool:
+async def carry_out(cluster: Cluster, change: DefinitionChange) -> bool:
     """Write one definition, if it is as it was read. Only its configuration is stated: all else is its owners'."""
     read = change.attachment.metadata
     place = ObjectMeta(

@@ -15,7 +15,7 @@ from podtide.cli.why.facts import Facts
 from podtide.cli.why.subnets import SubnetFacts
 from podtide.core.exact import exact, text
 from podtide.core.subnet.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
-from podtide.core.subnet.scaling import Decision, decide_request, share_of
+from podtide.core.subnet.scaling import RequestDecision, decide_request, share_of
 
 
 class RightRequest(Struct, frozen=True):
@@ -23,7 +23,7 @@ class RightRequest(Struct, frozen=True):
 
     count: int
     """For each network container."""
-    decision: Decision
+    decision: RequestDecision
     source: str
     """Which object says what is in force."""
 
@@ -32,7 +32,7 @@ class RightRequest(Struct, frozen=True):
         """What is in force, in words."""
         scaler = self.decision.scaler
         return (
-            f"batch {scaler.batch}, buffer {text(scaler.min_free)}, at most {scaler.max_ips} addresses, "
+            f"batch {scaler.batch}, buffer {text(scaler.buffer)}, at most {scaler.max_ips} addresses, "
             f"P = {self.decision.primaries} (by {self.source})"
         )
 

@@ -35,7 +35,7 @@ from podtide.resources.node_network_config import (
     NetworkContainer,
     NodeNetworkConfig,
     NodeNetworkConfigStatus,
-    Scaler,
+    ScalerStatus,
 )
 
 GRANTED = "Granted"
@@ -105,10 +105,10 @@ def is_settled(config: NodeNetworkConfig) -> bool:
     )
 
 
-def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
+def wire_scaler(in_force: SubnetScaler, max_ips: int) -> ScalerStatus:
     """What is in force in a subnet, in the words of a NodeNetworkConfig."""
     request = request_percent(in_force.buffer)
-    return Scaler(
+    return ScalerStatus(
         batch_size=in_force.batch,
         request_threshold_percent=request,
         release_threshold_percent=release_percent(request),
@@ -120,7 +120,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     config: NodeNetworkConfig,
     node: Node,
     answers: Sequence[Answer],
-    scaler: Scaler,
+    scaler: ScalerStatus,
     now: str,
     *,
     waiting: str = "",

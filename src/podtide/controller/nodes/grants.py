@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
+from podtide.allocator.port import (
+    AllocatedContainer,
+    AllocatorError,
+    MoveResult,
+    NoSuchContainer,
+    SubnetFull,
+    Wish,
+)
 from podtide.controller.allocator_outage import promptly
 from podtide.controller.fencing import GuardedAllocator
 from podtide.controller.nodes.subnet_choice import Place
@@ -28,8 +35,8 @@ class Answer(Struct, frozen=True):
     """What the allocator said of one place: exactly one of container and refusal is there."""
 
     place: Place
-    container: Container | None = None
-    moved: Moved | None = None
+    container: AllocatedContainer | None = None
+    moved: MoveResult | None = None
     """What came of it that the machine had left under a former uid, if that was asked for."""
     refusal: Refusal | None = None
     was_gone: bool = False

@@ -8,7 +8,7 @@ Nothing here is polled. A name is looked at when one of its containers was delet
 quarantine is due, and once at the start of a term.
 """
 
-from podtide.allocator.port import Moved, Quarantined
+from podtide.allocator.port import MoveResult, Quarantined
 from podtide.cluster.port import NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
@@ -16,7 +16,7 @@ from podtide.controller.nodes.pod_addresses import shown_on
 from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.controller.term_context import Surroundings
 from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
-from podtide.core.subnet.quarantine import Course, course_of, ending_of
+from podtide.core.subnet.quarantine import QuarantineAction, course_of, ending_of
 from podtide.resources.base import ObjectMeta
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -44,7 +44,7 @@ class Leftovers:
         """What removed Nodes last stated to run on, by name and uid, as far as they were watched to their end."""
         self._waits: dict[str, str] = {}
         """What waits of a name, and until when, in words."""
-        self._told: dict[str, Course] = {}
+        self._told: dict[str, QuarantineAction] = {}
         """What people were told of a removed container last."""
         self._by_node: dict[str, set[str]] = {}
         """Which removed containers had something in quarantine at the last look."""
@@ -74,7 +74,7 @@ class Leftovers:
         """What waits of former Nodes of that name and until when, in words; "" when nothing does."""
         return self._waits.get(node, "")
 
-    async def note_asked(self, config: NodeNetworkConfig, answers: list[Moved]) -> None:
+    async def note_asked(self, config: NodeNetworkConfig, answers: list[MoveResult]) -> None:
         """A node made its wish, and where it had no container yet, asked for what its machine left."""
         name = config.metadata.name
         if name in self._to_move:
@@ -100,7 +100,7 @@ class Leftovers:
         while not is_last:
             page = await self._around.allocator.quarantined(cluster=cluster, more=more)
             for left in page.items:
-                self._told.setdefault(left.container, Course.WAIT)
+                self._told.setdefault(left.container, QuarantineAction.WAIT)
                 self.begun(left.node)
             more, is_last = page.more, not page.more
 
@@ -121,19 +121,19 @@ class Leftovers:
                 hold=self._around.options.hold_removed_nodes,
                 witnessed=self._last_seen.get(node, {}).get(node_uid(each.container)) == each.machine,
             )
-            if course is Course.MOVE:
+            if course is QuarantineAction.MOVE:
                 moving.add(each.container)
                 continue
-            if course is Course.END:
+            if course is QuarantineAction.END:
                 shown = await self._end(each)
                 if not shown:
                     continue
                 again.append(self._around.settings.quarantine_seconds)
                 words = _held_by_pods(each, shown)
             else:
-                if course is Course.WAIT:
+                if course is QuarantineAction.WAIT:
                     again.append(each.seconds_left)
-                words = _waiting(each) if course is Course.WAIT else _held(each)
+                words = _waiting(each) if course is QuarantineAction.WAIT else _held(each)
             waits.append(words)
             await self._tell(each, course, words)
         self._note(node, left, waits, moving)
@@ -172,14 +172,14 @@ class Leftovers:
             )
         return ending.shown
 
-    async def _tell(self, left: Quarantined, course: Course, words: str) -> None:
+    async def _tell(self, left: Quarantined, course: QuarantineAction, words: str) -> None:
         """Say it once, on the Node that is gone."""
         if self._told.get(left.container) is course:
             return
         self._told[left.container] = course
         gone = Node(metadata=ObjectMeta(name=left.node, uid=left.container))
-        reason = "AddressesQuarantined" if course is Course.WAIT else "QuarantineHeld"
-        await self._around.events.record(gone, reason, words, warning=course is not Course.WAIT)
+        reason = "AddressesQuarantined" if course is QuarantineAction.WAIT else "QuarantineHeld"
+        await self._around.events.record(gone, reason, words, warning=course is not QuarantineAction.WAIT)
 
     def _note(self, node: str, left: list[Quarantined], waits: list[str], moving: set[str]) -> None:
         before = self._waits.pop(node, "")

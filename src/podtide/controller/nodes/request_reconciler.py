@@ -32,7 +32,7 @@ from podtide.core.errors import RetryError
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigStatus, Scaler
+from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigStatus, ScalerStatus
 from podtide.resources.timestamps import to_time
 
 
@@ -47,7 +47,7 @@ class Requests:
         self._options = around.options
         self._clock = around.clock
         self._max_ips = around.settings.max_ips
-        self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
+        self._default = SubnetScaler(around.settings.batch, around.settings.buffer)
         self._subnets = subnets
         self._leftovers = leftovers
         self._answered = AnsweredWishes(around.clock)
@@ -113,7 +113,7 @@ class Requests:
             else:
                 self._outage.note_answer()
 
-    def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
+    def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> ScalerStatus:
         """What the node is told to size its pool by: of two subnets, the more frugal decides.
 
         Until they were looked at, that is what it was told before.
@@ -139,7 +139,12 @@ class Requests:
             )
 
     async def _conclude(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, watch: int
+        self,
+        node: Node,
+        config: NodeNetworkConfig,
+        answers: Sequence[Answer],
+        scaler: ScalerStatus,
+        watch: int,
     ) -> None:
         """Write what was answered, and raise what it is to be asked again for."""
         failure = _worst(answers)
@@ -167,7 +172,7 @@ class Requests:
             owed=any(answer.owed for answer in answers),
         )
 
-    async def _write_scaler(self, config: NodeNetworkConfig, scaler: Scaler) -> None:
+    async def _write_scaler(self, config: NodeNetworkConfig, scaler: ScalerStatus) -> None:
         """Tell the node of a new batch, where that is the only way it hears of it."""
         status = structs.replace(config.status, scaler=scaler)
         if self._differs(status, config.status):

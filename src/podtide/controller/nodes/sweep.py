@@ -17,7 +17,7 @@ from podtide.controller.nodes.node_reconciler import Nodes
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.controller.term_context import Surroundings
-from podtide.core.subnet.cluster_identity import Owner, owner_of
+from podtide.core.subnet.cluster_identity import ContainerOwner, owner_of
 from podtide.core.subnet.retirement_brake import LOOK_AGAIN_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease
@@ -73,7 +73,7 @@ class Sweep:
         while not is_last:
             page = await self._around.allocator.list_containers(cluster=cluster, more=more)
             for container in page.items:
-                if owner_of(container.cluster_uid, self._standing.uid) is Owner.THIS_CLUSTER:
+                if owner_of(container.cluster_uid, self._standing.uid) is ContainerOwner.THIS_CLUSTER:
                     known[node_uid(container.id)] = container.node
             more, is_last = page.more, not page.more
         return known

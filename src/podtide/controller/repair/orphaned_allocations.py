@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from podtide.controller.repair.pod_lookup import FreshPods
 from podtide.controller.repair.snapshot import Books, Held
 from podtide.controller.repair.writes import Mending
-from podtide.core.networks.leaks import Orphaned, Patience, PodSeen, Suspects, why_orphaned
+from podtide.core.networks.leaks import LeakGrace, Orphaned, PodSeen, SuspectTimes, why_orphaned
 from podtide.runtime.logging import Logger
 
 
 class AllocationRepair:
     """Remembers since when an allocation seems to be nobody's."""
 
-    def __init__(self, mending: Mending, *, patience: Patience, log: Logger) -> None:
-        self.suspects = Suspects[Held]()
+    def __init__(self, mending: Mending, *, patience: LeakGrace, log: Logger) -> None:
+        self.suspects = SuspectTimes[Held]()
         self._mending = mending
         self._patience = patience
         self._log = log

@@ -10,11 +10,11 @@ from podtide.controller.repair.pod_lookup import FreshPods
 from podtide.controller.repair.snapshot import Books, Held
 from podtide.controller.repair.writes import Mending
 from podtide.core.networks.leaks import (
-    Fate,
-    Patience,
+    LeakGrace,
     PodSeen,
+    ReservationAction,
     Reserved,
-    Suspects,
+    SuspectTimes,
     is_doubtful,
     judge_reservation,
     why_orphaned,
@@ -45,9 +45,9 @@ class _Missing(Struct, frozen=True):
 class ReservationRepair:
     """Remembers since when reservations and pools do not fit."""
 
-    def __init__(self, mending: Mending, *, patience: Patience, log: Logger) -> None:
-        self.doubted = Suspects[_Doubted]()
-        self.missing = Suspects[_Missing]()
+    def __init__(self, mending: Mending, *, patience: LeakGrace, log: Logger) -> None:
+        self.doubted = SuspectTimes[_Doubted]()
+        self.missing = SuspectTimes[_Missing]()
         self._mending = mending
         self._patience = patience
         self._log = log
@@ -94,10 +94,10 @@ class ReservationRepair:
         shows_it = await fresh.shows(podref, identity.name)
         verdict = judge_reservation(reserved, await fresh.seen(podref), shows_it=shows_it)
         about = {"name": identity.name, "pod": podref, "reason": verdict.reason}
-        if verdict.fate is Fate.RELEASE:
+        if verdict.fate is ReservationAction.RELEASE:
             if await self._mending.release_reservation(reservation):
                 self._log.warning("released a leaked reservation", **about)
-        elif verdict.fate is Fate.CORRECT and reserved.rightful is not None:
+        elif verdict.fate is ReservationAction.CORRECT and reserved.rightful is not None:
             if await self._mending.correct_reservation(reservation, reserved.rightful):
                 self._log.warning("corrected a reservation", **about, now_for=reserved.rightful.podref)
         elif verdict.reason is None and reserved.rightful is not None and reserved.is_outdated:

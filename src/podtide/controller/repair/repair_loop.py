@@ -28,7 +28,7 @@ from podtide.controller.repair.snapshot import read_books, read_pods
 from podtide.controller.repair.writes import Mending
 from podtide.controller.repair_schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
-from podtide.core.networks.leaks import Patience, Suspects
+from podtide.core.networks.leaks import LeakGrace, SuspectTimes
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
@@ -50,7 +50,7 @@ class Repair:
         *,
         writes: GuardedWrites,
         nodes: Informer[Node],
-        patience: Patience,
+        patience: LeakGrace,
         interval_seconds: float,
         counts: RepairCounts,
         clock: Clock,
@@ -100,7 +100,7 @@ class Repair:
         return self._next_look_seconds(books.schedules)
 
     @property
-    def _suspects(self) -> tuple[Suspects[Any], ...]:
+    def _suspects(self) -> tuple[SuspectTimes[Any], ...]:
         return self._allocations.suspects, self._reservations.doubted, self._reservations.missing
 
     def _next_look_seconds(self, stated: frozenset[str]) -> float:

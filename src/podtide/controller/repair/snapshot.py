@@ -20,7 +20,7 @@ from podtide.core.networks.leaks import PodSeen
 from podtide.core.ranges import IPAddress, IPNetwork
 from podtide.networks.attachments import AttachedNetwork, read_attachment
 from podtide.networks.audit_picture import allocation_of
-from podtide.networks.ownership import Belonging, KnownNetworks, pool_range
+from podtide.networks.ownership import KnownNetworks, PoolNetwork, pool_range
 from podtide.networks.pods import addresses_shown, has_ended, uids_of
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.names import address_at
@@ -45,7 +45,7 @@ class PoolBook(Struct, frozen=True, kw_only=True):
 
     name: str
     range: IPNetwork | None
-    belonging: Belonging | None
+    belonging: PoolNetwork | None
     entries: tuple[Held, ...]
 
 

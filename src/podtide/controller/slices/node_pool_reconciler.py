@@ -6,7 +6,7 @@ from podtide.controller.slices.context import SliceSurroundings, side_by_side
 from podtide.controller.slices.fresh_reads import find_anothers_pool
 from podtide.controller.slices.node_pool_object import bound, marked_gone, new_pool, ownership
 from podtide.controller.slices.survey import Holding, Survey
-from podtide.core.networks.slice_custody import Step
+from podtide.core.networks.slice_custody import CustodyStep
 from podtide.core.networks.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
@@ -14,8 +14,8 @@ from podtide.resources.ip_pool import IPPool
 
 PoolOfSlice = tuple[SliceAssignment, IPPool]
 
-_CHANGING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER, Step.MARK}
-_CONFIRMING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER}
+_CHANGING = {CustodyStep.ADOPT, CustodyStep.CONFIRM, CustodyStep.HAND_OVER, CustodyStep.MARK}
+_CONFIRMING = {CustodyStep.ADOPT, CustodyStep.CONFIRM, CustodyStep.HAND_OVER}
 
 
 class Caring:
@@ -86,9 +86,9 @@ class Caring:
         ends = [
             each.custody.gone_since + around.quarantine_seconds
             for each in survey.holdings.values()
-            if each.step is Step.REST and each.custody and each.custody.gone_since is not None
+            if each.step is CustodyStep.REST and each.custody and each.custody.gone_since is not None
         ]
-        if any(each.step is Step.MARK for each in survey.holdings.values()):
+        if any(each.step is CustodyStep.MARK for each in survey.holdings.values()):
             ends.append(around.clock.wall() + around.quarantine_seconds)
         return max(0.0, min(ends) - around.clock.wall()) if ends else None
 
@@ -136,7 +136,7 @@ class Caring:
     async def _take_step(self, name: str, holding: Holding, survey: Survey) -> None:
         pool, node = holding.pool, holding.assignment.node
         assert pool is not None
-        if holding.step is not Step.MARK:
+        if holding.step is not CustodyStep.MARK:
             await self._bind(name, node, pool, survey)
             return
         self._around.log.info("quarantine begins", node=node, pool=pool.metadata.name)

@@ -16,7 +16,7 @@ from podtide.controller.machines import machine_of
 from podtide.controller.slices.context import SliceSurroundings, side_by_side
 from podtide.controller.slices.node_pool_object import custody_of
 from podtide.core.errors import InvalidRange
-from podtide.core.networks.slice_custody import Custody, Step, is_live, next_step
+from podtide.core.networks.slice_custody import Custody, CustodyStep, is_live, next_step
 from podtide.core.networks.slices import SliceAssignment
 from podtide.core.ranges import IPNetwork, parse_network
 from podtide.networks.confirmation import is_inert
@@ -34,7 +34,7 @@ class Holding(Struct, frozen=True, kw_only=True):
     assignment: SliceAssignment
     pool: IPPool | None
     custody: Custody | None
-    step: Step
+    step: CustodyStep
     """What is to be done with the pool; KEEP where there is none."""
 
     @property
@@ -71,7 +71,7 @@ class Survey(Struct, frozen=True, kw_only=True):
 
     def inert(self, kept: Iterable[SliceAssignment]) -> list[tuple[SliceAssignment, IPPool]]:
         """Which of these have an inert pool that is to be confirmed, and those pools."""
-        holdings = (self.holdings[each] for each in kept if self.holdings[each].step is Step.CONFIRM)
+        holdings = (self.holdings[each] for each in kept if self.holdings[each].step is CustodyStep.CONFIRM)
         return [(each.assignment, each.pool) for each in holdings if each.pool is not None and each.is_inert]
 
 
@@ -143,12 +143,12 @@ class Surveying:
 
     def _holding(self, assignment: SliceAssignment, pool: IPPool | None, nodes: dict[str, Node]) -> Holding:
         if pool is None:
-            return Holding(assignment=assignment, pool=None, custody=None, step=Step.KEEP)
+            return Holding(assignment=assignment, pool=None, custody=None, step=CustodyStep.KEEP)
         custody = custody_of(pool)
         step = self._step(custody, nodes.get(assignment.node))
         return Holding(assignment=assignment, pool=pool, custody=custody, step=step)
 
-    def _step(self, custody: Custody, node: Node | None) -> Step:
+    def _step(self, custody: Custody, node: Node | None) -> CustodyStep:
         around = self._around
         return next_step(
             custody,
@@ -163,7 +163,7 @@ def _is_doubtful(holding: Holding, nodes: Container[str]) -> bool:
     """Whether something is to be concluded from a Node's absence, or from another's presence."""
     if holding.pool is None:
         return holding.assignment.node not in nodes
-    return holding.step in {Step.MARK, Step.HAND_OVER}
+    return holding.step in {CustodyStep.MARK, CustodyStep.HAND_OVER}
 
 
 def _seniority(node: Node) -> tuple[str, Key]:

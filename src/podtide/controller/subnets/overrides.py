@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from podtide.allocator.port import Bounds, ClusterBounds, InForce
+from podtide.allocator.port import Bounds, ClusterBounds, SubnetInForce
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, text
 from podtide.core.subnet.batch_bounds import BatchBounds, check_fit
@@ -35,7 +35,7 @@ def default_bounds(settings: Settings) -> BatchBounds:
     """What a cluster without an override asks for."""
     return BatchBounds(
         batch=settings.batch,
-        buffer=settings.min_free,
+        buffer=settings.buffer,
         thresholds=Thresholds(settings.lower_threshold, settings.upper_threshold),
     )
 
@@ -80,7 +80,7 @@ def override_condition(
 
 
 def in_force_condition(
-    asked: BatchBounds, others: Iterable[ClusterBounds], in_force: InForce, generation: int, now: str
+    asked: BatchBounds, others: Iterable[ClusterBounds], in_force: SubnetInForce, generation: int, now: str
 ) -> Condition:
     """What a ClusterSubnet says of what is in force, and why it differs from what was asked for.
 

@@ -15,11 +15,11 @@ from podtide.allocator.port import (
     AllocatorUnavailable,
     Bounds,
     ClusterBounds,
-    InForce,
+    InForceConflict,
     NoSuchSubnet,
-    Overtaken,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
 )
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_outage import RETRY_SECONDS, promptly
@@ -37,17 +37,17 @@ from podtide.controller.subnets.objects import SubnetObjects
 from podtide.controller.subnets.overrides import Configured, configure, default_bounds, from_port, to_port
 from podtide.controller.subnets.owed_nodes import in_turn
 from podtide.controller.term_context import Surroundings
-from podtide.core.subnet.batch import Patience, Reading, Standing, Step, SubnetDecision
+from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet, ScalerOverride
 
-_ALARMING = frozenset({Step.STARVED.value, Step.EXHAUSTED.value})
+_ALARMING = frozenset({BatchMove.STARVED.value, BatchMove.EXHAUSTED.value})
 _SCALER_WRITES_PER_SECOND = 100
 """How many NodeNetworkConfigs are told of a new batch in a second, where that is the only way nodes hear of it."""
 
-BatchRule = Callable[[Standing, Reading, BatchBounds, Patience], SubnetDecision]
+BatchRule = Callable[[BatchInForce, SubnetReading, BatchBounds, BatchDelays], SubnetDecision]
 """Decides which batch is in force: `core.subnet.batch.decide_batch`, or a baseline that it is compared with."""
 
 
@@ -148,7 +148,7 @@ class SubnetLooks:
                 self._subnets.give_turn(node)
                 self._nodes.add(node)
 
-    async def _decide_and_tell(self, demand: SubnetDemand) -> None:
+    async def _decide_and_tell(self, demand: SubnetDemandReport) -> None:
         shown = self._objects.subnet(demand.subnet.name)
         spec = shown.spec.scaler if shown and self._options.cluster_subnets else ScalerOverride()
         configured = await self._ask_for(spec, demand)
@@ -162,7 +162,7 @@ class SubnetLooks:
         await self._record_events(told_by, subnet.in_force, decision)
         self._note(subnet, decision)
 
-    async def _ask_for(self, override: ScalerOverride, demand: SubnetDemand) -> Configured:
+    async def _ask_for(self, override: ScalerOverride, demand: SubnetDemandReport) -> Configured:
         """Have the allocator know what this cluster asks for. A refused override leaves that as it was."""
         name, cluster = demand.subnet.name, self._options.cluster
         known = next((each.bounds for each in demand.bounds if each.cluster == cluster), None)
@@ -184,7 +184,7 @@ class SubnetLooks:
             return subnet
         try:
             return await self._around.allocator.put_in_force(subnet.network, subnet.name, decided)
-        except Overtaken:
+        except InForceConflict:
             return await self._around.allocator.get_subnet(subnet.network, subnet.name)
 
     async def _tell(
@@ -202,7 +202,9 @@ class SubnetLooks:
             await self._objects.clear_subnet(shown)
         return state
 
-    async def _record_events(self, about: Resource, in_force: InForce, decision: SubnetDecision) -> None:
+    async def _record_events(
+        self, about: Resource, in_force: SubnetInForce, decision: SubnetDecision
+    ) -> None:
         """Tell people what changed since they were told last, by whichever cluster's decision."""
         name = about.metadata.name
         now = _Told(
@@ -214,7 +216,7 @@ class SubnetLooks:
         before = self._told.get(name, now)
         self._told[name] = now
         if before.exhausted != now.exhausted:
-            step = Step.EXHAUSTED if in_force.exhausted else Step.RECOVERED
+            step = BatchMove.EXHAUSTED if in_force.exhausted else BatchMove.RECOVERED
             await self._record(about, step.value, decision.exhaustion.comparison)
         if structs.replace(before, exhausted=now.exhausted) != now and in_force.step:
             await self._record(about, in_force.step, in_force.reason)
@@ -233,7 +235,7 @@ class SubnetLooks:
 
     def _note(self, subnet: Subnet, decision: SubnetDecision) -> None:
         name, in_force = subnet.name, subnet.in_force
-        scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.min_free)
+        scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.buffer)
         changed = self._subnets.in_force(name) != scaler
         self._subnets.note_look(name, scaler, anybody_owed=subnet.owed > 0)
         if changed and not self._options.cluster_subnets:

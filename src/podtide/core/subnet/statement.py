@@ -118,7 +118,7 @@ def inferred_demand(request: int, shown: Scaler, *, of_two: bool = False) -> Sta
         low=min(low, shown.max_ips),
         high=shown.max_ips if request >= shown.max_ips else min(high, shown.max_ips),
         batch=shown.batch,
-        buffer=text(shown.min_free),
+        buffer=text(shown.buffer),
         max_ips=shown.max_ips,
         primaries=0,
         of_two=of_two,

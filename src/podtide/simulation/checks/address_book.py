@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import Container
+from podtide.allocator.port import AllocatedContainer
 from podtide.core.audit.incremental import RunningAudit
 from podtide.core.audit.invariants import NodeView, Picture, PodView, Violation, audit
 from podtide.core.pool.address import Address
@@ -94,7 +94,7 @@ class AddressBook:
         if isinstance(item, NodeNetworkConfig):
             self._take_names(machine, item.spec.ips_not_in_use)
 
-    def recovered(self, containers: Iterable[Container]) -> None:
+    def recovered(self, containers: Iterable[AllocatedContainer]) -> None:
         """A store that went back grants again, and these are all containers: what it forgot, nobody ever heard of.
 
         What only it granted and no node was shown left nobody; but no node may miss anything that it has.
@@ -136,7 +136,7 @@ class AddressBook:
             self._audit.pod_gone(_use_of(sandbox, ip))
 
     def _take_answer(self, entry: AllocatorCall) -> None:
-        if isinstance(entry.answer, Container):
+        if isinstance(entry.answer, AllocatedContainer):
             node = self._nodes[entry.answer.id] = full_name(entry.cluster, entry.answer.node)
             self._former.granted(node, entry.answer.id)
             self._refresh(node)

@@ -1,6 +1,6 @@
 """How patient the programs of a demonstration are: a minute must be enough to see what takes a quarter of an hour."""
 
-from podtide.allocator.store import Rules
+from podtide.allocator.store import StoreRules
 from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.kubelet import Habits
 from podtide.simulation.world.world import Customs
@@ -21,6 +21,6 @@ def customs_for(speed: float) -> Customs:
     return Customs(settings=settings, habits=Habits(retry_seconds=2.0 / speed, at_once=_SIDE_BY_SIDE))
 
 
-def rules_for(speed: float) -> Rules:
+def rules_for(speed: float) -> StoreRules:
     """How long addresses rest. A quarantine as short as this is safe only where the machine is known to be off."""
-    return Rules(cooldown_seconds=3.0 / speed, quarantine_seconds=5.0 / speed)
+    return StoreRules(cooldown_seconds=3.0 / speed, quarantine_seconds=5.0 / speed)

@@ -6,7 +6,7 @@ from random import Random
 
 from podtide.core.errors import StopError
 from podtide.runtime.disk import DiskFailed
-from podtide.runtime.memory_disk import MemoryDisk, Weakness
+from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.nodes.machine import Machine
@@ -36,7 +36,7 @@ class DiskFailure(Mishap):
         machine = scene.pick_machine(chance)
         if machine is None or machine.agent is None or not isinstance(machine.disk, MemoryDisk):
             return ""
-        weakness = chance.choice(list(Weakness))
+        weakness = chance.choice(list(DiskWeakness))
         if not await _failed(machine.disk, weakness):
             return ""
         error = await scene.world.programs.end_of(machine.agent_program, within_seconds=_AT_ONCE_SECONDS)
@@ -54,7 +54,7 @@ class DiskFailure(Mishap):
         return f"{machine.agent_program}, at {weakness.value}"
 
 
-async def _failed(disk: MemoryDisk, weakness: Weakness) -> bool:
+async def _failed(disk: MemoryDisk, weakness: DiskWeakness) -> bool:
     """Whether there was an occasion to fail."""
     struck = asyncio.Event()
     disk.fail_at(weakness, struck.set)

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from podtide.cluster.embedded.store import Snapshot
+from podtide.cluster.embedded.store import StoreSnapshot
 from podtide.cluster.port import Conflict, NotFound
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.node import Node
@@ -153,7 +153,7 @@ def _remover(scene: Scene, node: Node) -> Act:
     return remove
 
 
-def _restore(scene: Scene, backup: Snapshot) -> None:
+def _restore(scene: Scene, backup: StoreSnapshot) -> None:
     scene.cluster.restore(backup)
     scene.world.auditor.begin_anew()  # a Node that is back did not keep what it had all the while
     scene.restored_at = scene.clock.monotonic()

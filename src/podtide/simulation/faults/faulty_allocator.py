@@ -1,17 +1,17 @@
 """The Allocator port of one program, under the conditions that there are."""
 
 from podtide.allocator.port import (
+    AllocatedContainer,
     Allocator,
     Bounds,
     CidrHolders,
-    Container,
     ContainerPage,
     Debt,
-    InForce,
-    Moved,
+    MoveResult,
     QuarantinePage,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     SubnetSpec,
     Utilization,
     Wish,
@@ -90,7 +90,7 @@ class FaultyAllocator:
             lambda: self._wire.list_subnets(network),
         )
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """See `Allocator.put_container`."""
         return await self._conditions.carry(
             self._request("put_container", wish.node),
@@ -106,7 +106,7 @@ class FaultyAllocator:
             lambda: self._wire.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
         )
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """See `Allocator.move_container`."""
         return await self._conditions.carry(
             self._request("move_container", wish.node),
@@ -144,7 +144,7 @@ class FaultyAllocator:
             ),
         )
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """See `Allocator.get_container`."""
         return await self._conditions.carry(
             self._request("get_container", container_id),
@@ -187,7 +187,7 @@ class FaultyAllocator:
             lambda: self._wire.set_bounds(network, name, cluster=cluster, bounds=bounds),
         )
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """See `Allocator.demand`."""
         return await self._conditions.carry(
             self._request("demand", name),
@@ -195,7 +195,7 @@ class FaultyAllocator:
             lambda: self._wire.demand(network, name),
         )
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """See `Allocator.put_in_force`."""
         return await self._conditions.carry(
             self._request("put_in_force", name),

@@ -15,7 +15,7 @@ from podtide.agent.api.plugin_protocol import Answer
 from podtide.agent.networks.configuration_cache import may_have_ranges, read_for_deletion
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
-from podtide.cni.arguments import Call, parse_environment
+from podtide.cni.arguments import CniCall, parse_environment
 from podtide.cni.versions import Verb
 from podtide.core.errors import PodtideError
 from podtide.core.pool.pool import Owner
@@ -52,7 +52,7 @@ class _Notes:
             if not note.is_secondary:
                 self.carry_out(sandbox, interface)
 
-    def leave(self, call: Call, stdin: bytes) -> None:
+    def leave(self, call: CniCall, stdin: bytes) -> None:
         pod = call.pod
         owner = Owner(call.container_id, call.ifname, pod.pod_uid, pod.pod_namespace, pod.pod_name)
         self._left[call.container_id, call.ifname] = _Note(owner, stdin)

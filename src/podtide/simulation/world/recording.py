@@ -9,18 +9,18 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, TypeVar
 
 from podtide.allocator.port import (
+    AllocatedContainer,
     Allocator,
     AllocatorUnavailable,
     Bounds,
     CidrHolders,
-    Container,
     ContainerPage,
     Debt,
-    InForce,
-    Moved,
+    MoveResult,
     QuarantinePage,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     SubnetSpec,
     Utilization,
     Wish,
@@ -220,7 +220,7 @@ class RecordingAllocator:
         self._check()
         return await self._inner.list_subnets(network)
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """See `Allocator.put_container`."""
         self._check()
         return await _whoever_waits(self._put(wish))
@@ -230,7 +230,7 @@ class RecordingAllocator:
         self._check()
         await _whoever_waits(self._delete(container_id, cluster, cluster_uid))
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """See `Allocator.move_container`."""
         self._check()
         return await _whoever_waits(self._move(wish))
@@ -257,7 +257,7 @@ class RecordingAllocator:
             self._end_quarantine(container_id, addresses, cluster, cluster_uid, reason)
         )
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """See `Allocator.get_container`."""
         self._check()
         return await self._inner.get_container(container_id, cluster=cluster)
@@ -289,12 +289,12 @@ class RecordingAllocator:
         await self._inner.set_bounds(network, name, cluster=cluster, bounds=bounds)
         self._record("set_bounds", name)
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """See `Allocator.demand`."""
         self._check()
         return await self._inner.demand(network, name)
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """See `Allocator.put_in_force`."""
         self._check()
         answer = await self._inner.put_in_force(network, name, decided)
@@ -347,12 +347,12 @@ class RecordingAllocator:
         if self._cut:
             raise AllocatorUnavailable(f"{self._program} has no connection to the allocator: it was cut")
 
-    async def _put(self, wish: Wish) -> Container:
+    async def _put(self, wish: Wish) -> AllocatedContainer:
         answer = await self._inner.put_container(wish)
         self._record("put_container", wish.node, answer)
         return answer
 
-    async def _move(self, wish: Wish) -> Moved:
+    async def _move(self, wish: Wish) -> MoveResult:
         answer = await self._inner.move_container(wish)
         self._record("move_container" if answer.moved else "put_container", wish.node, answer.container)
         return answer
@@ -370,7 +370,9 @@ class RecordingAllocator:
         await self._inner.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
         self._record("delete_container", container_id)
 
-    def _record(self, call: str, subject: str, answer: Container | None = None, batch: int = 0) -> None:
+    def _record(
+        self, call: str, subject: str, answer: AllocatedContainer | None = None, batch: int = 0
+    ) -> None:
         self._trace.note(
             AllocatorCall(
                 at=self._clock.monotonic(),

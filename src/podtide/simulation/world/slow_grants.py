@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podtide.allocator.port import Allocator, Container, Wish
+from podtide.allocator.port import AllocatedContainer, Allocator, Wish
 from podtide.runtime.clock import Clock
 from podtide.simulation.trace import Trace
 from podtide.simulation.world.recording import RecordingAllocator
@@ -15,7 +15,7 @@ class SlowGrants(RecordingAllocator):
         super().__init__(inner, program, clock=clock, trace=trace)
         self._seconds = seconds
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """See `Allocator.put_container`."""
         await asyncio.sleep(self._seconds)
         return await super().put_container(wish)

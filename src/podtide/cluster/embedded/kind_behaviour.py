@@ -10,7 +10,7 @@ from msgspec import Struct
 from podtide.resources.base import Api
 
 
-class Habits(Struct, frozen=True, kw_only=True):
+class KindBehaviour(Struct, frozen=True, kw_only=True):
     """How the API server treats a kind."""
 
     counts_generations: bool = True
@@ -28,21 +28,23 @@ class Habits(Struct, frozen=True, kw_only=True):
     """Once it is bound to a node, and until it is finished, a delete only marks it: its kubelet ends it."""
 
 
-_CUSTOM_RESOURCE = Habits()
+_CUSTOM_RESOURCE = KindBehaviour()
 _BUILT_IN = {
-    ("", "Pod"): Habits(
+    ("", "Pod"): KindBehaviour(
         replace_needs_version=False,
         first_status={"phase": "Pending"},
         knows_status_owners=False,
         waits_for_kubelet=True,
     ),
-    ("", "Node"): Habits(counts_generations=False, replace_needs_version=False, keeps_first_status=True),
-    ("", "Event"): Habits(counts_generations=False, replace_needs_version=False, replace_creates=True),
-    ("", "Namespace"): Habits(
+    ("", "Node"): KindBehaviour(
+        counts_generations=False, replace_needs_version=False, keeps_first_status=True
+    ),
+    ("", "Event"): KindBehaviour(counts_generations=False, replace_needs_version=False, replace_creates=True),
+    ("", "Namespace"): KindBehaviour(
         counts_generations=False, replace_needs_version=False, first_status={"phase": "Active"}
     ),
-    ("coordination.k8s.io", "Lease"): Habits(counts_generations=False, replace_creates=True),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): Habits(
+    ("coordination.k8s.io", "Lease"): KindBehaviour(counts_generations=False, replace_creates=True),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): KindBehaviour(
         first_status={
             "conditions": [
                 {"type": "NamesAccepted", "status": "True"},
@@ -58,6 +60,6 @@ def is_custom(api: Api) -> bool:
     return (api.group, api.kind) not in _BUILT_IN
 
 
-def habits_of(api: Api) -> Habits:
+def behaviour_of(api: Api) -> KindBehaviour:
     """How the API server treats this kind."""
     return _BUILT_IN.get((api.group, api.kind), _CUSTOM_RESOURCE)
