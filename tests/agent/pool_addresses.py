@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from msgspec import structs
 
-from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, Overtaken
+from podtide.agent.port import NoAddress, NodeState, NotAssigned, NotReady, Overtaken, PodAddress
 from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
 from podtide.core.pool.states import State
 from podtide.core.subnet.scaler import Scaler
@@ -60,7 +60,9 @@ class PoolAddresses:
             self.pool.programmed(self.pool.apply(container, self._now()).granted, self._now())
         self._wake()
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
         deadline = self._now() + self._wait_seconds
         while True:
             given = self.add_now(owner, arrived=arrived, wanted=wanted)
@@ -77,21 +79,21 @@ class PoolAddresses:
 
     def add_now(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
+    ) -> tuple[PodAddress, ...] | None:
         self._fail_if_told()
         if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
             raise Overtaken("a DEL came: add it anew")
         addresses = self.pool.assign(owner, self._now(), wanted)
         return None if addresses is None else tuple(map(_given, addresses))
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
         self._fail_if_told()
         self._deleted[owner.sandbox, owner.interface] = self._now()
         freed = self.pool.free(owner.sandbox, owner.interface, self._now())
         self._wake()
         return tuple(map(_given, freed))
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
         held = self.pool.owners().get((owner.sandbox, owner.interface))
         if held is None:
             raise NotAssigned(f"{owner.sandbox} has no address: add it")
@@ -140,6 +142,8 @@ class PoolAddresses:
         self._waking = asyncio.ensure_future(wake())
 
 
-def _given(address: Address) -> Given:
+def _given(address: Address) -> PodAddress:
     subnet, gateway, primary = SUBNETS[6 if ":" in address.ip else 4]
-    return Given(ip=address.ip, subnet=subnet, gateway=gateway, container=address.container, primary=primary)
+    return PodAddress(
+        ip=address.ip, subnet=subnet, gateway=gateway, container=address.container, primary=primary
+    )

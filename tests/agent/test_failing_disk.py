@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.node_bench import Bench
-from agent.test_kept_pool import filled, in_every_state, opened, pod
+from agent.test_journaled_pool import filled, in_every_state, opened, pod
 from agent.test_stopping import started
 from podtide.agent.pool.journal import Journal, read_records
 from podtide.agent.pool.journaled_pool import Identity
@@ -24,13 +24,13 @@ JOURNAL = "agent.journal"
 AGENT = """
 import errno, io, os, stat, sys
 from pathlib import Path
-from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import Container, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.logging import make_logger
 
-kept = KeptPool.open(
+kept = JournaledPool.open(
     DirectoryDisk(Path(sys.argv[1])), cooldown_seconds=0.0, clock=SystemClock(), log=make_logger(io.StringIO(), SystemClock())
 )
 kept.prove_free()

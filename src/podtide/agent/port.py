@@ -35,7 +35,7 @@ class NotAssigned(FixError):
     """CHECK: the sandbox does not hold what it is said to hold."""
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class PodAddress(Struct, frozen=True, kw_only=True):
     """An address that a sandbox has, with what its network is like."""
 
     ip: str
@@ -82,7 +82,9 @@ class NodeState(Struct, frozen=True, kw_only=True):
 class Addresses(Protocol):
     """The node's addresses as its API sees them."""
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
         """One address per family; the same owner gets the same. In the journal before it is answered.
 
         `arrived` is when the request reached the agent (its monotonic clock): a DEL of the same sandbox and interface
@@ -93,15 +95,15 @@ class Addresses(Protocol):
 
     def add_now(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
+    ) -> tuple[PodAddress, ...] | None:
         """The same, if it needs no wait; None if it does, and then nothing has happened. Raises what `add` raises."""
         ...
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
         """The sandbox's interface is gone; what it held is free. Nothing for what is not known. Cancels a waiting ADD."""
         ...
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
         """What the sandbox's interface holds; NotAssigned when that is nothing."""
         ...
 

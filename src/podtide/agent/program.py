@@ -15,18 +15,18 @@ from random import Random
 from typing import NoReturn, TypeVar
 
 from podtide.agent.api.address_service import AddressService
-from podtide.agent.api.node_snapshot import Observer
+from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.pool.holdings import Holdings
-from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.pool.pods import pod_on_node
 from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.gateway_warning import OneGateway
+from podtide.agent.request.gateway_warning import GatewayWarning
 from podtide.agent.request.node_config import config_key, subnets_of
-from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.agent.request.subnet_view import SubnetView
@@ -73,7 +73,9 @@ class NodeAgent:
         self._clock = clock
         self._randomness = randomness
         self._log = log = log.bind(node=node_name)
-        self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
+        self._kept = JournaledPool.open(
+            disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log
+        )
         if journal_slack_bytes is not None:
             self._kept.shorten_after(journal_slack_bytes)
         self.networks = SecondaryNetworks(
@@ -105,7 +107,7 @@ class NodeAgent:
             log=log,
         )
         self._subnets = Subnets(self._view, clock=clock)
-        self._knowledge = Knowledge(
+        self._readiness = Readiness(
             node_name,
             self._pods,
             self._configs,
@@ -119,7 +121,7 @@ class NodeAgent:
             cluster,
             self._follower,
             self._holdings,
-            self._knowledge,
+            self._readiness,
             targets,
             patience=Pace(
                 settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds
@@ -137,9 +139,9 @@ class NodeAgent:
             randomness=randomness,
             log=log,
         )
-        observer = Observer(
+        state_reader = NodeStateReader(
             node_name,
-            knowledge=self._knowledge,
+            readiness=self._readiness,
             follower=self._follower,
             subnets=self._subnets,
             holdings=self._holdings,
@@ -150,19 +152,19 @@ class NodeAgent:
         self._service = AddressService(
             self._holdings,
             self._follower,
-            self._knowledge,
+            self._readiness,
             self._recovery,
-            observer,
+            state_reader,
             subnets=self._subnets,
             add_wait_seconds=settings.add_wait_seconds,
             clock=clock,
         )
-        self._one_gateway: OneGateway | None = None
+        self._gateway_warning: GatewayWarning | None = None
         self._pods.add_handler(self._pod_changed)
 
     def expect_one_gateway(self) -> None:
         """Tell when the node's addresses need more gateways than its network can have: one, of IPv4."""
-        self._one_gateway = OneGateway(self._subnets, self._log)
+        self._gateway_warning = GatewayWarning(self._subnets, self._log)
 
     @property
     def addresses(self) -> Addresses:
@@ -187,7 +189,7 @@ class NodeAgent:
     @property
     def synced(self) -> asyncio.Event:
         """Set once pods, NodeNetworkConfig and subnet have all been seen."""
-        return self._knowledge.synced
+        return self._readiness.synced
 
     async def run(self) -> NoReturn:
         """Keep the pool until cancelled, or until an invariant is broken (StopError)."""
@@ -234,11 +236,11 @@ class NodeAgent:
 
     def _look(self) -> None:
         """Something was seen on which it depends what is asked for, and what may be handed out."""
-        self._knowledge.look()
+        self._readiness.look()
         self.requester.look()
         self._service.serve()
-        if self._one_gateway is not None:
-            self._one_gateway.look(self._follower.networks.values())
+        if self._gateway_warning is not None:
+            self._gateway_warning.look(self._follower.networks.values())
 
     def _view(self, subnet: str) -> SubnetView:
         return SubnetView(

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.pool.journaled_pool import LOCK
-from podtide.agent.port import Given, NodeState, NotAssigned, NotReady
+from podtide.agent.port import NodeState, NotAssigned, NotReady, PodAddress
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidConfig
 from podtide.core.pool.pool import Address, Owner
@@ -80,24 +80,26 @@ class NoPool:
         self._node = node
         self._synced = synced
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
         """See `Addresses.add`."""
         del owner, arrived, wanted
         raise InvalidConfig(_NO_POOL)
 
     def add_now(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
+    ) -> tuple[PodAddress, ...] | None:
         """See `Addresses.add_now`."""
         del owner, arrived, wanted
         raise InvalidConfig(_NO_POOL)
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
         """See `Addresses.delete`."""
         del owner
         return ()
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
         """See `Addresses.check`."""
         raise NotAssigned(f"sandbox {owner.sandbox} has nothing of the node's pool: {_NO_POOL}")
 

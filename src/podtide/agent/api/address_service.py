@@ -7,16 +7,24 @@ that waits, and is remembered for those that arrived before it and are carried o
 
 from collections.abc import Iterable
 
-from podtide.agent.api.node_snapshot import Observer
-from podtide.agent.api.waiting_adds import WaitingLine
+from podtide.agent.api.node_snapshot import NodeStateReader
+from podtide.agent.api.waiting_adds import WaitingAdds
 from podtide.agent.pool.holdings import Holdings
 from podtide.agent.pool.recovery import Recovery, is_stand_in
-from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, OutOfContact, Overtaken
+from podtide.agent.port import (
+    NoAddress,
+    NodeState,
+    NotAssigned,
+    NotReady,
+    OutOfContact,
+    Overtaken,
+    PodAddress,
+)
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.agent.request.address_space import AddressSpace, space_of
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import Network, complaints
-from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.subnets import Subnets
 from podtide.core.pool.demand import reference_of
 from podtide.core.pool.pool import Address, Owner
@@ -32,9 +40,9 @@ class AddressService:
         self,
         holdings: Holdings,
         follower: ConfigFollower,
-        knowledge: Knowledge,
+        readiness: Readiness,
         recovery: Recovery,
-        observer: Observer,
+        state_reader: NodeStateReader,
         *,
         subnets: Subnets,
         add_wait_seconds: float,
@@ -42,24 +50,26 @@ class AddressService:
     ) -> None:
         self._holdings = holdings
         self._follower = follower
-        self._knowledge = knowledge
+        self._readiness = readiness
         self._recovery = recovery
-        self._observer = observer
+        self._state_reader = state_reader
         self._subnets = subnets
         self._add_wait_seconds = add_wait_seconds
         self._clock = clock
         self._deletes = RecentDeletes()
-        self._line = WaitingLine(holdings)
+        self._waiting = WaitingAdds(holdings)
         holdings.on_supply.append(self.serve)
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
         """See `Addresses.add`."""
         given = self.add_now(owner, arrived=arrived, wanted=wanted)
         return self._answer(await self._wait(owner, wanted)) if given is None else given
 
     def add_now(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
+    ) -> tuple[PodAddress, ...] | None:
         """See `Addresses.add_now`."""
         key = (owner.sandbox, owner.interface)
         if self._deletes.happened_after(arrived, key):
@@ -69,33 +79,33 @@ class AddressService:
         if (held := self._holdings.held_by(owner)) and self._follower.networks:
             return self._answer(held)
         self._recovery.asked(owner)
-        if self._knowledge.is_complete:
+        if self._readiness.is_complete:
             self._require_contact(owner)
-            if not self._line.is_ahead_of(wanted) and (assigned := self._holdings.assign(owner, wanted)):
+            if not self._waiting.is_ahead_of(wanted) and (assigned := self._holdings.assign(owner, wanted)):
                 return self._answer(assigned)
         return None
 
     async def _wait(self, owner: Owner, wanted: tuple[str, ...]) -> tuple[Address, ...]:
-        addresses = await self._line.wait(owner, wanted, self._add_wait_seconds)
+        addresses = await self._waiting.wait(owner, wanted, self._add_wait_seconds)
         if addresses is not None:
             return addresses
         pod = f"pod {owner.namespace}/{owner.name}" if owner.name else f"sandbox {owner.sandbox}"
-        if missing := self._knowledge.missing:
+        if missing := self._readiness.missing:
             raise NotReady(f"no address for {pod} yet: {missing}")
         waited = format_duration(self._add_wait_seconds)
         raise NoAddress(f"no address for {pod} within {waited}: {self._shortage(wanted)}")
 
     def serve(self) -> None:
         """Give what is free to those who wait, if anything may be given."""
-        if self._line and self._knowledge.is_complete and self._knowledge.is_in_contact:
-            self._line.serve()
+        if self._waiting and self._readiness.is_complete and self._readiness.is_in_contact:
+            self._waiting.serve()
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
         """See `Addresses.delete`."""
         key = (owner.sandbox, owner.interface)
         self._deletes.remember(key, self._clock.monotonic())
         self._holdings.deleted(owner.sandbox)
-        self._line.overtake(key)
+        self._waiting.overtake(key)
         return self._given(self._holdings.free(*key) or self._free_stand_in(owner))
 
     def _free_stand_in(self, owner: Owner) -> tuple[Address, ...]:
@@ -114,7 +124,7 @@ class AddressService:
                 freed += self._holdings.free(holder.sandbox, holder.interface)
         return freed
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
         """See `Addresses.check`."""
         if not (held := self._holdings.held_by(owner)):
             raise NotAssigned(
@@ -135,12 +145,12 @@ class AddressService:
 
     def require_ready(self) -> None:
         """See `Addresses.require_ready`."""
-        if unreadiness := self._knowledge.unreadiness:
+        if unreadiness := self._readiness.unreadiness:
             raise NotReady(unreadiness)
 
     def state(self) -> NodeState:
         """See `Addresses.state`."""
-        return self._observer.state()
+        return self._state_reader.state()
 
     def all_addresses(self) -> Iterable[Address]:
         """See `Addresses.all_addresses`."""
@@ -149,7 +159,7 @@ class AddressService:
     # Words and details
 
     def _require_contact(self, owner: Owner) -> None:
-        if not self._knowledge.is_in_contact:
+        if not self._readiness.is_in_contact:
             raise OutOfContact(
                 f"no new address for sandbox {owner.sandbox}: the cluster has not been heard of for too long, and may "
                 "have removed this node; see to the connection to the API server"
@@ -176,7 +186,7 @@ class AddressService:
         complaint = complaints(config) if config is not None else ""
         return f"{words}; the request controller says: {complaint}" if complaint else words
 
-    def _answer(self, addresses: tuple[Address, ...]) -> tuple[Given, ...]:
+    def _answer(self, addresses: tuple[Address, ...]) -> tuple[PodAddress, ...]:
         """What an ADD is told. Without the CIDR of its address a pod would get one that leads nowhere, and keep it."""
         for address in addresses:
             network = self._network(address)
@@ -189,14 +199,14 @@ class AddressService:
                 )
         return self._given(addresses)
 
-    def _given(self, addresses: tuple[Address, ...]) -> tuple[Given, ...]:
+    def _given(self, addresses: tuple[Address, ...]) -> tuple[PodAddress, ...]:
         return tuple(self._give(address) for address in addresses)
 
-    def _give(self, address: Address) -> Given:
+    def _give(self, address: Address) -> PodAddress:
         network = self._network(address)
         stated = AddressSpace(network.cidr, network.gateway) if network else AddressSpace("", "")
         space = (self._space(address, network) if network else None) or stated
-        return Given(
+        return PodAddress(
             ip=address.ip,
             subnet=space.cidr,
             gateway=space.gateway,

@@ -21,7 +21,7 @@ from podtide.agent.api.plugin_protocol import Answer
 from podtide.agent.api.secondary_calls import SecondaryCalls, require_stated
 from podtide.agent.networks.configuration_cache import may_have_ranges, read_config
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
-from podtide.agent.port import Addresses, Given, NoAddress, NotAssigned, NotReady
+from podtide.agent.port import Addresses, NoAddress, NotAssigned, NotReady, PodAddress
 from podtide.cni.addresses import interface
 from podtide.cni.arguments import Call, parse_environment
 from podtide.cni.attachments import previous_addresses, valid_attachments
@@ -217,7 +217,7 @@ def _config(verb: Verb, stdin: bytes) -> IpamConfig:
     return config
 
 
-def _added(given: tuple[Given, ...], config: IpamConfig, entry: CallEntry) -> bytes:
+def _added(given: tuple[PodAddress, ...], config: IpamConfig, entry: CallEntry) -> bytes:
     if not given:
         raise NoAddress("the node's pool gave no address: try again, and report this")
     entry.addresses = tuple(each.ip for each in given)
@@ -225,13 +225,13 @@ def _added(given: tuple[Given, ...], config: IpamConfig, entry: CallEntry) -> by
 
 
 @lru_cache(maxsize=4096)  # simulated, a hundred nodes are in one process
-def _rendered(given: tuple[Given, ...], config: IpamConfig) -> bytes:
+def _rendered(given: tuple[PodAddress, ...], config: IpamConfig) -> bytes:
     """The answer to ADD. A node gives the same addresses again and again."""
     return render_result(config.result(map(assigned, given)), config.cni_version)
 
 
 @lru_cache(maxsize=256)
-def assigned(given: Given) -> AssignedAddress:
+def assigned(given: PodAddress) -> AssignedAddress:
     """The address with its network's prefix length and gateway; alone where nothing is known of its network."""
     address = parse_address(given.ip)
     prefix_length = parse_network(given.subnet).prefixlen if given.subnet else address.max_prefixlen

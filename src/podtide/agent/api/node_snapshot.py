@@ -4,20 +4,20 @@ from podtide.agent.pool.holdings import Holdings
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.port import NodeState
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.subnets import Subnets
 from podtide.agent.request.target import TargetMaker
 
 
-class Observer:
+class NodeStateReader:
     """Knows where to look."""
 
     def __init__(  # noqa: PLR0913 - every part has something to tell
         self,
         node: str,
         *,
-        knowledge: Knowledge,
+        readiness: Readiness,
         follower: ConfigFollower,
         subnets: Subnets,
         holdings: Holdings,
@@ -26,7 +26,7 @@ class Observer:
         leaks: LeakCollector,
     ) -> None:
         self._node = node
-        self._knowledge = knowledge
+        self._readiness = readiness
         self._follower = follower
         self._subnets = subnets
         self._holdings = holdings
@@ -36,13 +36,13 @@ class Observer:
 
     def state(self) -> NodeState:
         """The node as it is now."""
-        is_known = self._knowledge.is_complete
+        is_known = self._readiness.is_complete
         config, target = self._requester.config, self._requester.target
         networks, demand = self._follower.networks, self._holdings.demand
         return NodeState(
             node=self._node,
             synced=is_known,
-            in_contact=self._knowledge.is_in_contact,
+            in_contact=self._readiness.is_in_contact,
             counts=self._holdings.counts(),
             primaries=len(networks),
             requested=config.spec.requested_ip_count if config is not None else None,

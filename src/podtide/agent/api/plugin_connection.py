@@ -30,7 +30,7 @@ _READ_BYTES = 1 << 14
 """A call is a few kB. What is answered to no more than this fits into the kernel's buffer, and is sent in one go."""
 
 
-class PluginDoor:
+class PluginConnections:
     """Answers calls where their connections are accepted, and lets the port's server have the rest."""
 
     def __init__(self, calls: CniCalls, *, clock: Clock) -> None:

@@ -12,7 +12,7 @@ from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi
 from podtide.agent.api.deletion_notes import Notes
 from podtide.agent.api.metrics import Metrics
-from podtide.agent.api.plugin_connection import PluginDoor
+from podtide.agent.api.plugin_connection import PluginConnections
 from podtide.agent.api.routes import AgentApi, Routes
 from podtide.agent.api.unix_socket import listening
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
@@ -64,7 +64,7 @@ async def serving(
     routes = Routes(api)
     async with AsyncExitStack() as serving_there:
         server = await serving_there.enter_async_context(http_server(routes.application(for_plugin=True)))
-        door = PluginDoor(api.calls, clock=api.clock)
+        door = PluginConnections(api.calls, clock=api.clock)
         serving_there.push_async_callback(door.close)
         listener = serving_there.enter_context(listening(socket))
         door.open(OpenPort(listener, server, limits=_PLUGIN_LIMITS))

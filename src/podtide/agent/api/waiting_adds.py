@@ -24,7 +24,7 @@ class _Waiter:
         self.answer: asyncio.Future[tuple[Address, ...]] = asyncio.get_running_loop().create_future()
 
 
-class WaitingLine:
+class WaitingAdds:
     """The line. Whoever stands in it is demand."""
 
     def __init__(self, holdings: Holdings) -> None:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import TracebackType
 
-from podtide.agent.pool.journaled_pool import RECORDS_LOST, Identity, KeptPool
+from podtide.agent.pool.journaled_pool import RECORDS_LOST, Identity, JournaledPool
 from podtide.core.errors import StopError
 from podtide.core.pool.demand import Demand, PodOnNode, reference_of
 from podtide.core.pool.leaks import Suspects
@@ -25,7 +25,7 @@ Listener = Callable[[], None]
 class Holdings:
     """What the node holds. `pool`, `demand` and `suspects` are to read; to change them there are the methods."""
 
-    def __init__(self, kept: KeptPool, *, clock: Clock, log: Logger) -> None:
+    def __init__(self, kept: JournaledPool, *, clock: Clock, log: Logger) -> None:
         self.pool: Pool = kept.pool
         self.demand = Demand()
         self.suspects = Suspects(self.demand)

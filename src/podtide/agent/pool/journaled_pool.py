@@ -40,7 +40,7 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk, DiskFull, Lock
 from podtide.runtime.logging import Logger
 
-__all__ = ["Identity", "KeptPool"]
+__all__ = ["Identity", "JournaledPool"]
 
 LOCK = "agent.lock"
 JOURNAL = "agent.journal"
@@ -55,7 +55,7 @@ _NO_JOURNAL = "there was no journal"
 T = TypeVar("T")
 
 
-class KeptPool:
+class JournaledPool:
     """The pool, to read as `pool` and to change here. Every change may raise what a disk raises, and is then none."""
 
     def __init__(self, state: PoolState, journal: Journal, lock: Lock, *, clock: Clock, log: Logger) -> None:
@@ -68,7 +68,7 @@ class KeptPool:
         self._log = log
 
     @classmethod
-    def open(cls, disk: Disk, *, cooldown_seconds: float, clock: Clock, log: Logger) -> "KeptPool":
+    def open(cls, disk: Disk, *, cooldown_seconds: float, clock: Clock, log: Logger) -> "JournaledPool":
         """Replay the journal of this directory, or begin one. Locked when another agent has it.
 
         The lock is held until `close`, or the end of the process.

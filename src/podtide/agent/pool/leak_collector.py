@@ -19,7 +19,7 @@ from podtide.core.pool.pool import Owner
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 
 class LeakCollector:
@@ -44,7 +44,7 @@ class LeakCollector:
         self._clock = clock
         self._failures = FailureStreak(Backoff(), clock, randomness)
         self._log = log
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
         self._due_at: float | None = None
         holdings.on_change.append(self._look)
 
@@ -61,12 +61,12 @@ class LeakCollector:
                     break
             since = self._holdings.suspects.oldest_since
             self._due_at = None if since is None else max(since + self._grace_seconds, not_before)
-            now = await self._bell.wait(self._due_at)
+            now = await self._wakeup.wait(self._due_at)
 
     def _look(self) -> None:
         # No later suspect is due before the oldest: with a time to wake up at, there is nothing to be told.
         if self._due_at is None and self._holdings.suspects.oldest_since is not None:
-            self._bell.ring()
+            self._wakeup.wake()
 
     async def _judge(self, owner: Owner) -> None:
         if not owner.name:

@@ -27,7 +27,7 @@ from podtide.core.pool.states import State
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 _RETRY_SECONDS = 5.0
 _INTERFACE = "eth0"
@@ -57,24 +57,24 @@ class Recovery:
         self._pods = pods
         self._clock = clock
         self._log = log
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
         self._asked: set[str] = set()
         pods.add_handler(self._pod_changed)
 
     def look(self) -> None:
         """Something changed that may prove something."""
         if self._holdings.lost:
-            self._bell.ring()
+            self._wakeup.wake()
 
     def _pod_changed(self, _old: Pod | None, _new: Pod | None) -> None:
         if self._holdings.lost:
-            self._bell.ring()
+            self._wakeup.wake()
 
     def asked(self, owner: Owner) -> None:
         """A pod asks for an address."""
         if self._holdings.lost:
             self._asked.add(reference_of(owner))
-            self._bell.ring()
+            self._wakeup.wake()
 
     async def run(self) -> NoReturn:
         """Adopt what pods show, and free the rest when all have; then there is nothing left to do."""
@@ -87,7 +87,7 @@ class Recovery:
             except RetryError as error:
                 self._log.warning("cannot go on rebuilding the pool; will try again", error=str(error))
                 retry_at = self._clock.monotonic() + _RETRY_SECONDS
-            await self._bell.wait(retry_at)
+            await self._wakeup.wait(retry_at)
 
     def _prove(self) -> None:
         claims, unseen = self._read_pods()

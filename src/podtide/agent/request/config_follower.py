@@ -40,7 +40,7 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 
 class ConfigFollower:
@@ -72,12 +72,12 @@ class ConfigFollower:
         self._clock = clock
         self._failures = FailureStreak(Backoff(), clock, randomness)
         self._log = log
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
         self._randomness = randomness
         self._confirmed: Identity | None = None
         self._has_seen_it_go = False
         informer.add_handler(self._hear)
-        informer.on_watch.append(self._bell.ring)
+        informer.on_watch.append(self._wakeup.wake)
 
     @property
     def watches(self) -> int:
@@ -96,13 +96,13 @@ class ConfigFollower:
                 self._refuse(str(error), is_usual=isinstance(error, _NotYet))
                 retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
             self._changed()
-            await self._bell.wait(retry_at)
+            await self._wakeup.wait(retry_at)
 
     def _hear(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
         """The object changed. That it went is noted here: it may be back before anybody looks."""
         if _is_gone(new):
             self._has_seen_it_go = True
-        self._bell.ring()
+        self._wakeup.wake()
 
     async def _follow(self) -> None:
         config = self._informer.get(config_key(self._node))
@@ -116,7 +116,7 @@ class ConfigFollower:
             if self._holdings.lost and not self.networks:
                 await self._require_newest(config)
             if self._has_seen_it_go or not self._is_current(config):
-                return  # it went or changed while the Node was read, and the bell was rung for that
+                return  # it went or changed while the Node was read, and this loop was woken for that
             is_in_doubt = self._may_be_of_the_past(identity)
             if is_in_doubt and not is_confirmed(config, self._holdings.doubt):
                 await self._ask_whether_present(config)

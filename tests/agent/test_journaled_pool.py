@@ -11,7 +11,7 @@ import pytest
 from agent.unlucky_disk import KeepsAll, UnluckyDisk
 from podtide.agent.pool import journal as journal_module
 from podtide.agent.pool.journal import encode_record, read_records
-from podtide.agent.pool.journaled_pool import Identity, KeptPool
+from podtide.agent.pool.journaled_pool import Identity, JournaledPool
 from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner
 from podtide.runtime.clock import Clock
 from podtide.runtime.directory_disk import DirectoryDisk
@@ -37,10 +37,10 @@ class StillClock:
         return self.now
 
 
-def opened(disk: Disk, clock: Clock | None = None, lines: io.StringIO | None = None) -> KeptPool:
+def opened(disk: Disk, clock: Clock | None = None, lines: io.StringIO | None = None) -> JournaledPool:
     clock = clock or StillClock()
     log = make_logger(lines or io.StringIO(), clock)
-    return KeptPool.open(disk, cooldown_seconds=30.0, clock=clock, log=log)
+    return JournaledPool.open(disk, cooldown_seconds=30.0, clock=clock, log=log)
 
 
 def container(*numbers: int, version: int = 1, name: str = "nc") -> Container:
@@ -56,7 +56,7 @@ def ips(addresses: tuple[Address, ...] | None) -> list[str]:
     return [address.ip for address in addresses]
 
 
-def filled(disk: Disk, *numbers: int) -> KeptPool:
+def filled(disk: Disk, *numbers: int) -> JournaledPool:
     kept = opened(disk)
     kept.prove_free()
     kept.bind(ME)
@@ -64,7 +64,7 @@ def filled(disk: Disk, *numbers: int) -> KeptPool:
     return kept
 
 
-def killed_and_reopened(disk: MemoryDisk) -> KeptPool:
+def killed_and_reopened(disk: MemoryDisk) -> JournaledPool:
     disk.crash(KeepsAll())
     return opened(disk)
 
@@ -201,7 +201,7 @@ def test_used_addresses_cool_down_anew_after_a_restart() -> None:
     assert ips(kept.pool.choose(clock.now)) == ["10.0.0.1"]
 
 
-CHANGES: dict[str, Callable[[KeptPool], object]] = {
+CHANGES: dict[str, Callable[[JournaledPool], object]] = {
     "bind": lambda kept: kept.bind(Identity("other", "other")),
     "apply": lambda kept: kept.apply(container(1, 2, 3, version=2)),
     "recover": lambda kept: kept.recover(container(1, 2, 3, version=2), ()),
@@ -215,7 +215,7 @@ CHANGES: dict[str, Callable[[KeptPool], object]] = {
 }
 
 
-def in_every_state(disk: Disk) -> KeptPool:
+def in_every_state(disk: Disk) -> JournaledPool:
     """A pool in which each of CHANGES has something to do."""
     kept = filled(disk, 1, 2)
     kept.assign(pod(1))

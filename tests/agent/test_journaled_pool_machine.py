@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
 from podtide.agent.pool import journal as journal_module
-from podtide.agent.pool.journaled_pool import Identity, KeptPool
+from podtide.agent.pool.journaled_pool import Identity, JournaledPool
 from podtide.core.pool.pool import Container, Owner
 from podtide.core.pool.snapshot import Snapshot
 from podtide.core.pool.states import State
@@ -27,12 +27,12 @@ ADDRESSES = [f"10.0.0.{number}" for number in range(1, 13)]
 Known = tuple[Snapshot, Identity | None, str]
 
 
-def opened(disk: Disk) -> KeptPool:
+def opened(disk: Disk) -> JournaledPool:
     clock = SystemClock()
-    return KeptPool.open(disk, cooldown_seconds=0.0, clock=clock, log=make_logger(io.StringIO(), clock))
+    return JournaledPool.open(disk, cooldown_seconds=0.0, clock=clock, log=make_logger(io.StringIO(), clock))
 
 
-def known(kept: KeptPool) -> Known:
+def known(kept: JournaledPool) -> Known:
     return kept.pool.snapshot(), kept.identity, kept.lost
 
 
@@ -221,7 +221,7 @@ KeptPoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_cou
 TestKeptPoolMachine = pytest.mark.slow(KeptPoolMachine.TestCase)
 
 
-def story(kept: KeptPool, shown: list[Known]) -> None:
+def story(kept: JournaledPool, shown: list[Known]) -> None:
     """A little of everything; `shown` are the states that the program has shown, in order."""
     for step in (
         kept.prove_free,
