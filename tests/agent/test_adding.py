@@ -356,14 +356,14 @@ async def test_who_waits_hears_of_a_full_disk() -> None:
             await bench.add(sandbox)
         waiting = asyncio.create_task(bench.add("waiting"))
         await bench.settle(1)
-        free = agent._holdings._kept.free
+        free = agent._journaled.pool.free
 
-        def free_then_fill(sandbox: str, interface: str) -> object:
-            freed = free(sandbox, interface)
+        def free_then_fill(sandbox: str, interface: str, now: float) -> object:
+            freed = free(sandbox, interface, now)
             bench.disk.full = True
             return freed
 
-        agent._holdings._kept.free = free_then_fill  # type: ignore[assignment,method-assign] # the disk fills up in between
+        agent._journaled.pool.free = free_then_fill  # type: ignore[assignment,method-assign] # the disk fills up in between
         bench.delete(sandboxes[0])
         with pytest.raises(DiskFull):
             await waiting

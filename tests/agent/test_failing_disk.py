@@ -13,7 +13,7 @@ from agent.node_bench import Bench
 from agent.test_journaled_pool import filled, in_every_state, opened, pod
 from agent.test_stopping import started
 from podtide.agent.pool.journal import Journal, read_records
-from podtide.agent.pool.journaled_pool import Identity
+from podtide.agent.pool.journal_records import Identity
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
@@ -185,7 +185,7 @@ def test_power_lost_right_after_a_failed_sync_leaves_what_was_durable() -> None:
 async def fails(bench: Bench, weakness: Weakness) -> None:
     agent, ended = await started(bench)
     await bench.add("before")
-    agent._kept.shorten_after(-(10**6))
+    agent._journaled.shorten_after(-(10**6))
     bench.disk.fail_at(weakness)
     with pytest.raises(DiskFailed):
         await bench.add("sandbox")

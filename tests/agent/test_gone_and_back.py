@@ -7,7 +7,8 @@ from msgspec import structs
 
 from agent.node_bench import MANAGER, NODE, Bench
 from cluster.faulty_cluster import Script
-from podtide.agent.pool.journaled_pool import Identity, JournaledPool
+from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.port import NotReady
 from podtide.resources.conditions import with_condition
 from podtide.resources.config_confirmation import confirmation, doubt_in

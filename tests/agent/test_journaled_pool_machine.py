@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
 from podtide.agent.pool import journal as journal_module
-from podtide.agent.pool.journaled_pool import Identity, JournaledPool
+from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import Container, Owner
 from podtide.core.pool.snapshot import Snapshot
 from podtide.core.pool.states import State

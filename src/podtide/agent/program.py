@@ -17,7 +17,6 @@ from typing import NoReturn, TypeVar
 from podtide.agent.api.address_service import AddressService
 from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
-from podtide.agent.pool.holdings import Holdings
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.pool.pods import pod_on_node
@@ -73,11 +72,11 @@ class NodeAgent:
         self._clock = clock
         self._randomness = randomness
         self._log = log = log.bind(node=node_name)
-        self._kept = JournaledPool.open(
+        self._journaled = JournaledPool.open(
             disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log
         )
         if journal_slack_bytes is not None:
-            self._kept.shorten_after(journal_slack_bytes)
+            self._journaled.shorten_after(journal_slack_bytes)
         self.networks = SecondaryNetworks(
             cluster,
             node_name,
@@ -89,7 +88,6 @@ class NodeAgent:
             log=log,
         )
         """The networks with ranges of their own."""
-        self._holdings = Holdings(self._kept, clock=clock, log=log)
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
         key = config_key(node_name)
         self._configs = self._informer(
@@ -100,7 +98,7 @@ class NodeAgent:
             cluster,
             node_name,
             self._configs,
-            self._holdings,
+            self._journaled,
             changed=self._config_changed,
             clock=clock,
             randomness=randomness,
@@ -115,12 +113,12 @@ class NodeAgent:
             self._subnets,
             contact_timeout_seconds=settings.contact_timeout_seconds,
         )
-        self._recovery = Recovery(self._holdings, self._pods, clock=clock, log=log)
-        targets = TargetMaker(self._follower, self._holdings, self._subnets, policy)
+        self._recovery = Recovery(self._journaled, self._pods, clock=clock, log=log)
+        targets = TargetMaker(self._follower, self._journaled, self._subnets, policy)
         self.requester = Requester(
             cluster,
             self._follower,
-            self._holdings,
+            self._journaled,
             self._readiness,
             targets,
             patience=Pace(
@@ -133,7 +131,7 @@ class NodeAgent:
         self._leaks = LeakCollector(
             cluster,
             node_name,
-            self._holdings,
+            self._journaled,
             grace_seconds=settings.leak_grace_seconds,
             clock=clock,
             randomness=randomness,
@@ -144,13 +142,13 @@ class NodeAgent:
             readiness=self._readiness,
             follower=self._follower,
             subnets=self._subnets,
-            holdings=self._holdings,
+            journaled=self._journaled,
             targets=targets,
             requester=self.requester,
             leaks=self._leaks,
         )
         self._service = AddressService(
-            self._holdings,
+            self._journaled,
             self._follower,
             self._readiness,
             self._recovery,
@@ -174,17 +172,17 @@ class NodeAgent:
     @property
     def pool(self) -> Pool:
         """The node's pool, to read and to follow."""
-        return self._holdings.pool
+        return self._journaled.pool
 
     @property
     def node_uid(self) -> str:
         """The Node that the pool is of, by its uid; "" as long as none is known."""
-        return self._holdings.identity.node_uid if self._holdings.identity is not None else ""
+        return self._journaled.identity.node_uid if self._journaled.identity is not None else ""
 
     @property
     def is_in_doubt(self) -> bool:
         """Whether the NodeNetworkConfig was seen to go, and none of the present was seen since: what is free is withheld."""
-        return bool(self._holdings.doubt)
+        return bool(self._journaled.doubt)
 
     @property
     def synced(self) -> asyncio.Event:
@@ -207,9 +205,9 @@ class NodeAgent:
                     self._look_when_pods_are_known(),
                 ):
                     group.create_task(loop)
-                await self._holdings.failed.wait()
-                assert self._holdings.failure is not None
-                raise self._holdings.failure
+                await self._journaled.failed.wait()
+                assert self._journaled.failure is not None
+                raise self._journaled.failure
         except BaseExceptionGroup as errors:
             # A group of one or two equal reasons to stop would only hide them.
             raise _first(errors) from None
@@ -217,13 +215,13 @@ class NodeAgent:
     def close(self) -> None:
         """Let another agent have the disk."""
         self.networks.close()
-        self._kept.close()
+        self._journaled.close()
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is not None:
-            self._holdings.pod_seen(pod_on_node(new))
+            self._journaled.pod_seen(pod_on_node(new))
         elif old is not None:
-            self._holdings.pod_gone(pod_on_node(old))
+            self._journaled.pod_gone(pod_on_node(old))
 
     def _config_changed(self) -> None:
         self._subnets.follow(subnets_of(self._follower.networks.values()))

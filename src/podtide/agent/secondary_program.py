@@ -9,7 +9,7 @@ from random import Random
 from typing import NoReturn
 
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
-from podtide.agent.pool.journaled_pool import LOCK
+from podtide.agent.pool.pool_storage import LOCK
 from podtide.agent.port import NodeState, NotAssigned, NotReady, PodAddress
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidConfig

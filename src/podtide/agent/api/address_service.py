@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.api.waiting_adds import WaitingAdds
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.recovery import Recovery, is_stand_in
 from podtide.agent.port import (
     NoAddress,
@@ -38,7 +38,7 @@ class AddressService:
 
     def __init__(  # noqa: PLR0913 - the parts that a call may touch, and what it runs in
         self,
-        holdings: Holdings,
+        journaled: JournaledPool,
         follower: ConfigFollower,
         readiness: Readiness,
         recovery: Recovery,
@@ -48,7 +48,7 @@ class AddressService:
         add_wait_seconds: float,
         clock: Clock,
     ) -> None:
-        self._holdings = holdings
+        self._journaled = journaled
         self._follower = follower
         self._readiness = readiness
         self._recovery = recovery
@@ -57,8 +57,8 @@ class AddressService:
         self._add_wait_seconds = add_wait_seconds
         self._clock = clock
         self._deletes = RecentDeletes()
-        self._waiting = WaitingAdds(holdings)
-        holdings.on_supply.append(self.serve)
+        self._waiting = WaitingAdds(journaled)
+        journaled.on_supply.append(self.serve)
 
     async def add(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
@@ -76,12 +76,12 @@ class AddressService:
             raise Overtaken(
                 f"sandbox {owner.sandbox} ({owner.interface}) was deleted before its ADD was carried out"
             )
-        if (held := self._holdings.held_by(owner)) and self._follower.networks:
+        if (held := self._journaled.held_by(owner)) and self._follower.networks:
             return self._answer(held)
         self._recovery.asked(owner)
         if self._readiness.is_complete:
             self._require_contact(owner)
-            if not self._waiting.is_ahead_of(wanted) and (assigned := self._holdings.assign(owner, wanted)):
+            if not self._waiting.is_ahead_of(wanted) and (assigned := self._journaled.assign(owner, wanted)):
                 return self._answer(assigned)
         return None
 
@@ -104,9 +104,9 @@ class AddressService:
         """See `Addresses.delete`."""
         key = (owner.sandbox, owner.interface)
         self._deletes.remember(key, self._clock.monotonic())
-        self._holdings.deleted(owner.sandbox)
+        self._journaled.deleted(owner.sandbox)
         self._waiting.overtake(key)
-        return self._given(self._holdings.free(*key) or self._free_stand_in(owner))
+        return self._given(self._journaled.free(*key) or self._free_stand_in(owner))
 
     def _free_stand_in(self, owner: Owner) -> tuple[Address, ...]:
         """Records were lost, and this may be the sandbox of a pod whose address was adopted.
@@ -115,18 +115,18 @@ class AddressService:
         what the pod has stays its own.
         """
         reference = reference_of(owner)
-        pod = self._holdings.demand.pod(reference)
+        pod = self._journaled.demand.pod(reference)
         if pod is not None and pod.needs_address:
             return ()
         freed: tuple[Address, ...] = ()
-        for holder in self._holdings.demand.owners_of(reference) if reference else ():
+        for holder in self._journaled.demand.owners_of(reference) if reference else ():
             if is_stand_in(holder):
-                freed += self._holdings.free(holder.sandbox, holder.interface)
+                freed += self._journaled.free(holder.sandbox, holder.interface)
         return freed
 
     def check(self, owner: Owner) -> tuple[PodAddress, ...]:
         """See `Addresses.check`."""
-        if not (held := self._holdings.held_by(owner)):
+        if not (held := self._journaled.held_by(owner)):
             raise NotAssigned(
                 f"sandbox {owner.sandbox} has no address on {owner.interface}: make the sandbox anew"
             )
@@ -136,11 +136,11 @@ class AddressService:
         """See `Addresses.collect_garbage`."""
         dead = [
             owner
-            for owner in self._holdings.demand.owners()
+            for owner in self._journaled.demand.owners()
             if owner.network == network and (owner.sandbox, owner.interface) not in alive
         ]
         for owner in dead:
-            self._holdings.free(owner.sandbox, owner.interface)
+            self._journaled.free(owner.sandbox, owner.interface)
         return len(dead)
 
     def require_ready(self) -> None:
@@ -154,7 +154,7 @@ class AddressService:
 
     def all_addresses(self) -> Iterable[Address]:
         """See `Addresses.all_addresses`."""
-        return self._holdings.pool.addresses()
+        return self._journaled.pool.addresses()
 
     # Words and details
 

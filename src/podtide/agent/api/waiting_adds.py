@@ -6,7 +6,7 @@ taken for a caller that is gone. One that wants very particular addresses does n
 
 import asyncio
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.port import Overtaken
 from podtide.core.errors import PodtideError
 from podtide.core.pool.pool import Address, Owner
@@ -27,8 +27,8 @@ class _Waiter:
 class WaitingAdds:
     """The line. Whoever stands in it is demand."""
 
-    def __init__(self, holdings: Holdings) -> None:
-        self._holdings = holdings
+    def __init__(self, journaled: JournaledPool) -> None:
+        self._journaled = journaled
         self._waiters: dict[Key, _Waiter] = {}
 
     def __bool__(self) -> bool:
@@ -44,7 +44,7 @@ class WaitingAdds:
         waiter = self._waiters.get(key)
         if waiter is None:
             waiter = self._waiters[key] = _Waiter(owner, wanted)
-            self._holdings.asked(owner)
+            self._journaled.asked(owner)
         waiter.callers += 1
         try:
             async with asyncio.timeout(seconds):
@@ -63,7 +63,7 @@ class WaitingAdds:
             if is_dry and not waiter.wanted:
                 continue
             try:
-                addresses = self._holdings.assign(waiter.owner, waiter.wanted)
+                addresses = self._journaled.assign(waiter.owner, waiter.wanted)
             except PodtideError as error:
                 self._leave(key).answer.set_exception(error)
                 continue
@@ -82,7 +82,7 @@ class WaitingAdds:
 
     def _leave(self, key: Key) -> _Waiter:
         waiter = self._waiters.pop(key)
-        self._holdings.gave_up(waiter.owner)
+        self._journaled.gave_up(waiter.owner)
         # If no caller is left to hear of an error, nobody was meant to.
         waiter.answer.add_done_callback(_retrieve)
         return waiter

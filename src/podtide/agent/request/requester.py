@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import NoReturn
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import is_owed
 from podtide.agent.request.readiness import Readiness
@@ -65,7 +65,7 @@ class Requester:
         self,
         cluster: Cluster,
         follower: ConfigFollower,
-        holdings: Holdings,
+        journaled: JournaledPool,
         readiness: Readiness,
         targets: TargetMaker,
         *,
@@ -83,7 +83,7 @@ class Requester:
         """The last one worked out."""
         self._cluster = cluster
         self._follower = follower
-        self._holdings = holdings
+        self._journaled = journaled
         self._targets = targets
         self._readiness = readiness
         self._patience = patience
@@ -99,7 +99,7 @@ class Requester:
         self._untidy_since: float | None = None
         self._retry_at = 0.0
         self._complaint = ""
-        holdings.on_change.append(self.look)
+        journaled.on_change.append(self.look)
 
     def look(self) -> None:
         """Something changed that the request may depend on."""
@@ -127,7 +127,7 @@ class Requester:
         """Decide, and write if it is due. Answers when to look again at the latest."""
         if now < self._retry_at:
             return self._retry_at
-        requested, demand = config.spec.requested_ip_count, self._holdings.needed
+        requested, demand = config.spec.requested_ip_count, self._journaled.needed
         told = self._told(config)
         target = self.target = self._targets.target(config, statement_in(told, requested))
         self.decisions += 1
@@ -175,17 +175,17 @@ class Requester:
         return any(
             to_release(counts.held, counts.pending_release, keep)
             and counts.available + counts.pending_programming
-            for counts in map(self._holdings.pool.counts, self._follower.networks)
+            for counts in map(self._journaled.pool.counts, self._follower.networks)
         )
 
     def _holds_what_drains(self, target: Target) -> bool:
-        pool = self._holdings.pool
+        pool = self._journaled.pool
         return any(pool.idle_in(container_id, target.draining) for container_id in self._follower.networks)
 
     def _says_what_is_so(self, config: NodeNetworkConfig, told: Mapping[str, str], target: Target) -> bool:
         if set(config.spec.ips_not_in_use) != set(self._named(target)):
             return False
-        return waiting_pods_in(told) == self._holdings.demand.waiting or not is_owed(config)
+        return waiting_pods_in(told) == self._journaled.demand.waiting or not is_owed(config)
 
     def _told(self, config: NodeNetworkConfig) -> Mapping[str, str]:
         """The annotations as last heard of. A write of them alone makes no new generation, so our answer goes first."""
@@ -209,7 +209,7 @@ class Requester:
 
     def _named(self, target: Target) -> list[str]:
         """All that is given up: addresses of the pool, and primaries that drain, which others will take the place of."""
-        pool = self._holdings.pool
+        pool = self._journaled.pool
         primaries = [
             primary_name(container_id)
             for container_id, network in self._follower.networks.items()
@@ -243,11 +243,11 @@ class Requester:
 
     async def _write(self, config: NodeNetworkConfig, target: Target, request: int, keep: int) -> None:
         for container_id in self._follower.networks:
-            self._holdings.give_up_what_drains(container_id, target.draining)
-            counts = self._holdings.pool.counts(container_id)
+            self._journaled.name_draining(container_id, target.draining)
+            counts = self._journaled.pool.counts(container_id)
             if surplus := to_release(counts.held, counts.pending_release, keep):
-                self._holdings.name_for_release(container_id, surplus)
-        names, waiting = self._named(target), self._holdings.demand.waiting
+                self._journaled.name_for_release(container_id, surplus)
+        names, waiting = self._named(target), self._journaled.demand.waiting
         statement = self._statements.statement(target, request, self._told(config))
         annotations = _annotations(waiting, statement)
         answer = await self._apply(_wish(config, request, names, annotations))
