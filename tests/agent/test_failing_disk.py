@@ -12,8 +12,8 @@ import pytest
 from agent.node_bench import Bench
 from agent.test_journaled_pool import filled, in_every_state, opened, pod
 from agent.test_stopping import started
-from podtide.agent.pool.journal import Journal, read_records
-from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool.journal import Identity, read_records
+from podtide.agent.pool.journal_file import Journal
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import MemoryDisk, Weakness

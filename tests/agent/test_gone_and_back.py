@@ -7,7 +7,7 @@ from msgspec import structs
 
 from agent.node_bench import MANAGER, NODE, Bench
 from cluster.faulty_cluster import Script
-from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.port import NotReady
 from podtide.resources.conditions import with_condition

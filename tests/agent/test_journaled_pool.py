@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from agent.unlucky_disk import KeepsAll, UnluckyDisk
-from podtide.agent.pool import journal as journal_module
-from podtide.agent.pool.journal import encode_record, read_records
-from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool import journal_file
+from podtide.agent.pool.journal import Identity, encode_record, read_records
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner
 from podtide.runtime.clock import Clock
@@ -399,7 +398,7 @@ def test_a_journal_that_is_written_for_years_stays_small() -> None:
 
 
 def test_a_journal_that_cannot_be_shortened_is_said_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_module, "_SLACK_BYTES", 100)
+    monkeypatch.setattr(journal_file, "_SLACK_BYTES", 100)
 
     class CannotReplace(MemoryDisk):
         has_room = False

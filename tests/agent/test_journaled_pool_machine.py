@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
-from podtide.agent.pool import journal as journal_module
-from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool import journal_file
+from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import Container, Owner
 from podtide.core.pool.snapshot import Snapshot
@@ -47,7 +47,7 @@ class KeptPoolMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(journal_module, "_SLACK_BYTES", SHORT_JOURNAL_BYTES)
+        self.patch.setattr(journal_file, "_SLACK_BYTES", SHORT_JOURNAL_BYTES)
         self.disk = MemoryDisk()
         self.kept = opened(self.disk)
         self.since_durable = [known(self.kept)]
@@ -248,7 +248,7 @@ def test_whatever_call_to_the_disk_is_the_last_what_is_found_is_what_was(
     monkeypatch: pytest.MonkeyPatch, seed: int | None, has_effect: bool
 ) -> None:
     """Killed, or cut off from power by a seed. Every change here is preceded by a rewrite of the journal."""
-    monkeypatch.setattr(journal_module, "_SLACK_BYTES", -(10**9))
+    monkeypatch.setattr(journal_file, "_SLACK_BYTES", -(10**9))
     states: list[Known] = [(Snapshot(), None, "there was no journal")]
     healthy = UnluckyDisk(MemoryDisk())
     story(opened(healthy), states)

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from podtide.agent.pool.journal_records import (
+from podtide.agent.pool.journal import (
     Adopted,
     Assigned,
     Believed,

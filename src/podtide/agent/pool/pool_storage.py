@@ -10,9 +10,16 @@ rebuild is journaled as well: an agent that is killed half-way through it goes o
 
 from typing import TypeVar
 
-from podtide.agent.pool.journal import Damaged, Journal, read_records
-from podtide.agent.pool.journal_records import Change, PoolState
-from podtide.agent.pool.journal_replay import encode_change, encode_state, replay
+from podtide.agent.pool.journal import (
+    Change,
+    Damaged,
+    PoolState,
+    encode_change,
+    encode_state,
+    read_records,
+    replay,
+)
+from podtide.agent.pool.journal_file import Journal
 from podtide.core.pool.pool import Pool
 from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk, DiskFull, Lock
@@ -66,7 +73,7 @@ class PoolStorage:
         if self._journal.is_overgrown():
             self._shorten()
         self._journal.append(encode_change(change), durable=change.durable)
-        return change.carry_out(self.state, self._clock.monotonic())
+        return change.apply_to(self.state, self._clock.monotonic())
 
     def shorten_after(self, slack_bytes: int) -> None:
         """Rewrite the journal when it has grown by so many bytes, besides a few times the size of its state."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NoReturn
 
-from podtide.agent.pool.journal_records import Identity
+from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_confirmation import question
 from podtide.agent.request.node_config import (
