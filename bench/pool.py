@@ -23,12 +23,18 @@ def _pairs_per_second(size: int) -> float:
     pool.apply(Container("nc", 1, 4, addresses), 0.0)
     pool.programmed(addresses, 0.0)
     for number in range(size // 2):
-        pool.assign(Owner(f"resident-{number}", "eth0"), 0.0)
+        _assign(pool, Owner(f"resident-{number}", "eth0"), 0.0)
     owners = [Owner(f"sandbox-{number}", "eth0") for number in range(1000)]
     start = perf_counter()
     for number in range(PAIRS):
         owner = owners[number % 1000]
         now = float(number)
-        pool.assign(owner, now)
+        _assign(pool, owner, now)
         pool.free(owner.sandbox, owner.interface, now)
     return PAIRS / (perf_counter() - start)
+
+
+def _assign(pool: Pool, owner: Owner, now: float) -> None:
+    chosen = pool.choose(now)
+    assert chosen is not None
+    pool.take(owner, [address.ip for address in chosen], now)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from msgspec import structs
 
+from core.pool_steps import assign
 from podtide.agent.port import NoAddress, NodeState, NotAssigned, NotReady, Overtaken, PodAddress
 from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
 from podtide.core.pool.states import State
@@ -83,7 +84,7 @@ class PoolAddresses:
         self._fail_if_told()
         if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
             raise Overtaken("a DEL came: add it anew")
-        addresses = self.pool.assign(owner, self._now(), wanted)
+        addresses = assign(self.pool, owner, self._now(), wanted)
         return None if addresses is None else tuple(map(_given, addresses))
 
     def delete(self, owner: Owner) -> tuple[PodAddress, ...]:

@@ -5,6 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from core.pool_steps import assign, name_for_release
 from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner, Pool
 from podtide.core.pool.states import State
 
@@ -23,7 +24,7 @@ def ips(addresses: tuple[Address, ...] | None) -> list[str]:
 def drained(pool: Pool, now: float) -> list[list[str]]:
     """What the pool gives to newcomers until it has no more."""
     given: list[list[str]] = []
-    while (addresses := pool.assign(Owner(f"newcomer-{len(given)}", "eth0"), now)) is not None:
+    while (addresses := assign(pool, Owner(f"newcomer-{len(given)}", "eth0"), now)) is not None:
         given.append(ips(addresses))
     return given
 
@@ -85,7 +86,7 @@ class PoolMachine(RuleBasedStateMachine):
     def add(self, number: int) -> None:
         before = self.counts().available
         key = (f"sandbox-{number}", "eth0")
-        given = self.pool.assign(pod(number), self.now)
+        given = assign(self.pool, pod(number), self.now)
         if key in self.pods:
             assert ips(given) == [self.pods[key]]
         elif given is None:
@@ -104,7 +105,7 @@ class PoolMachine(RuleBasedStateMachine):
     @rule(count=st.integers(0, 4))
     def name(self, count: int) -> None:
         counts = self.pool.counts("nc")
-        named = self.pool.name_for_release("nc", count, self.now)
+        named = name_for_release(self.pool, "nc", count, self.now)
         assert len(named) == min(count, counts.pending_programming + counts.available)
         self.named |= set(named)
 

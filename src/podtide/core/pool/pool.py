@@ -6,7 +6,7 @@ shelves by state (`holding`), in the order they came, so assigning and freeing l
 Names, not addresses, identify a grant: they are minted once, so a late event about an old grant touches nothing.
 
 What to hand out or give back is chosen in one step and carried out in another (`choose` and `take`, `choose_releases`
-and `name`), so that a program can write the choice down in between. `assign` and `name_for_release` are both at once.
+and `name`), so that a program can write the choice down in between.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -227,18 +227,6 @@ class Pool:
 
     # What pods need
 
-    def assign(self, owner: Owner, now: float, wanted: Iterable[str] = ()) -> tuple[Address, ...] | None:
-        """Choose, and take what was chosen.
-
-        The same owner gets the same addresses: also one whose sandbox was found with an address of one family only.
-        """
-        if held := self.held_by(owner.sandbox, owner.interface):
-            return held
-        chosen = self.choose(now, wanted)
-        if chosen is not None:
-            self._hand_over(owner, chosen, now)
-        return chosen
-
     def choose(self, now: float, wanted: Iterable[str] = ()) -> tuple[Address, ...] | None:
         """One address of each family the node is granted, or None when one has no free address.
 
@@ -267,7 +255,9 @@ class Pool:
             raise BrokenPool(
                 f"sandbox {owner.sandbox} ({owner.interface}) holds {held[0]} and cannot take more: {_CONTRADICTION}"
             )
-        self._hand_over(owner, addresses, now)
+        self._own(owner, addresses)  # first, so that whoever hears of the move sees whose it is
+        for address in addresses:
+            self._move(address, Event.TAKEN, now)
         return addresses
 
     def free(self, sandbox: str, interface: str, now: float) -> tuple[Address, ...]:
@@ -280,12 +270,6 @@ class Pool:
             if address.state is None:
                 self._forget_if_gone(self._holdings[address.container])
         return addresses
-
-    def name_for_release(self, container_id: str, count: int, now: float) -> tuple[str, ...]:
-        """Choose up to `count` addresses to give back, and name them, for good."""
-        names = self.choose_releases(container_id, count)
-        self.name(container_id, names, now)
-        return names
 
     def choose_releases(self, container_id: str, count: int) -> tuple[str, ...]:
         """The names of up to `count` addresses to give back: not yet programmed first, then those idle longest."""
@@ -403,11 +387,6 @@ class Pool:
             for holding in self._holdings.values():
                 if (address := holding.addresses.get(name)) is not None:
                     yield address
-
-    def _hand_over(self, owner: Owner, addresses: tuple[Address, ...], now: float) -> None:
-        self._own(owner, addresses)  # first, so that whoever hears of the move sees whose it is
-        for address in addresses:
-            self._move(address, Event.TAKEN, now)
 
     def _own(self, owner: Owner, addresses: tuple[Address, ...]) -> None:
         self._by_owner[owner.sandbox, owner.interface] = addresses
