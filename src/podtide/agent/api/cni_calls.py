@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from podtide.agent.api.call_log import CallEntry, CallLog, Count, uncounted
 from podtide.agent.api.deletion_notes import Notes
-from podtide.agent.api.owners import owner_of
-from podtide.agent.api.plugin_protocol import Answer
+from podtide.agent.api.plugin_protocol import Answer, owner_of
 from podtide.agent.api.secondary_calls import SecondaryCalls, require_stated
 from podtide.agent.networks.configuration_cache import may_have_ranges, read_config
 from podtide.agent.networks.secondary_networks import SecondaryNetworks

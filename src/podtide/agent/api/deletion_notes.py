@@ -19,8 +19,7 @@ from typing import NoReturn, Protocol
 
 from msgspec import Struct
 
-from podtide.agent.api.owners import owner_of
-from podtide.agent.api.plugin_protocol import decode_call
+from podtide.agent.api.plugin_protocol import decode_call, owner_of
 from podtide.agent.networks.configuration_cache import may_have_ranges, read_for_deletion
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.port import Addresses

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from podtide.cni.arguments import Call
 from podtide.cni.errors import InvalidEnvironment, Undecodable
+from podtide.core.pool.pool import Owner
 
 MOST_REQUEST_BYTES = 2 << 20
 """Twice the configuration that the plugin passes on at most: the rest is for the environment."""
@@ -47,6 +49,18 @@ def _variable(written: bytes) -> tuple[str, str]:
     if not equals or not name:
         raise InvalidEnvironment(f"the environment has {written!r}; each variable is NAME=value")
     return name, value
+
+
+def owner_of(call: Call, network: str = "") -> Owner:
+    """The sandbox's interface that a call is about, with what the runtime says of its pod."""
+    return Owner(
+        sandbox=call.container_id,
+        interface=call.ifname,
+        pod=call.pod.pod_uid,
+        namespace=call.pod.pod_namespace,
+        name=call.pod.pod_name,
+        network=network,
+    )
 
 
 def encode_answer(answer: Answer) -> bytes:

@@ -21,7 +21,6 @@ from typing import NoReturn
 
 from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
-from podtide.agent.request.config_confirmation import question
 from podtide.agent.request.node_config import (
     Network,
     config_key,
@@ -34,13 +33,21 @@ from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster, ClusterError, NotFound
 from podtide.core.errors import RetryError
+from podtide.resources.base import ObjectMeta
 from podtide.resources.config_confirmation import doubt_in, is_confirmed
-from podtide.resources.metadata_keys import AGENT_MANAGER
+from podtide.resources.metadata_keys import (
+    AGENT_MANAGER,
+    DOUBT_ANNOTATION,
+    STATEMENT_ANNOTATION,
+    WAITING_PODS_ANNOTATION,
+)
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.wakeup import Wakeup
+
+_STATED = (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION)
 
 
 class ConfigFollower:
@@ -158,7 +165,7 @@ class ConfigFollower:
     async def _ask_whether_present(self, config: NodeNetworkConfig) -> None:
         """Ask by our mark, once; all else that the agent states in the object it states again as it is."""
         if doubt_in(config.metadata.annotations) != self._journaled.doubt:
-            await self._cluster.apply(question(config, self._journaled), manager=AGENT_MANAGER, force=True)
+            await self._cluster.apply(_question(config, self._journaled), manager=AGENT_MANAGER, force=True)
 
     def _is_current(self, config: NodeNetworkConfig) -> bool:
         """By version: a list anew brings another copy of the same object, and of that nobody is told."""
@@ -247,6 +254,28 @@ def identity_in(config: NodeNetworkConfig) -> Identity:
     """Whose object it is."""
     place = config.metadata
     return Identity(node_uid=node_uid_of(config), config_uid=place.uid, made=place.creation_timestamp or "")
+
+
+def _question(config: NodeNetworkConfig, journaled: JournaledPool) -> NodeNetworkConfig:
+    """The object with the question whether it is of the present (`resources.config_confirmation`), for a server-side apply.
+
+    It is applied by the manager of the request, so it has to state all that the agent states in the object: the request
+    and its annotations as they are, and the names that the node gave up by its own records. With uid and version, so
+    that no other object is changed. The agent's next request leaves the question out, which costs no extra write.
+    """
+    pool, there = journaled.pool, config.metadata
+    stated = {mark: there.annotations[mark] for mark in _STATED if mark in there.annotations}
+    names = sorted(name for container_id in pool.containers() for name in pool.named(container_id))
+    return NodeNetworkConfig(
+        metadata=ObjectMeta(
+            name=there.name,
+            namespace=there.namespace,
+            uid=there.uid,
+            resource_version=there.resource_version,
+            annotations={**stated, DOUBT_ANNOTATION: journaled.doubt},
+        ),
+        spec=NodeNetworkConfigSpec(requested_ip_count=config.spec.requested_ip_count, ips_not_in_use=names),
+    )
 
 
 def _is_gone(config: NodeNetworkConfig | None) -> bool:
