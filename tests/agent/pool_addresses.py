@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 
 from msgspec import structs
 
 from core.pool_steps import assign
-from podtide.agent.port import NoAddress, NodeState, NotAssigned, NotReady, Overtaken, PodAddress
+from podtide.agent.port import NoAddress, NodeState, NotAssigned, NotReady, Overtaken, PendingAdd, PodAddress
 from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
 from podtide.core.pool.states import State
 from podtide.core.subnet.scaler import Scaler
@@ -44,6 +45,7 @@ class PoolAddresses:
         self.pool = Pool(cooldown_seconds=0.0)
         self.ready = True
         self.broken: Exception | None = None
+        self.started = 0
         self.waiting = 0
         self._clock = clock
         self._wait_seconds = wait_seconds
@@ -64,11 +66,20 @@ class PoolAddresses:
     async def add(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
     ) -> tuple[PodAddress, ...]:
+        added = self.start_add(owner, arrived=arrived, wanted=wanted)
+        return await added.wait() if isinstance(added, PendingAdd) else added
+
+    def start_add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...] | PendingAdd:
+        self.started += 1
+        return self._assign(owner, arrived, wanted) or PendingAdd(
+            partial(self._wait, owner, arrived, wanted), lambda: None
+        )
+
+    async def _wait(self, owner: Owner, arrived: float, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
         deadline = self._now() + self._wait_seconds
-        while True:
-            given = self.add_now(owner, arrived=arrived, wanted=wanted)
-            if given is not None:
-                return given
+        while not (given := self._assign(owner, arrived, wanted)):
             self.waiting += 1
             try:
                 async with asyncio.timeout(deadline - self._now()), self._changed:
@@ -77,15 +88,13 @@ class PoolAddresses:
                 raise NoAddress("no address became free: wait") from None
             finally:
                 self.waiting -= 1
+        return given
 
-    def add_now(
-        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[PodAddress, ...] | None:
+    def _assign(self, owner: Owner, arrived: float, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
         self._fail_if_told()
         if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
             raise Overtaken("a DEL came: add it anew")
-        addresses = assign(self.pool, owner, self._now(), wanted)
-        return None if addresses is None else tuple(map(_given, addresses))
+        return tuple(map(_given, assign(self.pool, owner, self._now(), wanted) or ()))
 
     def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
         self._fail_if_told()

@@ -54,12 +54,7 @@ class NodeCalls:
             "CNI_PATH": "/opt/cni/bin",
             "CNI_ARGS": f"IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod};K8S_POD_UID=uid-of-{pod}{arguments}",
         }
-        given: list[Answer] = []
-        arrived = self.bench.clock.monotonic()
-        later = self.calls.answer_now(environment, stdin, arrived=arrived, give=given.append)
-        if later is None:
-            return given[0]
-        return await self.calls.answer(environment, stdin, arrived=later)
+        return await self.calls.answer(environment, stdin, arrived=self.bench.clock.monotonic())
 
     async def add(self, ipam: dict[str, Any], sandbox: str = "c1", **more: Any) -> dict[str, Any]:
         """An ADD that succeeds: the result."""
