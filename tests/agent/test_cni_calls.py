@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.calling import SANDBOX, Journal, NoNotes, code, config, environment
+from agent.calling import SANDBOX, Journal, NoNotes, answer_to, code, config, environment
 from agent.pool_addresses import PoolAddresses
 from podtide.agent.api.cni_calls import CniCalls, PendingCall
 from podtide.agent.api.plugin_protocol import Answer
@@ -34,7 +34,9 @@ class Node:
 
     async def call(self, verb: str, stdin: bytes | None = None, **variables: str) -> Answer:
         stdin = config() if stdin is None else stdin
-        return await self.calls.answer(environment(verb, **variables), stdin, arrived=self.clock.monotonic())
+        return await answer_to(
+            self.calls, environment(verb, **variables), stdin, arrived=self.clock.monotonic()
+        )
 
     async def add(self, stdin: bytes | None = None, **variables: str) -> dict[str, Any]:
         answer = await self.call("ADD", stdin, **variables)
@@ -445,7 +447,7 @@ def test_whatever_is_asked_is_answered_in_the_runtimes_own_words(
 ) -> None:
     async def ask() -> Answer:
         node = Node("10.1.0.5")
-        return await node.calls.answer(variables, stdin, arrived=0.0)
+        return await answer_to(node.calls, variables, stdin, arrived=0.0)
 
     answer = virtual_time.run(ask())
     if answer.exit_status:

@@ -38,7 +38,7 @@ class Node:
         clock = SystemClock()
         self.journal = Journal(clock)
         self.addresses = PoolAddresses(clock, wait_seconds)
-        notes = DeletionNotes(self.socket, self.addresses, log=self.journal.log)
+        notes = DeletionNotes.beside(self.socket, self.addresses, log=self.journal.log)
         self.running = True
         self.listen: ListenAddress | None = None
         self.api = make_api(
@@ -191,8 +191,7 @@ async def test_an_add_that_waits_is_carried_out_once_where_it_was_accepted(
         decoded.append(body)
         return decode_call(body)
 
-    for module in ("plugin_connections", "routes"):
-        monkeypatch.setattr(f"podtide.agent.api.{module}.decode_call", decode)
+    monkeypatch.setattr("podtide.agent.api.cni_calls.decode_call", decode)
     async with Node(tmp_path).served() as node:
         async with waiting_add(node) as plugin:
             node.addresses.grant("10.1.0.5")

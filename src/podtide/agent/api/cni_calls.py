@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from podtide.agent.api.call_log import CallEntry, CallLog, Count, LoggedCall, uncounted
-from podtide.agent.api.deletion_notes import Notes
-from podtide.agent.api.plugin_protocol import Answer, owner_of
+from podtide.agent.api.deletion_notes import DeletionNotes
+from podtide.agent.api.plugin_protocol import Answer, decode_call, owner_of
 from podtide.agent.api.secondary_calls import SecondaryCalls, require_stated
 from podtide.agent.networks.configuration_cache import may_have_ranges, read_config
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
@@ -29,7 +29,7 @@ from podtide.cni.errors import NotAvailable, UnknownContainer, error_answer
 from podtide.cni.ipam_config import IpamConfig, with_arguments
 from podtide.cni.results import AssignedAddress, render_result
 from podtide.cni.versions import LATEST, SUPPORTED, Verb, require_verb, version_answer
-from podtide.core.errors import InvalidConfig, PodtideError
+from podtide.core.errors import InvalidConfig, InvalidInput, PodtideError
 from podtide.core.pool.pool import Owner
 from podtide.core.ranges import parse_address, parse_network
 from podtide.runtime.clock import Clock
@@ -90,7 +90,7 @@ class CniCalls:
     def __init__(  # noqa: PLR0913 - who answers, what is told of it, and what it runs in
         self,
         addresses: Addresses,
-        notes: Notes,
+        notes: DeletionNotes,
         networks: SecondaryNetworks | None = None,
         *,
         clock: Clock,
@@ -103,6 +103,23 @@ class CniCalls:
         self._clock = clock
         self._calls = CallLog("cni", clock=clock, log=log, count=count)
 
+    def receive(
+        self, body: bytes, *, arrived: float, respond: Callable[[Answer], None]
+    ) -> PendingCall | None:
+        """Carry out the call in the body of a plugin's request, which reached the agent at `arrived`: decode and `start`."""
+        try:
+            environment, stdin = decode_call(body)
+        except InvalidInput as error:
+            respond(refusal(error, b""))
+            return None
+        return self.start(environment, stdin, arrived=arrived, respond=respond)
+
+    async def reply(self, body: bytes, *, arrived: float) -> Answer:
+        """`receive`, and the wait if there is one. When cancelled, an ADD leaves the queue and takes no address later."""
+        answers: list[Answer] = []
+        pending = self.receive(body, arrived=arrived, respond=answers.append)
+        return answers[0] if pending is None else await pending.answer()
+
     def start(
         self,
         environment: Mapping[str, str],
@@ -111,7 +128,7 @@ class CniCalls:
         arrived: float,
         respond: Callable[[Answer], None],
     ) -> PendingCall | None:
-        """Carry out a call of the plugin that reached the agent at `arrived`. Returns it if it has to wait.
+        """Carry out a call of the plugin. Returns it if it has to wait.
 
         One that needs no wait is logged after `respond` was called with its answer, so that no caller waits for the log.
         """
@@ -128,12 +145,6 @@ class CniCalls:
                 return PendingCall(call, stdin, output)
             respond(Answer(0, output))
             return None
-
-    async def answer(self, environment: Mapping[str, str], stdin: bytes, *, arrived: float) -> Answer:
-        """`start`, and the wait if there is one. When cancelled, an ADD leaves the queue and takes no address later."""
-        answers: list[Answer] = []
-        pending = self.start(environment, stdin, arrived=arrived, respond=answers.append)
-        return answers[0] if pending is None else await pending.answer()
 
     def _carry_out(
         self, environment: Mapping[str, str], stdin: bytes, arrived: float, entry: CallEntry

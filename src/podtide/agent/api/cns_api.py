@@ -30,7 +30,7 @@ from podtide.agent.api.cns_wire import (
     Response,
     ReturnCode,
 )
-from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.port import Addresses, NoAddress, PodAddress
 from podtide.cni.documents import canonical, decode, read
 from podtide.cni.errors import Undecodable
@@ -92,7 +92,13 @@ class CnsApi:
     """What clients of CNS ask, and what they are answered. Undecodable is raised, everything else answered."""
 
     def __init__(
-        self, addresses: Addresses, notes: Notes, *, clock: Clock, log: Logger, count: Count = uncounted
+        self,
+        addresses: Addresses,
+        notes: DeletionNotes,
+        *,
+        clock: Clock,
+        log: Logger,
+        count: Count = uncounted,
     ) -> None:
         self._addresses = addresses
         self._notes = notes

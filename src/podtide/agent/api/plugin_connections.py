@@ -13,20 +13,18 @@ in pieces, and what is not HTTP at all.
 import asyncio
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from socket import MSG_PEEK, socket
 
-from podtide.agent.api.cni_calls import CniCalls, PendingCall, refusal
+from podtide.agent.api.cni_calls import CniCalls, PendingCall
 from podtide.agent.api.plugin_protocol import (
     ACKNOWLEDGE_AFTER_SECONDS,
     WAIT_HEADER,
     Answer,
-    decode_call,
     encode_answer,
     longest_wait,
 )
 from podtide.agent.port import Stopping
-from podtide.core.errors import InvalidInput, RetryError
+from podtide.core.errors import RetryError
 from podtide.runtime.clock import Clock
 from podtide.runtime.open_port import OpenPort
 
@@ -94,12 +92,7 @@ class PluginConnections:
             _send(connection, _response(answer))
             connection.close()
 
-        try:
-            environment, stdin = decode_call(body)
-        except InvalidInput as error:
-            respond(refusal(error, b""))
-            return
-        pending = self._calls.start(environment, stdin, arrived=self._clock.monotonic(), respond=respond)
+        pending = self._calls.receive(body, arrived=self._clock.monotonic(), respond=respond)
         if pending is None:
             return
         assert self._port is not None
@@ -184,8 +177,10 @@ def _response(answer: Answer) -> bytes:
 
 
 def _send(connection: socket, content: bytes) -> None:
-    with suppress(OSError):  # the caller may have disconnected
+    try:  # noqa: SIM105 - `suppress` is three calls, and every ADD comes by here
         connection.send(content)
+    except OSError:
+        pass  # the caller has disconnected
 
 
 def _has_disconnected(connection: socket) -> bool:

@@ -28,7 +28,6 @@ from podtide.agent.api.plugin_protocol import (
     MOST_REQUEST_BYTES,
     WAIT_HEADER,
     Answer,
-    decode_call,
     encode_answer,
     longest_wait,
 )
@@ -95,14 +94,21 @@ class Routes:
     async def _cni(self, request: web.Request) -> web.StreamResponse:
         arrived = self._api.clock.monotonic()
         try:
-            environment, stdin = decode_call(await _body(request))
+            body = await _body(request)
         except InvalidInput as error:
             return web.Response(body=encode_answer(cni_calls.refusal(error, b"")))
-        async with _under_way(self._api.calls.answer(environment, stdin, arrived=arrived)) as answering:
-            if await _done_in_a_moment(answering):
-                return web.Response(body=encode_answer(answering.result()))
-            response = await self._acknowledge(request)
-            answer: Answer = await self._unless_stopping(answering) or cni_calls.refusal(STOPPING, stdin)
+        answers: list[Answer] = []
+        pending = self._api.calls.receive(body, arrived=arrived, respond=answers.append)
+        if pending is None:
+            return web.Response(body=encode_answer(answers[0]))
+        try:
+            async with _under_way(pending.answer()) as answering:
+                if await _done_in_a_moment(answering):
+                    return web.Response(body=encode_answer(answering.result()))
+                response = await self._acknowledge(request)
+                answer: Answer = await self._unless_stopping(answering) or pending.refusal(STOPPING)
+        finally:
+            pending.abandon()
         await response.write(encode_answer(answer))
         return response
 

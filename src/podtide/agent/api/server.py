@@ -10,7 +10,7 @@ from pathlib import Path
 
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi
-from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.metrics import Metrics
 from podtide.agent.api.plugin_connections import PluginConnections
 from podtide.agent.api.routes import AgentApi, Routes
@@ -33,7 +33,7 @@ _CNS_LIMITS = PortLimits()
 
 def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it runs in
     addresses: Addresses,
-    notes: Notes,
+    notes: DeletionNotes,
     networks: SecondaryNetworks | None = None,
     *,
     add_wait_seconds: float,
