@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import GrantedContainer, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
@@ -44,10 +44,10 @@ def measure() -> Iterator[tuple[str, str]]:
         yield label, f"{(perf_counter() - begin) * 1e3:.1f} ms"
 
 
-def _open(directory: Path) -> KeptPool:
+def _open(directory: Path) -> JournaledPool:
     clock = SystemClock()
     log = make_logger(sys.stderr, clock, level="error")
-    return KeptPool.open(DirectoryDisk(directory), cooldown_seconds=30.0, clock=clock, log=log)
+    return JournaledPool.open(DirectoryDisk(directory), cooldown_seconds=30.0, clock=clock, log=log)
 
 
 def _owner(sandbox: str) -> Owner:

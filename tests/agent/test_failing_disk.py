@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent.node_bench import Bench
-from agent.test_kept_pool import filled, in_every_state, opened, pod
+from agent.test_journaled_pool import filled, in_every_state, opened, pod
 from agent.test_stopping import started
-from podtide.agent.pool.journal import Journal, read_records
-from podtide.agent.pool.journaled_pool import Identity
+from podtide.agent.pool.journal import Identity, read_records
+from podtide.agent.pool.journal_file import Journal
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
@@ -24,13 +24,13 @@ JOURNAL = "agent.journal"
 AGENT = """
 import errno, io, os, stat, sys
 from pathlib import Path
-from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import GrantedContainer, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.logging import make_logger
 
-kept = KeptPool.open(
+kept = JournaledPool.open(
     DirectoryDisk(Path(sys.argv[1])), cooldown_seconds=0.0, clock=SystemClock(), log=make_logger(io.StringIO(), SystemClock())
 )
 kept.prove_free()
@@ -185,7 +185,7 @@ def test_power_lost_right_after_a_failed_sync_leaves_what_was_durable() -> None:
 async def fails(bench: Bench, weakness: DiskWeakness) -> None:
     agent, ended = await started(bench)
     await bench.add("before")
-    agent._kept.shorten_after(-(10**6))
+    agent._journaled.shorten_after(-(10**6))
     bench.disk.fail_at(weakness)
     with pytest.raises(DiskFailed):
         await bench.add("sandbox")

@@ -61,15 +61,15 @@ MUTANTS = (
     Mutant(
         name="assign-before-journal",
         file="agent/pool/journaled_pool.py",
-        old="return self._change(Assigned(owner, tuple(address.ip for address in chosen)))",
-        new="return self.pool.take(owner, [address.ip for address in chosen], self._clock.monotonic())",
+        old="addresses = self._record(Assigned(owner, tuple(address.ip for address in chosen)))",
+        new="addresses = self.pool.take(owner, [address.ip for address in chosen], self._clock.monotonic())",
         why="a pod has its address before the journal has it",
     ),
     Mutant(
         name="free-by-pod-name",
         file="agent/api/address_service.py",
-        old="return self._given(self._holdings.free(*key) or self._free_stand_in(owner))",
-        new="return self._given(tuple(freed for each in self._holdings.demand.owners() if each.name == owner.name for freed in self._holdings.free(each.sandbox, each.interface)))",
+        old="return self._given(self._journaled.free(*key) or self._free_stand_in(owner))",
+        new="return self._given(tuple(freed for each in self._journaled.demand.owners() if each.name == owner.name for freed in self._journaled.free(each.sandbox, each.interface)))",
         why="the DEL of a pod's earlier sandbox frees what the present one of that name has",
     ),
     Mutant(
@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         name="naming-not-journaled",
         file="agent/pool/journaled_pool.py",
-        old="self._change(Named(container_id, names))",
+        old="self._record(Named(container_id, names))",
         new="self.pool.name(container_id, names, self._clock.monotonic())",
         why="a restarted agent does not know what its predecessor named, and hands it out",
     ),
@@ -145,8 +145,8 @@ MUTANTS = (
     Mutant(
         name="late-sandbox-not-suspected",
         file="agent/pool/leak_collector.py",
-        old="self._holdings.lives(owner)",
-        new="self._holdings.suspects.put_off(owner, self._clock.monotonic())",
+        old="self._journaled.lives(owner)",
+        new="self._journaled.suspects.put_off(owner, self._clock.monotonic())",
         why="what a pod's late ADD took stays taken, because its living sandbox is the older one",
     ),
     Mutant(

@@ -181,7 +181,7 @@ def _has_one_gateway(installation: Installation | None) -> bool:
 
 async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
     """Serve the node's addresses until told to stop; then first those who wait, and the cluster after."""
-    notes = DeletionNotes(plan.socket, node.addresses, node.networks, log=log)
+    notes = DeletionNotes.beside(plan.socket, node.addresses, node.networks, log=log)
     notes.carry_out_all()
     running = asyncio.create_task(node.run())
     tasks = {running, asyncio.create_task(notes.keep_carrying_out())}

@@ -87,6 +87,15 @@ class MemoryDisk:
             raise _failed("sync the renaming of", name)
         self._before.pop(name, None)
 
+    def names(self) -> list[str]:
+        """The names."""
+        return sorted(self._files)
+
+    def remove(self, name: str) -> None:
+        """Remove it for good."""
+        self._files.pop(name, None)
+        self._before.pop(name, None)
+
     def open_log(self, name: str, good_bytes: int) -> "_MemoryLog":
         """Open for appending behind the first `good_bytes`."""
         file = self._files.setdefault(name, _MemoryFile(b""))

@@ -53,7 +53,7 @@ def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytes
         async def happen(self, scene: Scene, chance: Random) -> str:
             for machine in scene.world.machines.values():
                 if machine.agent is not None:
-                    monkeypatch.setattr(machine.agent._holdings, "failed", _NeverSet())
+                    monkeypatch.setattr(machine.agent._journaled, "failed", _NeverSet())
             return await super().happen(scene, chance)
 
     monkeypatch.setitem(FAULTS, DiskFailure.name, Forgiving())

@@ -17,7 +17,8 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct, structs
 
-from podtide.agent.pool.journal import Damaged, Journal, read_records
+from podtide.agent.pool.journal import Damaged, read_records
+from podtide.agent.pool.journal_file import Journal
 from podtide.core.intervals import Interval
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.reservations import Key

@@ -47,7 +47,7 @@ from podtide.runtime.disk import Disk
 from podtide.runtime.durations import format_duration
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 _LEAST_WAIT_SECONDS = 4.0
 """Where ADDs are not to wait for an address that is on its way, a write to the cluster still takes its time."""
@@ -88,7 +88,7 @@ class SecondaryNetworks:
         )
         self._given = GivenAddresses(disk, log)
         self._patience_seconds = max(settings.leak_grace_seconds, settings.quarantine_seconds)
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
         self._presence.on_watch.append(self._doubt)
         self._reservations = ReservationObjects(cluster, namespace, node_name)
         self._pools: dict[tuple[bool, str], PoolLoop] = {}
@@ -257,13 +257,13 @@ class SecondaryNetworks:
         """A watch began: before, the cluster may have gone back, and the pools with it."""
         for pool in self._pools.values():
             pool.doubt()
-        self._bell.ring()
+        self._wakeup.wake()
 
     async def _mend(self) -> NoReturn:
         """Put back what sandboxes have and pools lack, whenever the cluster may have gone back."""
         look_at: float | None = None
         while True:
-            await self._bell.wait(look_at)
+            await self._wakeup.wait(look_at)
             outcomes = await asyncio.gather(
                 *(pool.mend() for pool in self._pools.values()), return_exceptions=True
             )

@@ -34,7 +34,7 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 R = TypeVar("R", bound=Resource)
 
@@ -70,7 +70,7 @@ class SubnetView:
         self._clock = clock
         self._randomness = randomness
         self._log = log.bind(subnet=name)
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
         self._kept: ClusterSubnetStatus | None = None
         """The last judgement, after it vanished."""
         self._kept_until = 0.0
@@ -144,7 +144,7 @@ class SubnetView:
                     self._kept = None
                     self._changed()
                 is_waiting = self._kept is not None and not is_needed
-                now = await self._bell.wait(self._kept_until if is_waiting else None)
+                now = await self._wakeup.wait(self._kept_until if is_waiting else None)
 
     @property
     def _judgement(self) -> ClusterSubnetStatus | None:
@@ -194,7 +194,7 @@ class SubnetView:
         return informer
 
     def _tell(self) -> None:
-        self._bell.ring()
+        self._wakeup.wake()
         self._changed()
 
 

@@ -68,7 +68,9 @@ def _may_go_back(scene: Scene, nodes: dict[str, Node]) -> bool:
     """Whether no program is misled by what it cannot know, should these be the Nodes again."""
     machines = scene.world.machines
     if scene.world.networks and not all(_is_in_contact(scene, machine) for machine in machines.values()):
-        return False  # it knows of no version that is lost, and does not wait until others have put back theirs
+        return (
+            False  # it knows of no version that is lost, and does not wait until others have put back theirs
+        )
     if {name: machine.uid for name, machine in machines.items()} == {
         name: node.metadata.uid for name, node in nodes.items()
     }:

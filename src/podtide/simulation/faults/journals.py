@@ -6,7 +6,7 @@ told the past, and its status is not one that somebody put back.
 
 from random import Random
 
-from podtide.agent.pool.journaled_pool import JOURNAL
+from podtide.agent.pool.pool_storage import JOURNAL
 from podtide.allocator.port import NoSuchContainer
 from podtide.cluster.port import NotFound
 from podtide.core.errors import InvalidInput

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
-from podtide.agent.pool import journal as journal_module
-from podtide.agent.pool.journaled_pool import Identity, KeptPool
+from podtide.agent.pool import journal_file
+from podtide.agent.pool.journal import Identity
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import GrantedContainer, Owner
 from podtide.core.pool.snapshot import PoolSnapshot
 from podtide.core.pool.states import State
@@ -27,12 +28,12 @@ ADDRESSES = [f"10.0.0.{number}" for number in range(1, 13)]
 Known = tuple[PoolSnapshot, Identity | None, str]
 
 
-def opened(disk: Disk) -> KeptPool:
+def opened(disk: Disk) -> JournaledPool:
     clock = SystemClock()
-    return KeptPool.open(disk, cooldown_seconds=0.0, clock=clock, log=make_logger(io.StringIO(), clock))
+    return JournaledPool.open(disk, cooldown_seconds=0.0, clock=clock, log=make_logger(io.StringIO(), clock))
 
 
-def known(kept: KeptPool) -> Known:
+def known(kept: JournaledPool) -> Known:
     return kept.pool.snapshot(), kept.identity, kept.lost
 
 
@@ -46,7 +47,7 @@ class KeptPoolMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(journal_module, "_SLACK_BYTES", SHORT_JOURNAL_BYTES)
+        self.patch.setattr(journal_file, "_SLACK_BYTES", SHORT_JOURNAL_BYTES)
         self.disk = MemoryDisk()
         self.kept = opened(self.disk)
         self.since_durable = [known(self.kept)]
@@ -221,7 +222,7 @@ KeptPoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_cou
 TestKeptPoolMachine = pytest.mark.slow(KeptPoolMachine.TestCase)
 
 
-def story(kept: KeptPool, shown: list[Known]) -> None:
+def story(kept: JournaledPool, shown: list[Known]) -> None:
     """A little of everything; `shown` are the states that the program has shown, in order."""
     for step in (
         kept.prove_free,
@@ -247,7 +248,7 @@ def test_whatever_call_to_the_disk_is_the_last_what_is_found_is_what_was(
     monkeypatch: pytest.MonkeyPatch, seed: int | None, has_effect: bool
 ) -> None:
     """Killed, or cut off from power by a seed. Every change here is preceded by a rewrite of the journal."""
-    monkeypatch.setattr(journal_module, "_SLACK_BYTES", -(10**9))
+    monkeypatch.setattr(journal_file, "_SLACK_BYTES", -(10**9))
     states: list[Known] = [(PoolSnapshot(), None, "there was no journal")]
     healthy = UnluckyDisk(MemoryDisk())
     story(opened(healthy), states)
