@@ -17,7 +17,6 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.kubelet import Habits
-from podtide.simulation.trace import Trace
 from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import Between, Customs, World
@@ -80,11 +79,7 @@ def customs_for(contestant: Contestant, settings: Settings, habits: Habits) -> C
 
 async def first_pod(world: World, grant_seconds: float) -> None:
     """T0: a node with one pod. It has its first batch of addresses, or will have it in a moment."""
-    world.between = Between(
-        allocator=lambda program, line: SlowGrants(
-            line, program, grant_seconds, clock=world.clock, trace=Trace()
-        )
-    )
+    world.between = Between(allocator=lambda _program, line: SlowGrants(line, grant_seconds))
     world.start_controller()
     await world.add_node(NODE)
     await world.workload.add_pods(NODE, 1)

@@ -21,7 +21,7 @@ from podtide.simulation.comparison.loads import Load
 from podtide.simulation.nodes.kubelet import Habits
 from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
-from podtide.simulation.trace import PluginCall, Trace
+from podtide.simulation.trace import PluginCall
 from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import Between, Customs
@@ -88,11 +88,7 @@ async def _compare(contestant: Contestant, load: Load) -> Outcome:
         batch_rule=contestant.batch_rule,
     )
     async with open_embedded_world(load.subnet, customs=customs, clock=clock, seed=1, log=log) as world:
-        world.between = Between(
-            allocator=lambda program, line: SlowGrants(
-                line, program, GRANT_SECONDS, clock=clock, trace=Trace()
-            )
-        )
+        world.between = Between(allocator=lambda _program, line: SlowGrants(line, GRANT_SECONDS))
         world.start_controller()
         for node in range(load.nodes):
             await world.add_node(_name(node))

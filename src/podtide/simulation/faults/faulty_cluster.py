@@ -1,19 +1,22 @@
-"""The Cluster port of one program, under the conditions that there are."""
+"""The Cluster port of one program, under the faults that are active."""
 
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
+from msgspec import structs
+
+from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, ListRequest, WatchRequest
 from podtide.cluster.port import Cluster, Page, R, WatchEvent
 from podtide.resources.base import Resource
 from podtide.simulation.checks.premature_requests import Hearsay
 from podtide.simulation.faults.conditions import Conditions
-from podtide.simulation.faults.line_fault import CLUSTER, Request, Send, T
+from podtide.simulation.faults.line_fault import CLUSTER, Request, T
 
 
-class FaultyCluster:
+class FaultyCluster(ClusterInterceptor):
     """`line` ends with the program; over `wire` goes what has left it already."""
 
-    def __init__(  # noqa: PLR0913 - two ways there, whose they are, and what may befall them
+    def __init__(  # noqa: PLR0913 - two ways there, which program uses them, and what may happen on them
         self,
         line: Cluster,
         wire: Cluster,
@@ -23,7 +26,7 @@ class FaultyCluster:
         *,
         restores: Callable[[], int] = int,
     ) -> None:
-        self._line = line
+        super().__init__(line)
         self._wire = wire
         self._program = program
         self._conditions = conditions
@@ -31,114 +34,46 @@ class FaultyCluster:
         self._restores = restores
         """How often the cluster went back to a backup."""
 
-    async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """See `Cluster.get`."""
-        return await self._carry(
-            self._request("get", kind, name),
-            lambda: self._line.get(kind, name, namespace),
-            lambda: self._wire.get(kind, name, namespace),
-        )
+    async def intercept(self, request: ClusterRequest[T]) -> T:
+        """Send the request under the conditions.
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
-    ) -> Page[R]:
-        """See `Cluster.list`."""
-        request, before = self._request("list", kind, fields or labels), self._restores()
-
-        async def read(token: str) -> Page[R]:
-            return await self._line.list(
-                kind, namespace, fields=fields, labels=labels, limit=limit, more=token
-            )
-
-        page = await self._carry(request, lambda: read(more), lambda: read(more))
-        if not more:
-            page = await self._conditions.page(request, page, read)
-            self._refuse_if_restored(request, before)
-        if not page.more:
-            self._hearsay.told(request.subject)
-        return page
-
-    def watch(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        fields: str = "",
-        labels: str = "",
-    ) -> AsyncGenerator[WatchEvent[R], None]:
-        """See `Cluster.watch`."""
-        request = self._request("watch", kind, fields or labels)
-        events = self._line.watch(
-            kind, namespace, resource_version=resource_version, fields=fields, labels=labels
-        )
-        return self._until_restored(request, self._conditions.watch(request, events))
-
-    async def create(self, item: R, *, manager: str) -> R:
-        """See `Cluster.create`."""
-        return await self._carry(
-            self._about("create", item),
-            lambda: self._line.create(item, manager=manager),
-            lambda: self._wire.create(item, manager=manager),
-        )
-
-    async def replace(self, item: R, *, manager: str) -> R:
-        """See `Cluster.replace`."""
-        return await self._carry(
-            self._about("replace", item),
-            lambda: self._line.replace(item, manager=manager),
-            lambda: self._wire.replace(item, manager=manager),
-        )
-
-    async def replace_status(self, item: R, *, manager: str) -> R:
-        """See `Cluster.replace_status`."""
-        return await self._carry(
-            self._about("replace_status", item),
-            lambda: self._line.replace_status(item, manager=manager),
-            lambda: self._wire.replace_status(item, manager=manager),
-        )
-
-    async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """See `Cluster.apply`."""
-        self._hearsay.says(item)
-        return await self._carry(
-            self._about("apply", item),
-            lambda: self._line.apply(item, manager=manager, force=force),
-            lambda: self._wire.apply(item, manager=manager, force=force),
-        )
-
-    async def delete(
-        self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
-    ) -> None:
-        """See `Cluster.delete`."""
-        await self._carry(
-            self._request("delete", kind, name),
-            lambda: self._line.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
-            lambda: self._wire.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
-        )
-
-    async def _carry(self, request: Request, send: Send[T], resend: Send[T]) -> T:
-        """Carry out a request. Whoever restores etcd stops the API servers first: what was sent to those arrives nowhere.
-
-        But for a request to make an object, which somebody may repeat whenever he likes.
+        etcd is restored while the API servers are stopped: what was sent to one of those before is not carried out, and
+        its answer does not arrive. Only a request to create an object may be repeated at any later time.
         """
+        if request.verb == "apply" and request.item is not None:
+            self._hearsay.says(request.item)
+        sent, before = self._request(request.verb, request.kind, request.subject), self._restores()
+
+        async def arrive(over: Cluster) -> T:
+            self._refuse_if_restored(sent, before)
+            return await request.send(over)
+
+        resend = request.send if request.verb == "create" else arrive
+        answer = await self._conditions.carry(sent, partial(arrive, self._inner), partial(resend, self._wire))
+        self._refuse_if_restored(sent, before)
+        return answer
+
+    async def intercept_list(self, request: ListRequest[R]) -> Page[R]:
+        """Send the list under the conditions; its first page may be a stale one."""
+        sent = self._request("list", request.kind, request.fields or request.labels)
         before = self._restores()
 
-        async def arrive(send: Send[T]) -> T:
-            self._refuse_if_restored(request, before)
-            return await send()
+        async def relist(token: str) -> Page[R]:
+            return await structs.replace(request, more=token).send(self._inner)
 
-        repeated = resend if request.verb == "create" else partial(arrive, resend)
-        answer = await self._conditions.carry(request, partial(arrive, send), repeated)
-        self._refuse_if_restored(request, before)
-        return answer
+        page = await super().intercept_list(request)
+        if not request.more:
+            page = await self._conditions.page(sent, page, relist)
+            self._refuse_if_restored(sent, before)
+        if not page.more:
+            self._hearsay.told(sent.subject)
+        return page
+
+    def intercept_watch(self, request: WatchRequest[R]) -> AsyncGenerator[WatchEvent[R], None]:
+        """Watch under the conditions."""
+        sent = self._request("watch", request.kind, request.fields or request.labels)
+        events = self._conditions.watch(sent, request.send(self._inner))
+        return self._until_restored(sent, events)
 
     async def _until_restored(
         self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
@@ -156,9 +91,6 @@ class FaultyCluster:
         """Answers of an API server that is gone arrive nowhere, either."""
         if self._restores() != before:
             raise request.unanswered("the API server that it was sent to is gone")
-
-    def _about(self, verb: str, item: Resource) -> Request:
-        return self._request(verb, type(item), item.metadata.name)
 
     def _request(self, verb: str, kind: type[Resource], what: str) -> Request:
         subject = f"{kind.api.kind} {what}".rstrip()
