@@ -18,7 +18,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import plan_for
+from podtide.simulation.run.fault_plan import fault_plan_for
 from podtide.simulation.run.report import Report
 from podtide.simulation.run.simulate import simulate
 
@@ -104,7 +104,7 @@ def _display(total_seconds: float) -> Iterator[Display]:
 
 def run_seed(seed: int) -> Report:
     """One run; how large and how long it is follows from the seed."""
-    plan = plan_for(
+    plan = fault_plan_for(
         seed,
         nodes=_NODES[seed % len(_NODES)],
         faults=frozenset(FAULTS),

@@ -12,7 +12,7 @@ from podtide.simulation.faults.late_create import LateCreate
 from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 
 
@@ -31,7 +31,7 @@ def test_whatever_is_made_may_be_made_once_more(kind: str) -> None:
 def test_a_run_in_which_much_is_made_once_more_comes_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LateCreate, "rate", 0.5)
     faults = frozenset({LateCreate.name, "definition-recreated", "node-recreated", "machine-replaced"})
-    plan = plan_for(5, nodes=3, faults=faults, trouble_seconds=120.0, networks=1)
+    plan = fault_plan_for(5, nodes=3, faults=faults, trouble_seconds=120.0, networks=1)
     report = simulate(plan)
     assert report.failure == ""
     assert report.faults[LateCreate.name] > 20
@@ -42,7 +42,7 @@ def a_plan_of_failures() -> tuple[PlannedMishap, ...]:
 
 
 def test_agents_end_when_their_disk_fails_and_come_back_with_what_they_knew() -> None:
-    plan = plan_for(4, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0)
+    plan = fault_plan_for(4, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0)
     report = simulate(structs.replace(plan, mishaps=a_plan_of_failures()))
     assert report.failure == ""
     assert report.faults[DiskFailure.name] > 1
@@ -58,7 +58,8 @@ def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytes
 
     monkeypatch.setitem(FAULTS, DiskFailure.name, Forgiving())
     plans = (
-        plan_for(seed, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0) for seed in range(8)
+        fault_plan_for(seed, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0)
+        for seed in range(8)
     )
     reports = (simulate(structs.replace(plan, mishaps=a_plan_of_failures())) for plan in plans)
     assert any("after its disk failed" in report.failure for report in reports)

@@ -10,7 +10,7 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
 from podtide.simulation.run.report import Report
 from podtide.simulation.run.simulate import simulate
 from podtide.simulation.world.recording import RecordingCluster
@@ -59,7 +59,7 @@ def _more_mishaps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_with(mishap: str, *, networks: int) -> Report:
     """One node, and nothing goes wrong but the mishap."""
-    plan = plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0, networks=networks)
+    plan = fault_plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0, networks=networks)
     return simulate(structs.replace(plan, controllers=1, mishaps=(PlannedMishap(25.0, mishap, 0),)))
 
 

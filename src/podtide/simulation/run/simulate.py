@@ -57,7 +57,7 @@ from podtide.simulation.nodes.network_definitions import definitions
 from podtide.simulation.nodes.other_agents import POLICIES
 from podtide.simulation.run.address_history import last_entries, last_states, subject_of
 from podtide.simulation.run.churn import Churn
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap
 from podtide.simulation.run.report import Report, TraceHash
 from podtide.simulation.run.settling import settle
 from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
@@ -82,13 +82,13 @@ _WITH_ADDRESSES = {
 }
 
 
-def simulate(plan: Plan) -> Report:
+def simulate(plan: FaultPlan) -> Report:
     """Run the plan. The same plan has the same report, in every process."""
     return virtual_time.run(_Run(plan).report())
 
 
 class _Run:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: FaultPlan) -> None:
         self._plan = plan
         self._struck: Counter[str] = Counter()
         self._hash = TraceHash()
