@@ -41,7 +41,7 @@ def test_a_seed_that_fails_is_kept_in_the_file_with_what_broke(tmp_path: Path) -
 
 
 def test_an_exception_in_a_run_is_kept_with_its_seed_as_well(tmp_path: Path) -> None:
-    churn = copytree(PACKAGE, tmp_path / PACKAGE.name) / "simulation" / "churn.py"
+    churn = copytree(PACKAGE, tmp_path / PACKAGE.name) / "simulation" / "run" / "churn.py"
     churn.write_text(f"{churn.read_text()}\n\nChurn.__init__ = lambda *_rest, **_named: {{}}['pods']\n")
     answer = soak(tmp_path, tmp_path)
     assert answer.returncode == 1

@@ -7,9 +7,9 @@ from msgspec import structs
 
 from podtide.runtime.disk import DiskFailed
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
-from podtide.simulation.faults.disk_failure import DiskFailure
-from podtide.simulation.faults.late_create import LateCreate
+from podtide.simulation.faults.disks import DiskFailure
 from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request
+from podtide.simulation.faults.requests import LateCreate
 from podtide.simulation.faults.scene import Scene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for

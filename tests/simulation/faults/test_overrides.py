@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from podtide.resources.cluster_subnet import ScalerOverride
-from podtide.simulation.faults.overrides import drawn_override
+from podtide.simulation.faults.subnets import drawn_override
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 from podtide.simulation.run.report import Report
 from podtide.simulation.run.simulate import simulate

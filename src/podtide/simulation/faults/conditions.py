@@ -17,7 +17,6 @@ from podtide.core.errors import PodtideError
 from podtide.resources.base import Resource
 from podtide.resources.pod import Pod
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.faults.fuse import Fuse
 from podtide.simulation.faults.line_fault import (
     Carriage,
     LineFault,
@@ -50,6 +49,30 @@ class OneWatch(Struct, frozen=True):
     is_over: asyncio.Event
 
 
+class Fuse:
+    """Stops a program at its request number `requests` from now: just before it is sent, or just after it was carried out.
+
+    Programs and the rest of the world can only come apart at a request, so a crash is aimed at one, and not left to where
+    the program happens to wait. The fault that waits for `blown` then kills the program.
+    """
+
+    def __init__(self, requests: int, *, after: bool) -> None:
+        self.blown = asyncio.Event()
+        self._left = requests
+        self._after = after
+
+    async def pass_through(self, send: Send[T]) -> T:
+        """Send a request. At the request where the fuse blows, this never returns."""
+        self._left -= 1
+        if self._left > 0:
+            return await send()
+        if self._left == 0 and self._after:
+            await send()
+        self.blown.set()
+        forever: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        return await forever
+
+
 class Conditions:
     """What befalls the lines of all programs. While it `is_bad`, faults strike."""
 
@@ -68,7 +91,7 @@ class Conditions:
         self.spoilt = dict[str, OneWatch]()
         """Programs of which one watch is in trouble, and no other."""
         self.told_the_truth: set[str] = set()
-        """Programs that have lost their records: of them that list pods, none is told of the past (see `journals`)."""
+        """Programs that have lost their records: of them that list pods, none is told of the past (see `disks`)."""
         self._open_watches: dict[str, dict[asyncio.Timeout, None]] = {}
         self._seed = seed
         self._on_requests, self._on_lists, self._on_watches = _sorted_by_kind(faults)

@@ -42,9 +42,8 @@ from podtide.simulation.checks.batch_moves import BatchMoves
 from podtide.simulation.checks.premature_requests import Hearsay
 from podtide.simulation.faults.agenda import Agenda
 from podtide.simulation.faults.conditions import Conditions
-from podtide.simulation.faults.faulty_allocator import FaultyAllocator
-from podtide.simulation.faults.faulty_cluster import FaultyCluster
 from podtide.simulation.faults.faulty_doors import FaultyDoors
+from podtide.simulation.faults.faulty_ports import FaultyAllocator, FaultyCluster
 from podtide.simulation.faults.line_fault import LineFault
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.plugin_fault import PluginFault

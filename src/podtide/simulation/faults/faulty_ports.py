@@ -1,20 +1,26 @@
-"""The Cluster port of one program, under the faults that are active."""
+"""The Cluster and Allocator ports of one program, under the faults that are active.
+
+Each has two connections to the real port: `line` is cut when the program is killed; over `wire` goes what has left the
+program before that.
+"""
 
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
 from msgspec import structs
 
+from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorRequest
+from podtide.allocator.port import Allocator
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, ListRequest, WatchRequest
 from podtide.cluster.port import Cluster, Page, R, WatchEvent
 from podtide.resources.base import Resource
 from podtide.simulation.checks.premature_requests import Hearsay
 from podtide.simulation.faults.conditions import Conditions
-from podtide.simulation.faults.line_fault import CLUSTER, Request, T
+from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request, T
 
 
 class FaultyCluster(ClusterInterceptor):
-    """`line` ends with the program; over `wire` goes what has left it already."""
+    """The Cluster port of one program."""
 
     def __init__(  # noqa: PLR0913 - two ways there, which program uses them, and what may happen on them
         self,
@@ -32,7 +38,7 @@ class FaultyCluster(ClusterInterceptor):
         self._conditions = conditions
         self._hearsay = hearsay
         self._restores = restores
-        """How often the cluster went back to a backup."""
+        """How often the cluster was restored from a backup."""
 
     async def intercept(self, request: ClusterRequest[T]) -> T:
         """Send the request under the conditions.
@@ -78,7 +84,7 @@ class FaultyCluster(ClusterInterceptor):
     async def _until_restored(
         self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        """A watch ends with its API server: what it had left to tell is of another history."""
+        """The events until the cluster is restored: a watch ends with its API server, and its later events never happened."""
         before = self._restores()
         try:
             async for event in events:
@@ -88,10 +94,28 @@ class FaultyCluster(ClusterInterceptor):
             await events.aclose()
 
     def _refuse_if_restored(self, request: Request, before: int) -> None:
-        """Answers of an API server that is gone arrive nowhere, either."""
+        """Fail if the API server that the request was sent to has been stopped."""
         if self._restores() != before:
             raise request.unanswered("the API server that it was sent to is gone")
 
     def _request(self, verb: str, kind: type[Resource], what: str) -> Request:
         subject = f"{kind.api.kind} {what}".rstrip()
         return Request(program=self._program, port=CLUSTER, verb=verb, subject=subject)
+
+
+class FaultyAllocator(AllocatorInterceptor):
+    """The Allocator port of one program."""
+
+    def __init__(self, line: Allocator, wire: Allocator, program: str, conditions: Conditions) -> None:
+        super().__init__(line)
+        self._wire = wire
+        self._program = program
+        self._conditions = conditions
+
+    async def intercept(self, request: AllocatorRequest[T]) -> T:
+        """Send the request under the conditions."""
+        return await self._conditions.carry(
+            Request(program=self._program, port=ALLOCATOR, verb=request.verb, subject=request.subject),
+            partial(request.send, self._inner),
+            partial(request.send, self._wire),
+        )
