@@ -15,9 +15,9 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.demo.pace import customs_for, rules_for
 from podtide.simulation.demo.plain import PlainTeller
 from podtide.simulation.demo.playing import Outcome, play
+from podtide.simulation.demo.real_world import customs_for, rules_for
 from podtide.simulation.demo.scene import NodeScene, Scene, SubnetScene
 from podtide.simulation.demo.screen import ScreenTeller, drawing_of, subnet_bar
 from podtide.simulation.demo.stage import Stage, ship_released_lease

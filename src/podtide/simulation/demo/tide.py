@@ -7,7 +7,7 @@ from podtide.simulation.demo.stage import Stage
 _POD_EVERY_SECONDS = 0.05
 _CALM_SECONDS = 2.0
 _STEP_SECONDS = 7.5
-"""Longer than the next change of the batch may have to wait, by `pace`."""
+"""Longer than the next change of the batch may have to wait, by `real_world`."""
 
 
 async def tell_tide(stage: Stage) -> None:
