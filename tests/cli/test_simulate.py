@@ -13,7 +13,7 @@ from podtide.cli.simulate.command import simulate
 from podtide.core.pool.address import Address
 from podtide.core.pool.pool import Pool
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.run import simulate as simulation
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
@@ -44,7 +44,7 @@ class Bewildered(Mishap):
     name = "bewildered"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         return str(scene.world.machines[f"nowhere {object()}"])
 

@@ -25,7 +25,7 @@ from podtide.runtime.disk import Locked
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.world.recording import RecordingAllocator
-from podtide.simulation.world.world import Between, World
+from podtide.simulation.world.world import PortWrappers, World
 from scenarios.looking import addresses_of_pods, config_of, count, granted, has_exactly, pool, subnet
 from scenarios.stage import Stage
 
@@ -95,7 +95,7 @@ class LosesOneAnswer(RecordingAllocator):
 async def test_an_answer_of_the_allocator_that_is_lost_after_its_commit_costs_nothing(stage: Stage) -> None:
     async with stage.world("10.0.0.0/24", controller=False) as world:
         losing = LosesOneAnswer(world.allocator, "controller", clock=world.clock, trace=world.trace)
-        world.between = Between(allocator=lambda _program, _line: losing)
+        world.wrappers = PortWrappers(allocator=lambda _program, _line: losing)
         world.start_controller()
         await a_node_with_pods(world, 10)
         assert losing.lost == 1
@@ -158,7 +158,7 @@ async def test_an_agent_restarted_before_its_pods_are_listed_gives_nothing_away(
         def late(_program: str, line: Cluster) -> Cluster:
             return PodsComeLate(line, listed)
 
-        world.between = Between(cluster=late)
+        world.wrappers = PortWrappers(cluster=late)
         agent = await world.start_agent(NODE)
         await world.pass_time(stage.quiet_seconds)
         assert not agent.synced.is_set()

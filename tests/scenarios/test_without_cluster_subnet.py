@@ -11,7 +11,7 @@ from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus,
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.world.embedded_world import SUBNET
-from podtide.simulation.world.world import Between, World
+from podtide.simulation.world.world import PortWrappers, World
 from scenarios.looking import agent_of, has_exactly, held
 from scenarios.stage import Stage
 
@@ -33,9 +33,9 @@ async def a_node_with_five_pods(world: World) -> None:
     def silent(_program: str, line: Cluster) -> Cluster:
         return SilentOnExhaustion(line)
 
-    world.between = Between(cluster=silent)
+    world.wrappers = PortWrappers(cluster=silent)
     world.start_controller()
-    world.between = Between()
+    world.wrappers = PortWrappers()
     await world.add_node(NODE)
     await world.workload.add_pods(NODE, PODS)
     await world.until(lambda: world.running_pods() == PODS, within=60)

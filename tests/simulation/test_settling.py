@@ -10,7 +10,7 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
@@ -23,7 +23,7 @@ class RestlessLease(Mishap):
     name = "restless-lease"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         world = scene.world
         line = RecordingCluster(world.cluster, "restless", clock=world.clock, trace=world.trace)

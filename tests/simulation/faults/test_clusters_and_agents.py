@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podtide.resources.lease import Lease
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.nodes.other_agents import POLICIES
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
@@ -26,7 +26,7 @@ class Look(Mishap):
         self.machines: list[list[tuple[str, object]]] = []
         self.began: dict[str, float] = {}
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         self.struck.add(scene.world.name)
         machines = scene.world.site.machines

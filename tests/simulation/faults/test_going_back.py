@@ -4,11 +4,11 @@ import pytest
 from msgspec import structs
 
 from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 
 
-def report_of(seed: int, fault: str, networks: int) -> Report:
+def report_of(seed: int, fault: str, networks: int) -> RunReport:
     faults = frozenset({fault})
     return simulate(fault_plan_for(seed, nodes=3, faults=faults, trouble_seconds=150.0, networks=networks))
 

@@ -8,9 +8,9 @@ from msgspec import structs
 from podtide.runtime.disk import DiskFailed
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
 from podtide.simulation.faults.disks import DiskFailure
-from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request
+from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, LineRequest
 from podtide.simulation.faults.requests import LateCreate
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
@@ -21,7 +21,7 @@ from podtide.simulation.run.simulate import simulate
     ["NodeNetworkConfig", "IPPool", "NodeSlicePool", "OverlappingRangeIPReservation", "Lease", "Event"],
 )
 def test_whatever_is_made_may_be_made_once_more(kind: str) -> None:
-    request = Request(program="p", port=CLUSTER, verb="create", subject=f"{kind} x")
+    request = LineRequest(program="p", port=CLUSTER, verb="create", subject=f"{kind} x")
     assert LateCreate().concerns(request)
     assert not LateCreate().concerns(structs.replace(request, verb="replace"))
     assert not LateCreate().concerns(structs.replace(request, port=ALLOCATOR))
@@ -50,7 +50,7 @@ def test_agents_end_when_their_disk_fails_and_come_back_with_what_they_knew() ->
 
 def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgiving(DiskFailure):
-        async def happen(self, scene: Scene, chance: Random) -> str:
+        async def happen(self, scene: FaultScene, chance: Random) -> str:
             for machine in scene.world.machines.values():
                 if machine.agent is not None:
                     monkeypatch.setattr(machine.agent._holdings, "failed", _NeverSet())

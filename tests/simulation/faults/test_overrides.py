@@ -8,7 +8,7 @@ from msgspec import structs
 from podtide.resources.cluster_subnet import ScalerOverride
 from podtide.simulation.faults.subnets import drawn_override
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 
 
@@ -21,7 +21,7 @@ def quiet_plan(fault: str, *, cluster_subnets: bool) -> FaultPlan:
     )
 
 
-def run(fault: str, *, cluster_subnets: bool) -> Report:
+def run(fault: str, *, cluster_subnets: bool) -> RunReport:
     return simulate(quiet_plan(fault, cluster_subnets=cluster_subnets))
 
 

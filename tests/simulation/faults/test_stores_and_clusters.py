@@ -8,7 +8,7 @@ from podtide.allocator.store.transaction_context import Affairs
 from podtide.controller.nodes import sweep
 from podtide.core.subnet.cluster_identity import Owner
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 
 RESTORED, STRANGER = "allocator-restored", "second-cluster"
@@ -22,7 +22,7 @@ def plan_with(fault: str, seed: int, clusters: int = 1) -> FaultPlan:
     return structs.replace(plan, subnet="10.0.0.0/27", clusters=clusters, agents=(), mishaps=mishaps)
 
 
-def run(fault: str, seed: int, clusters: int = 1) -> Report:
+def run(fault: str, seed: int, clusters: int = 1) -> RunReport:
     report = simulate(plan_with(fault, seed, clusters))
     assert report.faults.get(fault)
     return report

@@ -8,7 +8,7 @@ from podtide.core.errors import InvalidInput
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways
 from podtide.simulation.demo.chapters import burst_on, quiet_water
 from podtide.simulation.demo.exact_fit import tell_exact_fit
-from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stage import DemoStage
 from podtide.simulation.demo.tide import tell_tide
 
 _LONGEST_PREFIX = 29
@@ -20,12 +20,12 @@ class Story(Struct, frozen=True, kw_only=True):
 
     name: str
     sentence: str
-    tell: Callable[[Stage], Awaitable[None]]
+    tell: Callable[[DemoStage], Awaitable[None]]
     least_capacity: Callable[[int], int]
     most_capacity: Callable[[int], int]
 
 
-async def _tell_burst(stage: Stage) -> None:
+async def _tell_burst(stage: DemoStage) -> None:
     """Many pods at once on one node, and what becomes of their addresses when they go."""
     node = stage.names[0]
     await quiet_water(stage)

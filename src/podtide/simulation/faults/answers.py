@@ -6,10 +6,10 @@ from podtide.cluster.embedded.paging import Position, to_token
 from podtide.cluster.port import Conflict, Gone, Page, R, Throttled
 from podtide.simulation.faults.line_fault import (
     CLUSTER,
-    Carriage,
+    FaultContext,
+    LineRequest,
     ListFault,
     Relist,
-    Request,
     RequestFault,
     Send,
     T,
@@ -27,11 +27,11 @@ class LostAnswer(RequestFault):
     name = "lost-answer"
     rate = 0.02
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Send the request, and fail as if it had not been answered."""
         del resend
         await send()
-        raise carriage.request.unanswered("the connection broke before the answer came")
+        raise context.request.unanswered("the connection broke before the answer came")
 
 
 class ConflictAnswer(RequestFault):
@@ -40,14 +40,14 @@ class ConflictAnswer(RequestFault):
     name = "conflict"
     rate = 0.03
 
-    def concerns(self, request: Request) -> bool:
+    def concerns(self, request: LineRequest) -> bool:
         """Whether the request is a write that depends on the object's present state."""
         return request.port == CLUSTER and request.verb in _CONDITIONAL
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Refuse."""
         del send, resend
-        raise Conflict(f"{carriage.request}: the object has been modified")
+        raise Conflict(f"{context.request}: the object has been modified")
 
 
 class ThrottledAnswer(RequestFault):
@@ -56,16 +56,16 @@ class ThrottledAnswer(RequestFault):
     name = "throttled"
     rate = 0.02
 
-    def concerns(self, request: Request) -> bool:
+    def concerns(self, request: LineRequest) -> bool:
         """Whether the request is one to the cluster."""
         return request.port == CLUSTER
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Refuse, with the seconds after which to retry."""
         del send, resend
         raise Throttled(
-            f"{carriage.request}: too many requests",
-            retry_after_seconds=carriage.chance.uniform(0.0, _MOST_RETRY_SECONDS),
+            f"{context.request}: too many requests",
+            retry_after_seconds=context.chance.uniform(0.0, _MOST_RETRY_SECONDS),
         )
 
 
@@ -75,12 +75,12 @@ class ServerError(RequestFault):
     name = "server-error"
     rate = 0.02
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Send the request or not, and fail."""
         del resend
-        if carriage.chance.random() < 0.5:  # noqa: PLR2004 - one as likely as the other
+        if context.chance.random() < 0.5:  # noqa: PLR2004 - one as likely as the other
             await send()
-        raise carriage.request.unanswered("internal error")
+        raise context.request.unanswered("internal error")
 
 
 class StaleList(ListFault):

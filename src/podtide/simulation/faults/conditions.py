@@ -18,11 +18,11 @@ from podtide.resources.base import Resource
 from podtide.resources.pod import Pod
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.line_fault import (
-    Carriage,
+    FaultContext,
     LineFault,
+    LineRequest,
     ListFault,
     Relist,
-    Request,
     RequestFault,
     Send,
     T,
@@ -99,7 +99,7 @@ class Conditions:
         self._streams: dict[tuple[str, str], Random] = {}
         self._under_way: dict[asyncio.Future[object], None] = {}
 
-    async def carry(self, request: Request, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, request: LineRequest, send: Send[T], resend: Send[T]) -> T:
         """Carry out a request. `send` ends with its program; `resend` has left it already."""
         if (stall := self.stalls.get(request.program)) is not None:
             await stall.wait()
@@ -111,11 +111,11 @@ class Conditions:
             send = partial(fuse.pass_through, send)
         for fault in self._on_requests:
             if fault.concerns(request) and self._strikes(fault, request.program, str(request)):
-                carriage = Carriage(request, self._stream(fault, request.program), self.leave)
-                send = partial(fault.carry, carriage, send, resend)
+                context = FaultContext(request, self._stream(fault, request.program), self.leave)
+                send = partial(fault.carry, context, send, resend)
         return await send()
 
-    async def page(self, request: Request, newest: Page[R], relist: Relist[R]) -> Page[R]:
+    async def page(self, request: LineRequest, newest: Page[R], relist: Relist[R]) -> Page[R]:
         """The first page of a list."""
         if request.program in self.told_the_truth and request.is_about(Pod):
             return newest
@@ -136,7 +136,7 @@ class Conditions:
         self.cut_off.discard(program)
 
     def watch(
-        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+        self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """A watch, for as long as it lasts."""
         for fault in self._on_watches:
@@ -145,7 +145,7 @@ class Conditions:
         return self._while_connected(request, events)
 
     async def _while_connected(
-        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+        self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """The events, until the program is cut off: then nothing, and after a while the end."""
         watches = self._open_watches.setdefault(request.program, {})
@@ -164,7 +164,7 @@ class Conditions:
                     del watches[patience]
                 yield event
 
-    async def _next(self, request: Request, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
+    async def _next(self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
         if request.program in self.cut_off:
             raise request.unanswered("there is no connection")
         await self._suffer(request, (WatchTrouble.REFUSED,))
@@ -176,7 +176,7 @@ class Conditions:
             )  # nothing, until the connection is noticed to be dead
         return event
 
-    async def _suffer(self, request: Request, troubles: tuple[WatchTrouble, ...]) -> None:
+    async def _suffer(self, request: LineRequest, troubles: tuple[WatchTrouble, ...]) -> None:
         """What befalls this watch alone."""
         spoilt = self.spoilt.get(request.program)
         if spoilt is None or spoilt.trouble not in troubles or not request.is_about(spoilt.kind):

@@ -11,7 +11,7 @@ from podtide.resources.lease import Lease
 from podtide.resources.node import Node
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 
 _SHORTEST_SECONDS = 10.0
 _LONGEST_OF_LEADERS_SECONDS = 60.0
@@ -24,7 +24,7 @@ class StalledLeader(Mishap):
     name = "stalled-leader"
     every_seconds = 100.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Hold its requests back, and let them go later."""
         leader = await _leader(scene)
         if not leader or leader in scene.conditions.stalls:
@@ -45,7 +45,7 @@ class CutOffLeader(Mishap):
     name = "cut-off-leader"
     every_seconds = 100.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Fail its requests about its Lease."""
         leader = await _leader(scene)
         if not leader or leader in scene.conditions.silenced:
@@ -68,7 +68,7 @@ class SecondCluster(Mishap):
     name = "second-cluster"
     every_seconds = 150.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Start its controller, and stop it after a while."""
         world, number = scene.world, chance.getrandbits(32)
         if not await scene.allocator.knows(world.options.cluster):
@@ -82,7 +82,7 @@ class SecondCluster(Mishap):
             elsewhere,
             line,
             world.options,
-            settings=world.customs.settings,
+            settings=world.defaults.settings,
             clock=scene.clock,
             randomness=seeded_randomness(program),
             log=world.log.bind(program=program),
@@ -97,7 +97,7 @@ class SecondCluster(Mishap):
         return f"under the name {world.options.cluster}"
 
 
-async def _leader(scene: Scene) -> str:
+async def _leader(scene: FaultScene) -> str:
     """The holder of the Lease; "" if there is none."""
     try:
         lease = await scene.world.cluster.get(Lease, LEASE.name, LEASE.namespace)

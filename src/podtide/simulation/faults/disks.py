@@ -17,7 +17,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.disk import DiskFailed
 from podtide.runtime.memory_disk import MemoryDisk, Weakness
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.nodes.machine import Machine
 
 _PATIENCE_SECONDS = 8.0
@@ -26,7 +26,7 @@ _LONGEST_ABSENCE_SECONDS = 20.0
 _LOSES_POWER = 0.5
 
 
-class WentOn(StopError):
+class AgentWentOn(StopError):
     """An agent did not end although the state of its disk had become unknown."""
 
 
@@ -40,7 +40,7 @@ class DiskFailure(Mishap):
     name = "disk-failure"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Wait for an fsync, and fail it."""
         machine = scene.pick_machine(chance)
         if machine is None or machine.agent is None or not isinstance(machine.disk, MemoryDisk):
@@ -50,7 +50,7 @@ class DiskFailure(Mishap):
             return ""
         error = await scene.world.programs.end_of(machine.agent_program, within_seconds=_AT_ONCE_SECONDS)
         if not isinstance(error, DiskFailed):
-            raise WentOn(f"{machine.agent_program} ended by {error!r} after its disk failed")
+            raise AgentWentOn(f"{machine.agent_program} ended by {error!r} after its disk failed")
         await scene.world.kill_agent(machine.name)
         if chance.random() < _LOSES_POWER:
             await _lose_power(scene, machine)
@@ -73,7 +73,7 @@ async def _failed(disk: MemoryDisk, weakness: Weakness) -> bool:
     return struck.is_set()
 
 
-async def _lose_power(scene: Scene, machine: Machine) -> None:
+async def _lose_power(scene: FaultScene, machine: Machine) -> None:
     if scene.world.machines.get(machine.name) is machine:
         scene.doors.switch_off(machine.name)
         await scene.world.crash_machine(machine.name)
@@ -85,7 +85,7 @@ class JournalLost(Mishap):
     name = "journal-lost"
     every_seconds = 200.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Start the agent on an empty disk."""
         machine = await _pick(scene, chance)
         if machine is None:
@@ -102,7 +102,7 @@ class JournalDamaged(Mishap):
     name = "journal-damaged"
     every_seconds = 200.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Start the agent on a journal with a flipped bit."""
         machine = await _pick(scene, chance)
         content = machine.disk.read(JOURNAL) if machine else None
@@ -116,7 +116,7 @@ class JournalDamaged(Mishap):
         return machine.name
 
 
-async def _pick(scene: Scene, chance: Random) -> Machine | None:
+async def _pick(scene: FaultScene, chance: Random) -> Machine | None:
     """A machine whose NodeNetworkConfig shows what the allocator granted."""
     machine = scene.pick_machine(chance)
     if machine is None or not await _shows_what_is_granted(scene, machine):
@@ -125,7 +125,7 @@ async def _pick(scene: Scene, chance: Random) -> Machine | None:
     return machine
 
 
-async def _shows_what_is_granted(scene: Scene, machine: Machine) -> bool:
+async def _shows_what_is_granted(scene: FaultScene, machine: Machine) -> bool:
     try:
         config = await scene.cluster.get(NodeNetworkConfig, machine.name, SYSTEM_NAMESPACE)
         granted = await scene.allocator.get_container(machine.uid, cluster=scene.world.options.cluster)

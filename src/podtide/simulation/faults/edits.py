@@ -12,7 +12,7 @@ from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.nodes.pods import MANAGER, NAMESPACE
 from podtide.simulation.trace import ClusterWrite
@@ -29,7 +29,7 @@ class RequestEdited(Mishap):
     name = "request-edited"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Set any number."""
         config = await _any_config(scene, chance)
         if config is None:
@@ -45,7 +45,7 @@ class ForeignNames(Mishap):
     name = "foreign-names"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Add names to a node's list."""
         config, other = await _any_config(scene, chance), await _any_config(scene, chance)
         if config is None or other is None or config.key == other.key:
@@ -63,7 +63,7 @@ class ConfigDeleted(Mishap):
     name = "config-deleted"
     every_seconds = 150.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Delete it."""
         if scene.allocator.has_backup or await scene.allocator.is_of_the_past():
             return ""  # if both records of a grant go at once, only the node knows of it
@@ -80,7 +80,7 @@ class ClusterSubnetDeleted(Mishap):
     name = "cluster-subnet-deleted"
     every_seconds = 150.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Delete it."""
         subnet = scene.pick_subnet(chance)
         try:
@@ -96,7 +96,7 @@ class ClusterSubnetMade(Mishap):
     name = "cluster-subnet-made"
     every_seconds = 150.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Create it."""
         if scene.world.options.cluster_subnets:
             return ""
@@ -115,7 +115,7 @@ class StatusRestored(Mishap):
     name = "status-restored"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Write one of the last statuses again."""
         if scene.allocator.has_backup or await scene.allocator.is_of_the_past():
             return ""  # if both records of a grant go back at once, only the node knows of it
@@ -153,7 +153,7 @@ class DefinitionRecreated(Mishap):
     every_seconds = 90.0
     of_networks = True
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Delete it, and create it again later."""
         world = scene.world
         if not world.networks:
@@ -168,7 +168,7 @@ class DefinitionRecreated(Mishap):
         return definition.name
 
 
-def apply_again(scene: Scene, definition: Definition, chance: Random) -> None:
+def apply_again(scene: FaultScene, definition: Definition, chance: Random) -> None:
     """Plan that the definition is applied some time from now, whether or not it exists by then."""
 
     async def apply() -> None:
@@ -178,12 +178,12 @@ def apply_again(scene: Scene, definition: Definition, chance: Random) -> None:
     scene.plan(chance.uniform(0.0, _LONGEST_ABSENCE_SECONDS), apply)
 
 
-async def _any_config(scene: Scene, chance: Random) -> NodeNetworkConfig | None:
+async def _any_config(scene: FaultScene, chance: Random) -> NodeNetworkConfig | None:
     configs = (await scene.world.cluster.list(NodeNetworkConfig, SYSTEM_NAMESPACE)).items
     return chance.choice(configs) if configs else None
 
 
-async def _edit(scene: Scene, config: NodeNetworkConfig, spec: NodeNetworkConfigSpec) -> None:
+async def _edit(scene: FaultScene, config: NodeNetworkConfig, spec: NodeNetworkConfigSpec) -> None:
     """Write the spec, unless the object has changed or is deleted since."""
     try:
         await scene.world.cluster.replace(structs.replace(config, spec=spec), manager=_EDITOR)

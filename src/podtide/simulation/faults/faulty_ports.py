@@ -14,9 +14,9 @@ from podtide.allocator.port import Allocator
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, ListRequest, WatchRequest
 from podtide.cluster.port import Cluster, Page, R, WatchEvent
 from podtide.resources.base import Resource
-from podtide.simulation.checks.premature_requests import Hearsay
+from podtide.simulation.checks.premature_requests import PrematureRequests
 from podtide.simulation.faults.conditions import Conditions
-from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request, T
+from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, LineRequest, T
 
 
 class FaultyCluster(ClusterInterceptor):
@@ -28,7 +28,7 @@ class FaultyCluster(ClusterInterceptor):
         wire: Cluster,
         program: str,
         conditions: Conditions,
-        hearsay: Hearsay,
+        premature_requests: PrematureRequests,
         *,
         restores: Callable[[], int] = int,
     ) -> None:
@@ -36,7 +36,7 @@ class FaultyCluster(ClusterInterceptor):
         self._wire = wire
         self._program = program
         self._conditions = conditions
-        self._hearsay = hearsay
+        self._premature_requests = premature_requests
         self._restores = restores
         """How often the cluster was restored from a backup."""
 
@@ -47,7 +47,7 @@ class FaultyCluster(ClusterInterceptor):
         its answer does not arrive. Only a request to create an object may be repeated at any later time.
         """
         if request.verb == "apply" and request.item is not None:
-            self._hearsay.says(request.item)
+            self._premature_requests.check(request.item)
         sent, before = self._request(request.verb, request.kind, request.subject), self._restores()
 
         async def arrive(over: Cluster) -> T:
@@ -72,7 +72,7 @@ class FaultyCluster(ClusterInterceptor):
             page = await self._conditions.page(sent, page, relist)
             self._refuse_if_restored(sent, before)
         if not page.more:
-            self._hearsay.told(sent.subject)
+            self._premature_requests.listed(sent.subject)
         return page
 
     def intercept_watch(self, request: WatchRequest[R]) -> AsyncGenerator[WatchEvent[R], None]:
@@ -82,7 +82,7 @@ class FaultyCluster(ClusterInterceptor):
         return self._until_restored(sent, events)
 
     async def _until_restored(
-        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+        self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """The events until the cluster is restored: a watch ends with its API server, and its later events never happened."""
         before = self._restores()
@@ -93,14 +93,14 @@ class FaultyCluster(ClusterInterceptor):
         finally:
             await events.aclose()
 
-    def _refuse_if_restored(self, request: Request, before: int) -> None:
+    def _refuse_if_restored(self, request: LineRequest, before: int) -> None:
         """Fail if the API server that the request was sent to has been stopped."""
         if self._restores() != before:
             raise request.unanswered("the API server that it was sent to is gone")
 
-    def _request(self, verb: str, kind: type[Resource], what: str) -> Request:
+    def _request(self, verb: str, kind: type[Resource], what: str) -> LineRequest:
         subject = f"{kind.api.kind} {what}".rstrip()
-        return Request(program=self._program, port=CLUSTER, verb=verb, subject=subject)
+        return LineRequest(program=self._program, port=CLUSTER, verb=verb, subject=subject)
 
 
 class FaultyAllocator(AllocatorInterceptor):
@@ -115,7 +115,7 @@ class FaultyAllocator(AllocatorInterceptor):
     async def intercept(self, request: AllocatorRequest[T]) -> T:
         """Send the request under the conditions."""
         return await self._conditions.carry(
-            Request(program=self._program, port=ALLOCATOR, verb=request.verb, subject=request.subject),
+            LineRequest(program=self._program, port=ALLOCATOR, verb=request.verb, subject=request.subject),
             partial(request.send, self._inner),
             partial(request.send, self._wire),
         )

@@ -6,7 +6,7 @@ from random import Random
 from podtide.cluster.port import NotFound
 from podtide.resources.node import Node
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.nodes.machine import Machine
 
 _LONGEST_ABSENCE_SECONDS = 60.0
@@ -22,7 +22,7 @@ class PowerLoss(Mishap):
     name = "power-loss"
     every_seconds = 120.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Switch it off and on."""
         machine = scene.pick_machine(chance)
         if machine is None:
@@ -38,7 +38,7 @@ class ClockJump(Mishap):
     name = "clock-jump"
     every_seconds = 100.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Move it."""
         seconds = chance.uniform(-_MOST_CLOCK_SECONDS, _MOST_CLOCK_SECONDS)
         scene.clock.move(seconds)
@@ -54,7 +54,7 @@ class NodeRecreated(Mishap):
     name = "node-recreated"
     every_seconds = 75.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Delete the Node, and create it again later."""
         machine = scene.pick_machine(chance)
         if machine is None or not machine.uid:
@@ -69,7 +69,7 @@ class NodeRecreated(Mishap):
         return machine.name
 
 
-def plan_registration(scene: Scene, machine: Machine, chance: Random) -> None:
+def plan_registration(scene: FaultScene, machine: Machine, chance: Random) -> None:
     """Plan what follows when a machine's Node is deleted.
 
     The cluster ends the pods that are bound to it, and its kubelet registers it again when restarted.
@@ -96,7 +96,7 @@ class MachineReplaced(Mishap):
     name = "machine-replaced"
     every_seconds = 75.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Remove it, and add another later."""
         machine = await _remove(scene, chance)
         if machine is None:
@@ -120,7 +120,7 @@ class NodeRenamed(Mishap):
     every_seconds = 60.0
     of_networks = True
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Remove it, and add another later."""
         machine = await _remove(scene, chance)
         if machine is None:
@@ -134,7 +134,7 @@ class NodeRenamed(Mishap):
         return machine.name
 
 
-async def _remove(scene: Scene, chance: Random) -> Machine | None:
+async def _remove(scene: FaultScene, chance: Random) -> Machine | None:
     """Switch a registered machine off for good, and return it."""
     machine = scene.pick_machine(chance)
     if machine is None or not machine.uid:

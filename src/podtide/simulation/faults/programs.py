@@ -6,7 +6,7 @@ from random import Random
 
 from podtide.simulation.faults.conditions import Fuse
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 
 _MOST_REQUESTS = 6
 _PATIENCE_SECONDS = 5.0
@@ -22,7 +22,7 @@ class AgentCrash(Mishap):
     name = "agent-crash"
     every_seconds = 40.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Kill it, and start it again later, on its journal."""
         machine = scene.pick_machine(chance)
         if machine is None or machine.agent is None:
@@ -40,7 +40,7 @@ class ControllerCrash(Mishap):
     name = "controller-crash"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Kill it, and start it again later."""
         running = scene.controllers()
         if not running:
@@ -62,7 +62,7 @@ class Partition(Mishap):
     name = "partition"
     every_seconds = 120.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Disconnect it, and connect it again later."""
         machine = scene.pick_machine(chance)
         if machine is None or machine.agent_program in scene.conditions.cut_off:
@@ -77,7 +77,7 @@ class Partition(Mishap):
         return program
 
 
-async def _until_the_moment(scene: Scene, program: str, chance: Random) -> None:
+async def _until_the_moment(scene: FaultScene, program: str, chance: Random) -> None:
     """Wait for one of the program's next requests, or until it made none for a while."""
     after = chance.random() < 0.5  # noqa: PLR2004 - one as likely as the other
     fuse = scene.conditions.fuses[program] = Fuse(chance.randint(1, _MOST_REQUESTS), after=after)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podtide.simulation.faults.line_fault import CLUSTER, Carriage, Request, RequestFault, Send, T
+from podtide.simulation.faults.line_fault import CLUSTER, FaultContext, LineRequest, RequestFault, Send, T
 
 _TIMEOUT_SECONDS = 5.0
 _USUAL_DELAY_SECONDS = 0.5
@@ -18,11 +18,11 @@ class LostRequest(RequestFault):
     name = "lost-request"
     rate = 0.02
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Fail after a while, without sending the request."""
         del send, resend
-        await asyncio.sleep(carriage.chance.uniform(0.0, _TIMEOUT_SECONDS))
-        raise carriage.request.unanswered("the connection broke before it arrived")
+        await asyncio.sleep(context.chance.uniform(0.0, _TIMEOUT_SECONDS))
+        raise context.request.unanswered("the connection broke before it arrived")
 
 
 class Delay(RequestFault):
@@ -31,18 +31,18 @@ class Delay(RequestFault):
     name = "delay"
     rate = 0.1
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Send the request late, even if its caller is cancelled meanwhile."""
         del send
-        longest = _LONG_DELAY_SECONDS if carriage.chance.random() < _LONG_DELAYS else _USUAL_DELAY_SECONDS
-        seconds = carriage.chance.uniform(0.0, longest)
+        longest = _LONG_DELAY_SECONDS if context.chance.random() < _LONG_DELAYS else _USUAL_DELAY_SECONDS
+        seconds = context.chance.uniform(0.0, longest)
 
         async def arrive_late() -> T:
             await asyncio.sleep(seconds)
             return await resend()
 
         arriving = asyncio.ensure_future(arrive_late())
-        carriage.leave(arriving)
+        context.leave(arriving)
         return await asyncio.shield(arriving)
 
 
@@ -52,13 +52,13 @@ class Duplicate(RequestFault):
     name = "duplicate"
     rate = 0.03
 
-    def concerns(self, request: Request) -> bool:
+    def concerns(self, request: LineRequest) -> bool:
         """Whether the request is a write: a repeated read changes nothing."""
         return request.writes
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Send the request, and again some seconds later."""
-        return await _twice(carriage, send, resend, within_seconds=_DUPLICATE_WITHIN_SECONDS)
+        return await _twice(context, send, resend, within_seconds=_DUPLICATE_WITHIN_SECONDS)
 
 
 class LateCreate(RequestFault):
@@ -71,22 +71,22 @@ class LateCreate(RequestFault):
     name = "late-create"
     rate = 0.1
 
-    def concerns(self, request: Request) -> bool:
+    def concerns(self, request: LineRequest) -> bool:
         """Whether the request creates an object of any kind."""
         return request.port == CLUSTER and request.verb == "create"
 
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Send the request, and again within a few minutes."""
-        return await _twice(carriage, send, resend, within_seconds=_CREATE_AGAIN_WITHIN_SECONDS)
+        return await _twice(context, send, resend, within_seconds=_CREATE_AGAIN_WITHIN_SECONDS)
 
 
-async def _twice(carriage: Carriage, send: Send[T], resend: Send[T], *, within_seconds: float) -> T:
+async def _twice(context: FaultContext, send: Send[T], resend: Send[T], *, within_seconds: float) -> T:
     answer = await send()
-    seconds = carriage.chance.uniform(0.0, within_seconds)
+    seconds = context.chance.uniform(0.0, within_seconds)
 
     async def again() -> None:
         await asyncio.sleep(seconds)
         await resend()
 
-    carriage.leave(again())
+    context.leave(again())
     return answer

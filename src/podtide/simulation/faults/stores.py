@@ -17,7 +17,7 @@ from podtide.simulation.faults.agenda import Act
 from podtide.simulation.faults.edits import ConfigDeleted, StatusRestored, apply_again
 from podtide.simulation.faults.machines import plan_registration
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.nodes.machine import Machine, node_info
 from podtide.simulation.trace import Trouble
 
@@ -45,7 +45,7 @@ class AllocatorRestart(Mishap):
     name = "allocator-restart"
     every_seconds = 100.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Restart it."""
         del chance
         await scene.allocator.restart()
@@ -58,7 +58,7 @@ class AllocatorRestored(Mishap):
     name = "allocator-restored"
     every_seconds = 150.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Take a backup now, and put it back later."""
         own = scene.world.options.cluster
         clusters = {own, *(machine.cluster or own for machine in scene.world.site.machines.values())}
@@ -80,7 +80,7 @@ class AllocatorRestored(Mishap):
         return f"from {age:.0f} s ago"
 
 
-def _is_status_old(scene: Scene) -> bool:
+def _is_status_old(scene: FaultScene) -> bool:
     """Whether an old status was put back or deleted lately, so that no controller may have repaired it yet."""
     since = scene.clock.monotonic() - _HEALED_WITHIN_SECONDS
     return any(
@@ -101,7 +101,7 @@ class EtcdRestored(Mishap):
     name = "etcd-restored"
     every_seconds = 120.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Take a backup, and restore it later."""
         backup = scene.cluster.snapshot()
         nodes = {node.metadata.name: node for node in (await scene.cluster.list(Node)).items}
@@ -124,7 +124,7 @@ class EtcdRestored(Mishap):
         return f"to version {backup.version} in {seconds:.1f} s"
 
 
-def _may_go_back(scene: Scene, nodes: dict[str, Node]) -> bool:
+def _may_go_back(scene: FaultScene, nodes: dict[str, Node]) -> bool:
     """Whether the programs can still tell the machines apart once these Nodes are restored."""
     machines = scene.world.machines
     if {name: machine.uid for name, machine in machines.items()} == {
@@ -141,13 +141,13 @@ def _may_go_back(scene: Scene, nodes: dict[str, Node]) -> bool:
     )
 
 
-def _has_records(scene: Scene, machine: Machine) -> bool:
+def _has_records(scene: FaultScene, machine: Machine) -> bool:
     agent = machine.agent
     is_new = agent is None or not agent.synced.is_set()
     return not is_new and machine.agent_program not in scene.conditions.told_the_truth
 
 
-def _be_who_was(scene: Scene, nodes: dict[str, Node], chance: Random) -> None:
+def _be_who_was(scene: FaultScene, nodes: dict[str, Node], chance: Random) -> None:
     """Give every machine the restored Node of its name; plan to register those without, and to delete Nodes without machine."""
     world = scene.world
     for machine in world.machines.values():
@@ -166,7 +166,7 @@ def _be_who_was(scene: Scene, nodes: dict[str, Node], chance: Random) -> None:
         scene.plan(chance.uniform(*_MISSED_SECONDS), _remover(scene, node))
 
 
-def _shown_version(scene: Scene, node: str) -> int:
+def _shown_version(scene: FaultScene, node: str) -> int:
     """The highest version that the node's NodeNetworkConfig shows now."""
     return max(
         (
@@ -185,7 +185,7 @@ def _known_version(machine: Machine) -> int:
     return max(map(pool.version, pool.containers()), default=-1) if pool is not None else -1
 
 
-def _teller(scene: Scene, machine: Machine) -> Act:
+def _teller(scene: FaultScene, machine: Machine) -> Act:
     async def tell() -> None:
         if scene.world.machines.get(machine.name) is machine:
             await scene.world.tell_machine(machine.name, machine.identity)
@@ -193,7 +193,7 @@ def _teller(scene: Scene, machine: Machine) -> Act:
     return tell
 
 
-def _remover(scene: Scene, node: Node) -> Act:
+def _remover(scene: FaultScene, node: Node) -> Act:
     async def remove() -> None:
         name = node.metadata.name
         if name in scene.world.machines:
@@ -207,7 +207,7 @@ def _remover(scene: Scene, node: Node) -> Act:
     return remove
 
 
-def _restore(scene: Scene, backup: Snapshot) -> None:
+def _restore(scene: FaultScene, backup: Snapshot) -> None:
     scene.cluster.restore(backup)
     scene.world.auditor.begin_anew()  # what a restored Node held before its deletion is not a finding
     scene.restored_at = scene.clock.monotonic()
@@ -224,7 +224,7 @@ class CollectorDown(Mishap):
     name = "collector-down"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Stop it, and start it again later."""
         housekeeping = scene.cluster.server.housekeeping
         if not housekeeping.is_collecting:

@@ -14,7 +14,7 @@ from podtide.resources.cluster_subnet import (
 )
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.world.embedded_world import NETWORK, SUBNET
 
 _EDITOR = "kubectl-edit"
@@ -32,7 +32,7 @@ class SubnetGrown(Mishap):
     name = "subnet-grown"
     every_seconds = 200.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Add a few addresses."""
         cidr = f"10.1.{chance.randrange(256)}.0/28"
         subnet = scene.pick_subnet(chance)
@@ -49,7 +49,7 @@ class SubnetShrunk(Mishap):
     name = "subnet-shrunk"
     every_seconds = 150.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Let a CIDR drain."""
         cidrs, other = (await scene.allocator.get_subnet(NETWORK, SUBNET)).cidrs, chance.randrange(256)
         if len(cidrs) == 1:
@@ -80,7 +80,7 @@ class Override(Mishap):
     name = "override"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Set any of them, or none."""
         override = drawn_override(chance)
         subnet = scene.pick_subnet(chance)
@@ -114,7 +114,7 @@ def drawn_override(chance: Random) -> ScalerOverride:
     )
 
 
-async def _set(scene: Scene, subnet: str, override: ScalerOverride) -> bool:
+async def _set(scene: FaultScene, subnet: str, override: ScalerOverride) -> bool:
     """Write the override; False where there is no ClusterSubnet, or on a conflict."""
     cluster = scene.world.cluster
     try:

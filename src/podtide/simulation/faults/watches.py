@@ -22,7 +22,7 @@ from podtide.resources.pod import Pod
 from podtide.simulation.faults.conditions import OneWatch, WatchTrouble
 from podtide.simulation.faults.line_fault import WatchFault, Weather
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 
 _MEAN_LIFE_SECONDS = 20.0
 _LATEST_SECONDS = 3.0
@@ -108,7 +108,7 @@ class OneWatchAlone(Mishap):
     name = "one-watch"
     every_seconds = 40.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Break a program's watch of one kind, and repair it later."""
         controllers = sorted(scene.controllers().values())
         agents = [machine.agent_program for machine in scene.world.machines.values()]

@@ -9,7 +9,7 @@ from podtide.simulation.run.fault_plan import FaultPlan
 from podtide.simulation.trace import ClusterWrite, Entry
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class RunReport(Struct, frozen=True, kw_only=True):
     """A run's outcome."""
 
     plan: FaultPlan

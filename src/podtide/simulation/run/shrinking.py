@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from podtide.simulation.run.fault_plan import FaultPlan
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.report import RunReport
 
 P = TypeVar("P")
 
@@ -29,14 +29,14 @@ class Shrinking:
     """Tries smaller plans with `run`, and keeps the smallest that fails like the first."""
 
     def __init__(
-        self, failed: Report, run: Callable[[FaultPlan], Report], most_runs: int = MOST_RUNS
+        self, failed: RunReport, run: Callable[[FaultPlan], RunReport], most_runs: int = MOST_RUNS
     ) -> None:
         self.smallest = failed
         self._kind = kind_of_failure(failed.failure)
         self._run = run
         self._runs_left = most_runs
 
-    def shrink(self) -> Report:
+    def shrink(self) -> RunReport:
         """The report of the smallest plan found."""
         before = None
         while before is not self.smallest and self._runs_left:

@@ -17,7 +17,7 @@ from podtide.simulation.scenario.stage import ClusterStage, HeldBackDeletes, Sce
 from podtide.simulation.world.embedded_world import CLUSTER, NETWORK, opened_allocator
 from podtide.simulation.world.site import Site
 from podtide.simulation.world.slow_grants import SlowGrants
-from podtide.simulation.world.world import Between, Customs, World
+from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
 
 _AUDIT_EVERY_SECONDS = 0.25
 
@@ -56,13 +56,13 @@ async def _open_cluster(
             _options(scenario, name or CLUSTER),
             site=site,
             name=name,
-            customs=Customs(settings=scenario.settings, habits=scenario.habits),
+            defaults=WorldDefaults(settings=scenario.settings, habits=scenario.habits),
             doors=deletes,
             clock=clock,
             seed=seed,
             log=log,
         ) as world:
-            world.between = Between(
+            world.wrappers = PortWrappers(
                 allocator=lambda _program, line: SlowGrants(line, scenario.grants_take_seconds)
             )
             stage = ClusterStage(world, cluster, deletes)

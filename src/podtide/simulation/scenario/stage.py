@@ -25,7 +25,7 @@ from podtide.simulation.full_names import full_name, parted
 from podtide.simulation.nodes.machine import Machine
 from podtide.simulation.nodes.plugin_caller import AgentDoors
 from podtide.simulation.world.site import Site
-from podtide.simulation.world.world import Between, World
+from podtide.simulation.world.world import PortWrappers, World
 
 EACH_NODE = "each node"
 """In the place of a node's name: all there are; `each node of west` are those of one cluster."""
@@ -90,7 +90,7 @@ class ClusterStage(stage.Stage):
         """NodeNetworkConfigs' status that was put aside, by node."""
         self.pods_shown: defaultdict[str, asyncio.Event] = defaultdict(_set_event)
         """By agent: clear while it cannot list its pods."""
-        world.between = Between(cluster=self._line, allocator=world.between.allocator)
+        world.wrappers = PortWrappers(cluster=self._line, allocator=world.wrappers.allocator)
 
     def _line(self, program: str, line: Cluster) -> Cluster:
         if program == self.controller:
