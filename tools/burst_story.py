@@ -16,11 +16,10 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
-from podtide.simulation.nodes.kubelet import Habits
-from podtide.simulation.trace import Trace
+from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
-from podtide.simulation.world.world import Between, Customs, World
+from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
 
 CIDR = "10.0.0.0/16"
 NODE = "node-0"
@@ -60,18 +59,18 @@ class Outcome(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def before_the_burst(contestant: Contestant, *, clock: Clock, log: Logger) -> AsyncIterator[World]:
     """A world of its own in which the story has come to T0."""
-    customs = customs_for(contestant, Settings(), Habits(sandbox_seconds=SANDBOX_SECONDS))
-    async with open_embedded_world(CIDR, customs=customs, clock=clock, seed=1, log=log) as world:
+    defaults = defaults_for(contestant, Settings(), KubeletHabits(sandbox_seconds=SANDBOX_SECONDS))
+    async with open_embedded_world(CIDR, defaults=defaults, clock=clock, seed=1, log=log) as world:
         await first_pod(world, GRANT_SECONDS)
         await world.pass_time(_LULL_SECONDS)
         world.trace.mark()
         yield world
 
 
-def customs_for(contestant: Contestant, settings: Settings, habits: Habits) -> Customs:
+def defaults_for(contestant: Contestant, settings: Settings, habits: KubeletHabits) -> WorldDefaults:
     """These settings and habits, as far as the contestant and the papers' serial kubelet leave them."""
     add_wait_seconds = settings.add_wait_seconds if contestant.waits else 0.0
-    return Customs(
+    return WorldDefaults(
         settings=structs.replace(settings, add_wait_seconds=add_wait_seconds),
         policy=contestant.policy,
         habits=structs.replace(habits, at_once=1),
@@ -80,11 +79,7 @@ def customs_for(contestant: Contestant, settings: Settings, habits: Habits) -> C
 
 async def first_pod(world: World, grant_seconds: float) -> None:
     """T0: a node with one pod. It has its first batch of addresses, or will have it in a moment."""
-    world.between = Between(
-        allocator=lambda program, line: SlowGrants(
-            line, program, grant_seconds, clock=world.clock, trace=Trace()
-        )
-    )
+    world.wrappers = PortWrappers(allocator=lambda _program, line: SlowGrants(line, grant_seconds))
     world.start_controller()
     await world.add_node(NODE)
     await world.workload.add_pods(NODE, 1)

@@ -8,9 +8,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
+from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
 from podtide.cluster.port import Page, R, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import encode
@@ -24,8 +25,6 @@ READS_AT_ONCE, WRITES_AT_ONCE = 400, 200
 """What a kube-apiserver works on at a time by default."""
 _EVENTS_KEPT = 1_000_000
 _READS = {"get", "list"}
-
-T = TypeVar("T")
 
 
 class Call(NamedTuple):
@@ -111,83 +110,30 @@ class BusyApiServer:
             return answer
 
 
-class CountedLine:
+class CountedLine(ClusterInterceptor):
     """A program's way to the API server, on which everything is counted."""
 
     def __init__(self, server: BusyApiServer, program: str) -> None:
+        super().__init__(server.cluster)
         self._server = server
-        self._inner = server.cluster
         self._traffic = server.traffic
         self._program = program
 
-    async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """See `Cluster`."""
-        return await self._carry("get", kind, lambda: self._inner.get(kind, name, namespace))
+    async def intercept(self, request: ClusterRequest[T]) -> T:
+        """Count the request and the bytes of its object, and let the server work on it."""
+        made = Call(self._program, request.verb, request.kind.api.kind)
+        if request.item is not None:
+            self._traffic.written[self._subject(request.kind)] += len(encode(request.item))
+        self._traffic.calls.append(made)
+        return await self._server.work(lambda: request.send(self._inner), writes=made.is_write)
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
-    ) -> Page[R]:
-        """See `Cluster`."""
-        return await self._carry(
-            "list",
-            kind,
-            lambda: self._inner.list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more),
-        )
-
-    async def watch(
-        self, kind: type[R], namespace: str = "", *, resource_version: str, fields: str = "", labels: str = ""
-    ) -> AsyncGenerator[WatchEvent[R], None]:
-        """See `Cluster`."""
-        events = self._inner.watch(
-            kind, namespace, resource_version=resource_version, fields=fields, labels=labels
-        )
-        async with aclosing(events):
+    async def intercept_watch(self, request: WatchRequest[R]) -> AsyncGenerator[WatchEvent[R], None]:
+        """Count the bytes of the objects in the events."""
+        async with aclosing(request.send(self._inner)) as events:
             async for event in events:
                 if event.item is not None:
-                    self._traffic.watched[self._subject(kind)] += len(encode(event.item))
+                    self._traffic.watched[self._subject(request.kind)] += len(encode(event.item))
                 yield event
-
-    async def create(self, item: R, *, manager: str) -> R:
-        """See `Cluster`."""
-        return await self._write("create", item, lambda: self._inner.create(item, manager=manager))
-
-    async def replace(self, item: R, *, manager: str) -> R:
-        """See `Cluster`."""
-        return await self._write("replace", item, lambda: self._inner.replace(item, manager=manager))
-
-    async def replace_status(self, item: R, *, manager: str) -> R:
-        """See `Cluster`."""
-        return await self._write("replace", item, lambda: self._inner.replace_status(item, manager=manager))
-
-    async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """See `Cluster`."""
-        return await self._write("apply", item, lambda: self._inner.apply(item, manager=manager, force=force))
-
-    async def delete(
-        self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
-    ) -> None:
-        """See `Cluster`."""
-        await self._carry(
-            "delete",
-            kind,
-            lambda: self._inner.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
-        )
-
-    async def _write(self, verb: str, item: R, call: Callable[[], Awaitable[R]]) -> R:
-        self._traffic.written[self._subject(type(item))] += len(encode(item))
-        return await self._carry(verb, type(item), call)
-
-    async def _carry(self, verb: str, kind: type[Resource], call: Callable[[], Awaitable[T]]) -> T:
-        made = Call(self._program, verb, kind.api.kind)
-        self._traffic.calls.append(made)
-        return await self._server.work(call, writes=made.is_write)
 
     def _subject(self, kind: type[Resource]) -> Subject:
         return Subject(self._program, kind.api.kind)

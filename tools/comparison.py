@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from podtide.simulation.comparison.contestants import CONTESTANTS
 from podtide.simulation.comparison.loads import BURST, LOADS, SCARCE
 from podtide.simulation.comparison.table import table
-from podtide.simulation.comparison.trial import Outcome, compare
+from podtide.simulation.comparison.trial import TrialOutcome, compare
 
 _DOCS = Path(__file__).parent.parent / "docs"
 _PAGE = _DOCS / "comparison.md"
@@ -36,7 +36,7 @@ def main() -> int:
     return 0
 
 
-def _draw(burst: Sequence[Outcome], scarce: Sequence[Outcome]) -> None:
+def _draw(burst: Sequence[TrialOutcome], scarce: Sequence[TrialOutcome]) -> None:
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     first, second, third = figure.subplots(1, 3)
     for colour, of_burst, of_scarce in zip(_COLOURS, burst, scarce, strict=True):
@@ -62,7 +62,7 @@ def _draw(burst: Sequence[Outcome], scarce: Sequence[Outcome]) -> None:
     figure.savefig(_PICTURE, dpi=110, metadata={"Software": None})
 
 
-def _line(axes: Axes, outcome: Outcome, colour: str, points: Sequence[tuple[int, int]]) -> None:
+def _line(axes: Axes, outcome: TrialOutcome, colour: str, points: Sequence[tuple[int, int]]) -> None:
     seconds, values = zip(*points, strict=True)
     axes.step(seconds, values, where="post", color=colour, label=outcome.contestant, linewidth=1.6)
 

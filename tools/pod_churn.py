@@ -19,7 +19,7 @@ from podtide.simulation.comparison.contestants import Contestant
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import ClusterWrite
 from podtide.simulation.world.embedded_world import open_embedded_world
-from podtide.simulation.world.world import Customs
+from podtide.simulation.world.world import WorldDefaults
 
 NODES = 10
 MEAN_PAUSE_SECONDS = 60.0
@@ -96,8 +96,8 @@ async def count_writes(contestant: Contestant, case: Case, hours: float) -> Writ
     """What is written per node and hour, after the warm-up."""
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
-    customs = Customs(policy=contestant.sizing, batch_rule=contestant.batch_rule)
-    async with open_embedded_world(case.subnet, customs=customs, clock=clock, seed=1, log=log) as world:
+    defaults = WorldDefaults(policy=contestant.sizing, batch_rule=contestant.batch_rule)
+    async with open_embedded_world(case.subnet, defaults=defaults, clock=clock, seed=1, log=log) as world:
         stage = Stage(world)
         world.start_controller()
         for number in range(NODES):

@@ -18,8 +18,8 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.fault_plan import fault_plan_for
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 
 _FAILURES = Path(".cache/soak-failures.txt")
@@ -41,9 +41,9 @@ class Tally(Struct):
     steps: int = 0
     batch_moves: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    failures: list[Report] = field(default_factory=list)
+    failures: list[RunReport] = field(default_factory=list)
 
-    def take(self, report: Report) -> None:
+    def take(self, report: RunReport) -> None:
         """One run more."""
         self.seeds += 1
         self.simulated_seconds += report.simulated_seconds
@@ -102,9 +102,9 @@ def _display(total_seconds: float) -> Iterator[Display]:
         yield Bar()
 
 
-def run_seed(seed: int) -> Report:
+def run_seed(seed: int) -> RunReport:
     """One run; how large and how long it is follows from the seed."""
-    plan = plan_for(
+    plan = fault_plan_for(
         seed,
         nodes=_NODES[seed % len(_NODES)],
         faults=frozenset(FAULTS),
@@ -114,7 +114,7 @@ def run_seed(seed: int) -> Report:
     return simulate(plan)
 
 
-def command_for(report: Report) -> str:
+def command_for(report: RunReport) -> str:
     """What runs the seed again."""
     plan = report.plan
     minutes = plan.trouble_seconds / _SECONDS_PER_MINUTE
@@ -126,7 +126,7 @@ def soak(seconds: float, first: int, workers: int) -> Tally:
     """Run seeds until the time is over; those that run then are waited for."""
     tally, seeds, began = Tally(), iter(range(first, sys.maxsize)), time.monotonic()
     with _display(seconds) as display, ProcessPoolExecutor(workers) as pool:
-        running: set[Future[Report]] = set()
+        running: set[Future[RunReport]] = set()
         while running or time.monotonic() < began + seconds:
             while len(running) < workers and time.monotonic() < began + seconds:
                 running.add(pool.submit(run_seed, next(seeds)))
@@ -140,7 +140,7 @@ def soak(seconds: float, first: int, workers: int) -> Tally:
     return tally
 
 
-def _keep(report: Report) -> None:
+def _keep(report: RunReport) -> None:
     _FAILURES.parent.mkdir(exist_ok=True)
     with _FAILURES.open("a") as file:
         file.write(f"{command_for(report)}  # {report.failure}\n")

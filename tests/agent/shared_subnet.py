@@ -30,7 +30,7 @@ from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import Settings
-from podtide.simulation.checks.picture import Sighting, take_picture
+from podtide.simulation.checks.picture import MachineView, take_picture
 from podtide.simulation.nodes.kubelet import Sandbox
 
 NODE = "node-1"
@@ -110,7 +110,7 @@ class SharedSubnet:
 
     async def picture(self, shown: Iterable[Shown], sandboxes: Iterable[Sandbox]) -> Picture:
         """What agent, runtime and allocator say of the addresses. The agent was asked before."""
-        sighting = Sighting(
+        sighting = MachineView(
             node=NODE,
             uid=self._node.metadata.uid,
             addresses=None,

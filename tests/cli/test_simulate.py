@@ -13,17 +13,17 @@ from podtide.cli.simulate.command import simulate
 from podtide.core.pool.address import Address
 from podtide.core.pool.pool import Pool
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.run import simulate as simulation
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 
 Run = Callable[..., Result]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def run_plan(plan: Plan, *options: str) -> Result:
+    def run_plan(plan: FaultPlan, *options: str) -> Result:
         file = tmp_path / "plan.json"
         file.write_bytes(msgspec.json.encode(plan))
         return CliRunner().invoke(simulate, ["--plan", str(file), *options])
@@ -31,9 +31,9 @@ def run(tmp_path: Path) -> Run:
     return run_plan
 
 
-def quiet_plan(mishap: str = "") -> Plan:
+def quiet_plan(mishap: str = "") -> FaultPlan:
     """One node, and nothing goes wrong but the mishap, if there is one."""
-    plan = plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0)
+    plan = fault_plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0)
     mishaps = (PlannedMishap(25.0, mishap, 0),) if mishap else ()
     return structs.replace(plan, controllers=1, mishaps=mishaps)
 
@@ -44,7 +44,7 @@ class Bewildered(Mishap):
     name = "bewildered"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         return str(scene.world.machines[f"nowhere {object()}"])
 
@@ -82,7 +82,7 @@ def test_a_broken_program_is_told_with_its_seed_a_smaller_plan_the_states_of_the
     assert answer.exit_code == 1
     assert answer.output.startswith("seed 3: 1 nodes in ")
     assert "\nBROKEN: invariant " in answer.output
-    smaller = msgspec.json.decode(part(answer.output, "Its plan, for --plan:")[0], type=Plan)
+    smaller = msgspec.json.decode(part(answer.output, "Its plan, for --plan:")[0], type=FaultPlan)
     assert smaller.trouble_seconds < plan.trouble_seconds
     assert f" s: {simulation.simulate(smaller).failure}\n" in answer.output
     states = [

@@ -5,13 +5,12 @@ A call that its caller gave up on goes on: a request that has left cannot be cal
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from podtide.cluster.port import Cluster, Page, R, WatchEvent
-
-T = TypeVar("T")
+from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
+from podtide.cluster.port import Cluster, R, WatchEvent
 
 
 class CloseWatch(Exception):
@@ -55,43 +54,21 @@ class Script:
             await asyncio.sleep(step)
 
 
-class FaultyCluster:
+class FaultyCluster(ClusterInterceptor):
     """A cluster whose calls go through `faults`, and are counted."""
 
     def __init__(self, inner: Cluster, faults: Faults) -> None:
+        super().__init__(inner)
         self.calls: Counter[str] = Counter()
         self.watched_from: list[str] = []
         self.open_watches = 0
-        self._inner = inner
         self._faults = faults
         self._under_way: set[asyncio.Task[Any]] = set()
 
-    async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        return await self._carry("get", lambda: self._inner.get(kind, name, namespace))
-
-    async def list(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
-    ) -> Page[R]:
-        return await self._carry(
-            "list",
-            lambda: self._inner.list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more),
-        )
-
-    async def watch(
-        self, kind: type[R], namespace: str = "", *, resource_version: str, fields: str = "", labels: str = ""
-    ) -> AsyncGenerator[WatchEvent[R], None]:
+    async def intercept_watch(self, request: WatchRequest[R]) -> AsyncGenerator[WatchEvent[R], None]:
         self.calls["watch"] += 1
-        self.watched_from.append(resource_version)
-        events = self._inner.watch(
-            kind, namespace, resource_version=resource_version, fields=fields, labels=labels
-        )
+        self.watched_from.append(request.resource_version)
+        events = request.send(self._inner)
         self.open_watches += 1
         try:
             await self._faults.before("watch")
@@ -104,29 +81,9 @@ class FaultyCluster:
         finally:
             self.open_watches -= 1
 
-    async def create(self, item: R, *, manager: str) -> R:
-        return await self._carry("create", lambda: self._inner.create(item, manager=manager))
-
-    async def replace(self, item: R, *, manager: str) -> R:
-        return await self._carry("replace", lambda: self._inner.replace(item, manager=manager))
-
-    async def replace_status(self, item: R, *, manager: str) -> R:
-        return await self._carry("replace_status", lambda: self._inner.replace_status(item, manager=manager))
-
-    async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        return await self._carry("apply", lambda: self._inner.apply(item, manager=manager, force=force))
-
-    async def delete(
-        self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
-    ) -> None:
-        await self._carry(
-            "delete",
-            lambda: self._inner.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
-        )
-
-    async def _carry(self, call: str, make: Callable[[], Awaitable[T]]) -> T:
-        self.calls[call] += 1
-        under_way = asyncio.create_task(self._go_through(call, make))
+    async def intercept(self, request: ClusterRequest[T]) -> T:
+        self.calls[request.verb] += 1
+        under_way = asyncio.create_task(self._go_through(request))
         self._under_way.add(under_way)
         under_way.add_done_callback(self._arrived)
         return await asyncio.shield(under_way)
@@ -136,8 +93,8 @@ class FaultyCluster:
         if not call.cancelled():
             call.exception()  # nobody may be left to hear of it, and that is no mistake
 
-    async def _go_through(self, call: str, make: Callable[[], Awaitable[T]]) -> T:
-        await self._faults.before(call)
-        answer = await make()
-        await self._faults.after(call)
+    async def _go_through(self, request: ClusterRequest[T]) -> T:
+        await self._faults.before(request.verb)
+        answer = await request.send(self._inner)
+        await self._faults.after(request.verb)
         return answer

@@ -39,14 +39,14 @@ from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
 from podtide.simulation.nodes.container_runtime import ContainerRuntime
-from podtide.simulation.nodes.kubelet import Habits, Kubelet
+from podtide.simulation.nodes.kubelet import Kubelet, KubeletHabits
 from podtide.simulation.nodes.plugin_caller import ExecutablePlugin
 from podtide.simulation.nodes.plugin_executable import find_plugin
 from podtide.simulation.trace import Trace
 
 LOOK_EVERY_SECONDS = 0.5
 
-HABITS = Habits(retry_seconds=2.0, at_once=8)
+HABITS = KubeletHabits(retry_seconds=2.0, at_once=8)
 
 _RUN_BY_NOBODY = {"DaemonSet", "Deployment", "StatefulSet", "Service", "PodDisruptionBudget"}
 """The programs are started here, and not by pods of an image that is not there."""

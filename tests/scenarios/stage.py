@@ -19,10 +19,10 @@ from podtide.resources.base import Resource
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
-from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.plugin_caller import AgentDoors
 from podtide.simulation.world.embedded_world import opened_allocator, options_for
-from podtide.simulation.world.world import Customs, World
+from podtide.simulation.world.world import World, WorldDefaults
 
 _HURRIED = ("answer_wait", "starved_dwell", "shrink_delay", "cooldown", "poll")
 """Not what a busy machine would fail by: a leader that renews its Lease late has lost it."""
@@ -59,9 +59,9 @@ class Stage(Struct, frozen=True):
         times = {f"{name}_seconds": getattr(settings, f"{name}_seconds") / self.hurry for name in _HURRIED}
         return structs.replace(settings, **times)
 
-    def habits(self, **changes: Any) -> Habits:
+    def habits(self, **changes: Any) -> KubeletHabits:
         """The kubelets' habits, with changes, as they are here."""
-        habits = structs.replace(Habits(), **changes)
+        habits = structs.replace(KubeletHabits(), **changes)
         return structs.replace(
             habits,
             retry_seconds=habits.retry_seconds / self.hurry,
@@ -74,22 +74,22 @@ class Stage(Struct, frozen=True):
         *cidrs: str,
         controller: bool = True,
         cluster_subnets: bool = True,
-        customs: Customs | None = None,
+        defaults: WorldDefaults | None = None,
         doors: AgentDoors | None = None,
     ) -> AsyncIterator[World]:
         """A world with these subnets, by default with a controller at work, and audited throughout."""
-        customs = customs or Customs(settings=self.settings(), habits=self.habits())
+        defaults = defaults or WorldDefaults(settings=self.settings(), habits=self.habits())
         log = make_logger(StringIO(), self.clock, level="warning")
         async with (
             self.open_cluster() as cluster,
-            opened_allocator(cidrs, customs.settings, self.clock) as allocator,
+            opened_allocator(cidrs, defaults.settings, self.clock) as allocator,
         ):
             options = options_for(cidrs, cluster_subnets=cluster_subnets)
             async with World(
                 cluster,
                 allocator,
                 options,
-                customs=customs,
+                defaults=defaults,
                 doors=doors,
                 clock=self.clock,
                 seed=1,

@@ -17,7 +17,7 @@ from burst_story import (
     SANDBOX_SECONDS,
     Contestant,
     burst,
-    customs_for,
+    defaults_for,
     first_pod,
 )
 from podtide.agent.request.sizing_policy import Decided, Situation
@@ -83,8 +83,8 @@ async def before_the_burst(
         settings = stage.settings(gather_seconds=2.0, gather_at_most_seconds=60.0, add_wait_seconds=60.0)
         # Long beside a dozen calls of the plugin, which go through no server.
         grant_seconds = 2.0
-    customs = customs_for(contestant, settings, stage.habits(sandbox_seconds=SANDBOX_SECONDS))
-    async with stage.world(CIDR, controller=False, customs=customs, doors=runtime) as world:
+    defaults = defaults_for(contestant, settings, stage.habits(sandbox_seconds=SANDBOX_SECONDS))
+    async with stage.world(CIDR, controller=False, defaults=defaults, doors=runtime) as world:
         if runtime is not None:
             world.trace.listeners.append(runtime.hear)
         await first_pod(world, grant_seconds)

@@ -13,6 +13,7 @@ from msgspec import structs
 from burst_story import requests_of
 from podtide.agent.program import NodeAgent
 from podtide.allocator.port import AllocatedContainer, AllocatorUnavailable, Wish
+from podtide.cluster.interceptor import ClusterInterceptor, ListRequest
 from podtide.cluster.port import Cluster, Conflict, NotFound, Page, R
 from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.core.pool.states import State
@@ -20,13 +21,11 @@ from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Locked
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.trace import Trace
-from podtide.simulation.world.recording import RecordingAllocator, RecordingCluster
-from podtide.simulation.world.world import Between, World
+from podtide.simulation.world.recording import RecordingAllocator
+from podtide.simulation.world.world import PortWrappers, World
 from scenarios.looking import addresses_of_pods, config_of, count, granted, has_exactly, pool, subnet
 from scenarios.stage import Stage
 
@@ -96,7 +95,7 @@ class LosesOneAnswer(RecordingAllocator):
 async def test_an_answer_of_the_allocator_that_is_lost_after_its_commit_costs_nothing(stage: Stage) -> None:
     async with stage.world("10.0.0.0/24", controller=False) as world:
         losing = LosesOneAnswer(world.allocator, "controller", clock=world.clock, trace=world.trace)
-        world.between = Between(allocator=lambda _program, _line: losing)
+        world.wrappers = PortWrappers(allocator=lambda _program, _line: losing)
         world.start_controller()
         await a_node_with_pods(world, 10)
         assert losing.lost == 1
@@ -131,28 +130,17 @@ async def is_granted(world: World, addresses: int) -> bool:
     return await granted(world, NODE) == addresses
 
 
-class PodsComeLate(RecordingCluster):
+class PodsComeLate(ClusterInterceptor):
     """Pods cannot be listed before that event."""
 
-    def __init__(
-        self, inner: Cluster, program: str, until: asyncio.Event, *, clock: Clock, trace: Trace
-    ) -> None:
-        super().__init__(inner, program, clock=clock, trace=trace)
+    def __init__(self, inner: Cluster, until: asyncio.Event) -> None:
+        super().__init__(inner)
         self._until = until
 
-    async def list(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
-    ) -> Page[R]:
-        if kind is Pod:
+    async def intercept_list(self, request: ListRequest[R]) -> Page[R]:
+        if request.kind is Pod:
             await self._until.wait()
-        return await super().list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more)
+        return await super().intercept_list(request)
 
 
 @pytest.mark.parametrize("journal", [True, False], ids=["with its journal", "with its journal lost"])
@@ -167,10 +155,10 @@ async def test_an_agent_restarted_before_its_pods_are_listed_gives_nothing_away(
             world.lose_disk(NODE)
         listed = asyncio.Event()
 
-        def late(program: str, line: Cluster) -> Cluster:
-            return PodsComeLate(line, program, listed, clock=world.clock, trace=Trace())
+        def late(_program: str, line: Cluster) -> Cluster:
+            return PodsComeLate(line, listed)
 
-        world.between = Between(cluster=late)
+        world.wrappers = PortWrappers(cluster=late)
         agent = await world.start_agent(NODE)
         await world.pass_time(stage.quiet_seconds)
         assert not agent.synced.is_set()

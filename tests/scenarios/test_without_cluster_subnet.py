@@ -4,15 +4,14 @@ import pytest
 from msgspec import structs
 
 from burst_story import requests_of
+from podtide.cluster.interceptor import ClusterInterceptor
 from podtide.cluster.port import Cluster, NotFound, R
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.simulation.trace import Trace
 from podtide.simulation.world.embedded_world import SUBNET
-from podtide.simulation.world.recording import RecordingCluster
-from podtide.simulation.world.world import Between, World
+from podtide.simulation.world.world import PortWrappers, World
 from scenarios.looking import agent_of, has_exactly, held
 from scenarios.stage import Stage
 
@@ -21,7 +20,7 @@ PODS = 5
 NORMAL = 15
 
 
-class SilentOnExhaustion(RecordingCluster):
+class SilentOnExhaustion(ClusterInterceptor):
     """What a controller sees that has no say about exhaustion: its ClusterSubnetStates are lost."""
 
     async def replace_status(self, item: R, *, manager: str) -> R:
@@ -31,12 +30,12 @@ class SilentOnExhaustion(RecordingCluster):
 
 
 async def a_node_with_five_pods(world: World) -> None:
-    def silent(program: str, line: Cluster) -> Cluster:
-        return SilentOnExhaustion(line, program, clock=world.clock, trace=Trace())
+    def silent(_program: str, line: Cluster) -> Cluster:
+        return SilentOnExhaustion(line)
 
-    world.between = Between(cluster=silent)
+    world.wrappers = PortWrappers(cluster=silent)
     world.start_controller()
-    world.between = Between()
+    world.wrappers = PortWrappers()
     await world.add_node(NODE)
     await world.workload.add_pods(NODE, PODS)
     await world.until(lambda: world.running_pods() == PODS, within=60)

@@ -15,12 +15,12 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.demo.pace import customs_for, rules_for
 from podtide.simulation.demo.plain import PlainTeller
-from podtide.simulation.demo.playing import Outcome, play
-from podtide.simulation.demo.scene import NodeScene, Scene, SubnetScene
+from podtide.simulation.demo.playing import DemoOutcome, play
+from podtide.simulation.demo.real_world import defaults_for, rules_for
+from podtide.simulation.demo.scene import DemoScene, NodeScene, SubnetScene
 from podtide.simulation.demo.screen import ScreenTeller, drawing_of, subnet_bar
-from podtide.simulation.demo.stage import Stage, ship_released_lease
+from podtide.simulation.demo.stage import DemoStage, ship_released_lease
 from podtide.simulation.demo.stories import STORIES, Story, check_subnet, default_subnet
 from podtide.simulation.demo.teller import Chapter
 from podtide.simulation.world.embedded_world import NETWORK, SUBNET, options_for
@@ -36,7 +36,7 @@ class Listener:
         self.chapters: list[str] = []
         self.said: list[str] = []
         self.decisions: list[str] = []
-        self.scenes: list[Scene] = []
+        self.scenes: list[DemoScene] = []
 
     def begin(self, chapter: Chapter) -> None:
         self.chapters.append(chapter.title)
@@ -47,12 +47,12 @@ class Listener:
     def decided(self, words: str, who: str = "") -> None:
         self.decisions.append(f"{who} {words}".strip())
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: DemoScene) -> None:
         self.scenes.append(scene)
 
 
 @asynccontextmanager
-async def a_stage(story: Story, listener: Listener) -> AsyncIterator[Stage]:
+async def a_stage(story: Story, listener: Listener) -> AsyncIterator[DemoStage]:
     """A world on virtual time, in memory, and the calls of the plugin straight to the agents."""
     clock, cidr = LoopClock(), default_subnet(story, NODES)
     cluster = EmbeddedCluster(clock=clock)
@@ -61,15 +61,17 @@ async def a_stage(story: Story, listener: Listener) -> AsyncIterator[Stage]:
         "sqlite:///:memory:", clock=clock, rules=rules_for(1.0), executor=InlineExecutor(), migrate=True
     ) as allocator:
         await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(cidr,)))
-        options, customs = options_for((cidr,)), customs_for(1.0)
-        async with World(cluster, allocator, options, customs=customs, clock=clock, seed=1, log=log) as world:
+        options, defaults = options_for((cidr,)), defaults_for(1.0)
+        async with World(
+            cluster, allocator, options, defaults=defaults, clock=clock, seed=1, log=log
+        ) as world:
             await ship_released_lease(world)
             controller = world.start_controller(elected=True)
-            yield Stage(world, controller, listener, nodes=NODES, speed=1.0, seed=1)
+            yield DemoStage(world, controller, listener, nodes=NODES, speed=1.0, seed=1)
     cluster.close()
 
 
-async def played(name: str) -> tuple[Outcome, Listener]:
+async def played(name: str) -> tuple[DemoOutcome, Listener]:
     listener = Listener()
     async with a_stage(STORIES[name], listener) as stage:
         return await play(STORIES[name], stage, asyncio.Event().wait()), listener
@@ -120,7 +122,7 @@ async def test_an_exact_fit_leaves_none_and_one_more_waits_its_turn() -> None:
 
 
 async def test_an_address_that_is_taken_from_under_a_pod_is_not_clean() -> None:
-    async def sabotage(stage: Stage) -> None:
+    async def sabotage(stage: DemoStage) -> None:
         await stage.world.add_node(stage.names[0])
         await stage.add_pods(stage.names[0], 3)
         await stage.until(stage.all_served)
@@ -144,7 +146,7 @@ async def test_an_address_that_is_taken_from_under_a_pod_is_not_clean() -> None:
 
 
 async def test_what_never_comes_to_pass_is_not_clean() -> None:
-    async def wait_in_vain(stage: Stage) -> None:
+    async def wait_in_vain(stage: DemoStage) -> None:
         await stage.until(lambda: stage.pod_count > 0)
 
     story = Story(
@@ -192,7 +194,7 @@ def test_a_subnet_the_story_cannot_happen_in_is_refused(cidr: str, words: str) -
         check_subnet(STORIES["tide"], NODES, cidr)
 
 
-def a_scene(*, exhausted: bool = False, starved: bool = False) -> Scene:
+def a_scene(*, exhausted: bool = False, starved: bool = False) -> DemoScene:
     subnet = SubnetScene(
         name="pods",
         capacity=100,
@@ -207,7 +209,7 @@ def a_scene(*, exhausted: bool = False, starved: bool = False) -> Scene:
         upper=Fraction(9, 10),
     )
     node = NodeScene(name="node-1", assigned=4, free=6, releasing=2, waiting=3, requested=15)
-    return Scene(subnet, (node,))
+    return DemoScene(subnet, (node,))
 
 
 def test_the_bar_is_as_long_as_what_it_stands_for() -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from podtide.runtime.clock import LoopClock
 from podtide.simulation.demo.folding import FoldedDecisions
 from podtide.simulation.demo.plain import PlainTeller
-from podtide.simulation.demo.scene import NodeScene, Scene, SubnetScene
+from podtide.simulation.demo.scene import DemoScene, NodeScene, SubnetScene
 from podtide.simulation.demo.screen import ScreenTeller, drawing_of
 from podtide.simulation.demo.teller import Chapter
 
@@ -18,7 +18,7 @@ STORY_LINES = 4
 LONG = "asks for 31 after 15: request 31 = 16·⌈0.5 + 9/16⌉ - 1; demand 9, 22 free"
 
 
-def a_scene(nodes: int, *, capacity: int = 509) -> Scene:
+def a_scene(nodes: int, *, capacity: int = 509) -> DemoScene:
     """A subnet in trouble: node-02 has by far the most pods, and the last node has pods that wait."""
     subnet = SubnetScene(
         name="pods",
@@ -45,10 +45,10 @@ def a_scene(nodes: int, *, capacity: int = 509) -> Scene:
         )
         for number in range(1, nodes + 1)
     ]
-    return Scene(subnet, tuple(scenes))
+    return DemoScene(subnet, tuple(scenes))
 
 
-def shown(scene: Scene, decisions: list[str], width: int = WIDTH, height: int = HEIGHT) -> list[str]:
+def shown(scene: DemoScene, decisions: list[str], width: int = WIDTH, height: int = HEIGHT) -> list[str]:
     console = Console(width=width - 4, height=height, file=io.StringIO(), record=True)
     console.print(drawing_of(scene, decisions, width - 4, height - 2 - STORY_LINES))
     return [line.rstrip() for line in console.export_text().splitlines()]

@@ -17,7 +17,7 @@ from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.nodes.container_runtime import ContainerRuntime
-from podtide.simulation.nodes.kubelet import Habits, Kubelet, Move, Sandbox, next_move
+from podtide.simulation.nodes.kubelet import Kubelet, KubeletHabits, Move, Sandbox, next_move
 from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
 from podtide.simulation.trace import Trace
 from simulation.scripted_plugin import OUT_OF_ADDRESSES, ScriptedPlugin
@@ -45,14 +45,14 @@ class Node(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def a_node(plugin: ScriptedPlugin, habits: Habits | None = None) -> AsyncIterator[Node]:
+async def a_node(plugin: ScriptedPlugin, habits: KubeletHabits | None = None) -> AsyncIterator[Node]:
     clock, trace = LoopClock(), Trace()
     cluster = EmbeddedCluster(clock=clock, randomness=Random(1))
     kubelet = Kubelet(
         cluster,
         "node-1",
         ContainerRuntime("node-1", plugin, clock=clock, trace=trace),
-        habits=habits or Habits(),
+        habits=habits or KubeletHabits(),
         clock=clock,
         randomness=Random(2),
         log=make_logger(StringIO(), clock),
@@ -111,7 +111,7 @@ async def test_a_failed_sandbox_is_torn_down_and_tried_anew_under_another_id_aft
 
 async def test_an_impatient_kubelet_makes_the_next_sandbox_without_a_pause() -> None:
     plugin = ScriptedPlugin(failing_adds=2)
-    async with a_node(plugin, Habits(impatience=1.0)) as node:
+    async with a_node(plugin, KubeletHabits(impatience=1.0)) as node:
         await node.add("web")
         await asyncio.sleep(1)
         assert plugin.verbs() == ["ADD", "DEL", "ADD", "DEL", "ADD"]
@@ -213,7 +213,7 @@ async def test_a_pod_that_comes_back_with_a_backup_while_its_sandbox_is_torn_dow
 @pytest.mark.parametrize(("at_once", "seconds"), [(1, 4), (2, 2), (8, 1)])
 async def test_no_more_sandboxes_than_allowed_are_set_up_side_by_side(at_once: int, seconds: int) -> None:
     plugin = ScriptedPlugin(add_seconds=1)
-    async with a_node(plugin, Habits(at_once=at_once)) as node:
+    async with a_node(plugin, KubeletHabits(at_once=at_once)) as node:
         for number in range(4):
             await node.add(f"web-{number}")
         await asyncio.sleep(60)

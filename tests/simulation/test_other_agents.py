@@ -13,7 +13,7 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.faults.table import chosen_faults
 from podtide.simulation.nodes.other_agents import POLICIES, sees_pods
-from podtide.simulation.run.fault_plan import Plan, plan_for
+from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.settling import unsettled
 from podtide.simulation.run.simulate import simulate
 from podtide.simulation.world.embedded_world import open_embedded_world
@@ -39,8 +39,8 @@ def test_those_of_cns_state_no_demand() -> None:
     assert [getattr(POLICIES[name], "states_demand", True) for name in ("cns-v1", "cns-v2")] == [False, False]
 
 
-def small_plan(seed: int) -> Plan:
-    return plan_for(seed, nodes=3, faults=chosen_faults("all"), trouble_seconds=45.0)
+def small_plan(seed: int) -> FaultPlan:
+    return fault_plan_for(seed, nodes=3, faults=chosen_faults("all"), trouble_seconds=45.0)
 
 
 @pytest.mark.parametrize("seed", [2, 20])

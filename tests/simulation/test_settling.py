@@ -10,9 +10,9 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 from podtide.simulation.world.recording import RecordingCluster
 
@@ -23,7 +23,7 @@ class RestlessLease(Mishap):
     name = "restless-lease"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         world = scene.world
         line = RecordingCluster(world.cluster, "restless", clock=world.clock, trace=world.trace)
@@ -42,7 +42,7 @@ def test_a_lease_that_is_not_the_leaders_is_not_renewed_where_nothing_happens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(FAULTS, RestlessLease.name, RestlessLease())
-    plan = plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=10.0)
+    plan = fault_plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=10.0)
     assert simulate(plan).failure == ""
     restless = structs.replace(plan, mishaps=(PlannedMishap(1.0, RestlessLease.name, 0),))
     words = simulate(restless).failure

@@ -12,7 +12,7 @@ from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.world.embedded_world import open_embedded_world
-from podtide.simulation.world.world import TooLate, World
+from podtide.simulation.world.world import WaitTimeout, World
 
 NODE = "node-0"
 
@@ -37,7 +37,7 @@ async def a_node(pods: int) -> AsyncIterator[World]:
 
 async def test_what_does_not_come_to_pass_is_too_late_and_says_how_things_are() -> None:
     async with a_node(1) as world:
-        with pytest.raises(TooLate, match="node-0"):
+        with pytest.raises(WaitTimeout, match="node-0"):
             await world.until(lambda: False, within=60)
 
 

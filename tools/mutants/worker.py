@@ -10,7 +10,7 @@ import msgspec
 
 from mutants.trial import Trial
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import plan_for
+from podtide.simulation.run.fault_plan import fault_plan_for
 from podtide.simulation.run.simulate import simulate
 
 
@@ -27,7 +27,7 @@ def main(nodes: int, trouble_seconds: float, networks: int, seeds: list[int]) ->
 
 def run(seed: int, nodes: int, trouble_seconds: float, networks: int) -> str:
     """The first thing that a seed finds; "" for nothing."""
-    plan = plan_for(
+    plan = fault_plan_for(
         seed,
         nodes=nodes,
         faults=frozenset(FAULTS),

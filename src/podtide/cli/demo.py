@@ -15,9 +15,9 @@ from podtide.cli.screen_width import folded, screen_width
 from podtide.cli.suggested_commands import own_command
 from podtide.runtime.clock import SystemClock
 from podtide.simulation.demo.plain import PlainTeller
-from podtide.simulation.demo.playing import Outcome, play
-from podtide.simulation.demo.real_world import Plan, open_real_world
-from podtide.simulation.demo.stage import Stage, ship_released_lease
+from podtide.simulation.demo.playing import DemoOutcome, play
+from podtide.simulation.demo.real_world import DemoOptions, open_real_world
+from podtide.simulation.demo.stage import DemoStage, ship_released_lease
 from podtide.simulation.demo.stories import STORIES, Story, check_subnet, default_subnet
 from podtide.simulation.demo.teller import Teller
 from podtide.simulation.nodes.plugin_executable import find_plugin
@@ -62,27 +62,29 @@ def demo(  # noqa: PLR0913 - one argument per option
     directory = Path(tempfile.mkdtemp(prefix="podtide-"))
     with ExitStack() as tidying_up:
         tidying_up.callback(shutil.rmtree, directory)
-        plan = Plan(directory=directory, plugin=find_plugin(), subnet=cidr, speed=speed, seed=seed)
-        outcome = asyncio.run(_play(told, plan, nodes, plain=plain or not sys.stdout.isatty()))
+        options = DemoOptions(directory=directory, plugin=find_plugin(), subnet=cidr, speed=speed, seed=seed)
+        outcome = asyncio.run(_play(told, options, nodes, plain=plain or not sys.stdout.isatty()))
         _report(outcome)
         if not outcome.is_clean:
             tidying_up.pop_all()
-            _tell(f"what the programs logged is kept in {plan.log}", indent=2)
+            _tell(f"what the programs logged is kept in {options.log}", indent=2)
             sys.exit(_NOT_CLEAN)
 
 
-async def _play(story: Story, plan: Plan, nodes: int, *, plain: bool) -> Outcome:
+async def _play(story: Story, options: DemoOptions, nodes: int, *, plain: bool) -> DemoOutcome:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as opened:
-        world = await opened.enter_async_context(open_real_world(plan))
-        _introduce(story, plan, nodes)
+        world = await opened.enter_async_context(open_real_world(options))
+        _introduce(story, options, nodes)
         teller = opened.enter_context(_teller(plain=plain))
         await ship_released_lease(world)
         controller = world.start_controller(elected=True)
-        why = f"{own_command()} why {_where(plan)}"
-        stage = Stage(world, controller, teller, nodes=nodes, speed=plan.speed, seed=plan.seed, why=why)
+        why = f"{own_command()} why {_where(options)}"
+        stage = DemoStage(
+            world, controller, teller, nodes=nodes, speed=options.speed, seed=options.seed, why=why
+        )
         return await play(story, stage, stopped.wait())
 
 
@@ -103,31 +105,31 @@ def _teller(*, plain: bool) -> Iterator[Teller]:
         yield teller
 
 
-def _introduce(story: Story, plan: Plan, nodes: int) -> None:
-    _tell(f"podtide demo, story {story.name}: {nodes} nodes in subnet {plan.subnet}.")
-    if plan.plugin.suffix == _SCRIPT:
+def _introduce(story: Story, options: DemoOptions, nodes: int) -> None:
+    _tell(f"podtide demo, story {story.name}: {nodes} nodes in subnet {options.subnet}.")
+    if options.plugin.suffix == _SCRIPT:
         _tell("The plugin is the portable script: the one in Rust is not built (`make plugin` builds it).")
     click.echo("Look at it from another terminal while it runs:")
-    podtide, where = own_command(), _where(plan)
+    podtide, where = own_command(), _where(options)
     for command in (
         f"{podtide} top {where}",
         f"{podtide} why {where} node/node-{'1'.zfill(len(str(nodes)))}",
         f"{podtide} check {where}",
-        f"kubectl {_cluster_of(plan)} get nnc -A",
+        f"kubectl {_cluster_of(options)} get nnc -A",
     ):
         click.echo(f"    {command}")
 
 
-def _where(plan: Plan) -> str:
+def _where(options: DemoOptions) -> str:
     """The cluster and the allocator's database: the demonstration serves no allocator that --server could name."""
-    return f"{_cluster_of(plan)} --database {plan.database}"
+    return f"{_cluster_of(options)} --database {options.database}"
 
 
-def _cluster_of(plan: Plan) -> str:
-    return f"--kubeconfig {plan.kubeconfig}"
+def _cluster_of(options: DemoOptions) -> str:
+    return f"--kubeconfig {options.kubeconfig}"
 
 
-def _report(outcome: Outcome) -> None:
+def _report(outcome: DemoOutcome) -> None:
     click.echo()
     click.echo("Stopped early. So far:" if outcome.was_stopped else "The end.")
     for line in outcome.summary.lines():

@@ -3,21 +3,22 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import structs
 
 from agent.calling import Journal
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.port import Cluster, ClusterError, NotFound, Page, R, Unavailable, WatchEvent
+from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
+from podtide.cluster.port import Cluster, ClusterError, NotFound, R, Unavailable, WatchEvent
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.core.pool.pool import Owner
 from podtide.networks.network import NetworkRange, network_of
-from podtide.resources.base import ObjectMeta, Resource
+from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.metadata_keys import (
     AGENT_MANAGER,
@@ -41,8 +42,6 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.disk import Disk
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
-
-T = TypeVar("T")
 
 CLASSIC = {"range": "10.0.0.0/24"}
 SLICED = {"range": "10.0.0.0/16", "node_slice_size": "/24", "network_name": "blue"}
@@ -75,10 +74,11 @@ Step = Exception | float | None
 """What befalls one call: it fails, it takes some seconds, or nothing."""
 
 
-class NetworkLine:
+class NetworkLine(ClusterInterceptor):
     """A node's line to the cluster: every call is counted as `verb Kind`, and may meet with an accident."""
 
     def __init__(self, inner: Cluster) -> None:
+        super().__init__(inner)
         self.calls: Counter[str] = Counter()
         self.before: dict[str, list[Step]] = {}
         """Calls that have no effect, by `verb Kind`: the first step is for the first such call."""
@@ -89,72 +89,26 @@ class NetworkLine:
         """At which call the machine dies, and whether `before` or `after` that call had its effect."""
         self.died = asyncio.Event()
         self._number = 0
-        self._inner = inner
 
     def forget(self) -> None:
         self.calls.clear()
 
-    async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        return await self._carry("get", kind, lambda: self._inner.get(kind, name, namespace))
-
-    async def list(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
-    ) -> Page[R]:
-        return await self._carry(
-            "list",
-            kind,
-            lambda: self._inner.list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more),
-        )
-
-    async def watch(
-        self, kind: type[R], namespace: str = "", *, resource_version: str, fields: str = "", labels: str = ""
-    ) -> AsyncGenerator[WatchEvent[R], None]:
+    async def intercept_watch(self, request: WatchRequest[R]) -> AsyncGenerator[WatchEvent[R], None]:
         if self.watches_break:
             raise Unavailable("no watch")
-        events = self._inner.watch(
-            kind, namespace, resource_version=resource_version, fields=fields, labels=labels
-        )
-        async with aclosing(events):
+        async with aclosing(request.send(self._inner)) as events:
             async for event in events:
                 yield event
 
-    async def create(self, item: R, *, manager: str) -> R:
-        return await self._carry("create", type(item), lambda: self._inner.create(item, manager=manager))
-
-    async def replace(self, item: R, *, manager: str) -> R:
-        return await self._carry("replace", type(item), lambda: self._inner.replace(item, manager=manager))
-
-    async def replace_status(self, item: R, *, manager: str) -> R:
-        return await self._inner.replace_status(item, manager=manager)
-
-    async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        return await self._inner.apply(item, manager=manager, force=force)
-
-    async def delete(
-        self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
-    ) -> None:
-        await self._carry(
-            "delete",
-            kind,
-            lambda: self._inner.delete(kind, name, namespace, uid=uid, resource_version=resource_version),
-        )
-
-    async def _carry(self, verb: str, kind: type[Resource], make: Callable[[], Awaitable[T]]) -> T:
-        call = f"{verb} {kind.api.kind}"
+    async def intercept(self, request: ClusterRequest[T]) -> T:
+        call = f"{request.verb} {request.kind.api.kind}"
         self.calls[call] += 1
         self._number += 1
         number = self._number
         await _meet(self.before.get(call))
         await self._live(number, "before")
         try:
-            answer = await make()
+            answer = await request.send(self._inner)
             await _meet(self.after.get(call))
         except ClusterError:
             await self._live(number, "after")

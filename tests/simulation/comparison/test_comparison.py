@@ -23,19 +23,19 @@ from podtide.simulation.comparison.contestants import (
 )
 from podtide.simulation.comparison.loads import BURST, LOADS, PEAK_AND_AFTER, SCARCE, Load
 from podtide.simulation.comparison.table import table
-from podtide.simulation.comparison.trial import Outcome, compare
+from podtide.simulation.comparison.trial import TrialOutcome, compare
 
 PAGE = (Path(__file__).parents[3] / "docs" / "comparison.md").read_text()
 
 
 @cache
-def outcome_by_name(contestant: str, load: str) -> Outcome:
+def outcome_by_name(contestant: str, load: str) -> TrialOutcome:
     (who,) = [each for each in CONTESTANTS if each.name == contestant]
     (what,) = [each for each in LOADS if each.name == load]
     return compare(who, what)
 
 
-def outcome_of(contestant: Contestant, load: Load) -> Outcome:
+def outcome_of(contestant: Contestant, load: Load) -> TrialOutcome:
     """What came of it, worked out once."""
     return outcome_by_name(contestant.name, load.name)
 
@@ -56,7 +56,7 @@ def test_with_a_fixed_batch_of_16_it_does_not_although_there_are_idle_addresses_
     assert outcome.samples[-1].idle >= left_out
 
 
-def true_use_percent(outcome: Outcome) -> int:
+def true_use_percent(outcome: TrialOutcome) -> int:
     """What pods and nodes need of the subnet's 253 addresses."""
     return 100 * (outcome.pods + SCARCE.nodes) // 253
 
@@ -88,7 +88,7 @@ def test_how_often_a_load_is_looked_at_changes_nothing_but_the_samples() -> None
     assert seldom.wait_seconds == pytest.approx(often.wait_seconds)
 
 
-def counts(outcome: Outcome) -> tuple[int, ...]:
+def counts(outcome: TrialOutcome) -> tuple[int, ...]:
     return outcome.requests, outcome.delayed, outcome.failed_adds, outcome.pods, outcome.served
 
 

@@ -7,10 +7,10 @@ from msgspec import structs
 
 from podtide.resources.lease import Lease
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.nodes.other_agents import POLICIES
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 from podtide.simulation.trace import ClusterWrite
 
@@ -26,7 +26,7 @@ class Look(Mishap):
         self.machines: list[list[tuple[str, object]]] = []
         self.began: dict[str, float] = {}
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         self.struck.add(scene.world.name)
         machines = scene.world.site.machines
@@ -44,8 +44,8 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
     return looking
 
 
-def quiet_plan(*mishaps: PlannedMishap) -> Plan:
-    plan = plan_for(3, nodes=4, faults=frozenset(), trouble_seconds=90.0)
+def quiet_plan(*mishaps: PlannedMishap) -> FaultPlan:
+    plan = fault_plan_for(3, nodes=4, faults=frozenset(), trouble_seconds=90.0)
     return structs.replace(plan, subnet="10.0.0.0/25", clusters=2, agents=(), mishaps=mishaps)
 
 

@@ -3,12 +3,12 @@
 from msgspec import structs
 
 from podtide.simulation.faults.table import chosen_faults
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 
 
-def quiet_plan(*mishaps: PlannedMishap) -> Plan:
-    plan = plan_for(3, nodes=3, faults=frozenset(), trouble_seconds=90.0)
+def quiet_plan(*mishaps: PlannedMishap) -> FaultPlan:
+    plan = fault_plan_for(3, nodes=3, faults=frozenset(), trouble_seconds=90.0)
     return structs.replace(
         plan, subnet="10.0.0.0/26", clusters=1, agents=(), mishaps=mishaps, cluster_subnets=True, subnet_v6=""
     )

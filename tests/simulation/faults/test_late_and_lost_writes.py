@@ -7,12 +7,12 @@ from msgspec import structs
 
 from podtide.runtime.disk import DiskFailed
 from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
-from podtide.simulation.faults.disk_failure import DiskFailure
-from podtide.simulation.faults.late_create import LateCreate
-from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, Request
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.disks import DiskFailure
+from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, LineRequest
+from podtide.simulation.faults.requests import LateCreate
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
+from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 
 
@@ -21,7 +21,7 @@ from podtide.simulation.run.simulate import simulate
     ["NodeNetworkConfig", "IPPool", "NodeSlicePool", "OverlappingRangeIPReservation", "Lease", "Event"],
 )
 def test_whatever_is_made_may_be_made_once_more(kind: str) -> None:
-    request = Request(program="p", port=CLUSTER, verb="create", subject=f"{kind} x")
+    request = LineRequest(program="p", port=CLUSTER, verb="create", subject=f"{kind} x")
     assert LateCreate().concerns(request)
     assert not LateCreate().concerns(structs.replace(request, verb="replace"))
     assert not LateCreate().concerns(structs.replace(request, port=ALLOCATOR))
@@ -31,7 +31,7 @@ def test_whatever_is_made_may_be_made_once_more(kind: str) -> None:
 def test_a_run_in_which_much_is_made_once_more_comes_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LateCreate, "rate", 0.5)
     faults = frozenset({LateCreate.name, "definition-recreated", "node-recreated", "machine-replaced"})
-    plan = plan_for(5, nodes=3, faults=faults, trouble_seconds=120.0, networks=1)
+    plan = fault_plan_for(5, nodes=3, faults=faults, trouble_seconds=120.0, networks=1)
     report = simulate(plan)
     assert report.failure == ""
     assert report.faults[LateCreate.name] > 20
@@ -42,7 +42,7 @@ def a_plan_of_failures() -> tuple[PlannedMishap, ...]:
 
 
 def test_agents_end_when_their_disk_fails_and_come_back_with_what_they_knew() -> None:
-    plan = plan_for(4, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0)
+    plan = fault_plan_for(4, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0)
     report = simulate(structs.replace(plan, mishaps=a_plan_of_failures()))
     assert report.failure == ""
     assert report.faults[DiskFailure.name] > 1
@@ -50,7 +50,7 @@ def test_agents_end_when_their_disk_fails_and_come_back_with_what_they_knew() ->
 
 def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgiving(DiskFailure):
-        async def happen(self, scene: Scene, chance: Random) -> str:
+        async def happen(self, scene: FaultScene, chance: Random) -> str:
             for machine in scene.world.machines.values():
                 if machine.agent is not None:
                     monkeypatch.setattr(machine.agent._journaled, "failed", _NeverSet())
@@ -58,7 +58,8 @@ def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytes
 
     monkeypatch.setitem(FAULTS, DiskFailure.name, Forgiving())
     plans = (
-        plan_for(seed, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0) for seed in range(8)
+        fault_plan_for(seed, nodes=3, faults=frozenset({"pod-evicted"}), trouble_seconds=120.0)
+        for seed in range(8)
     )
     reports = (simulate(structs.replace(plan, mishaps=a_plan_of_failures())) for plan in plans)
     assert any("after its disk failed" in report.failure for report in reports)

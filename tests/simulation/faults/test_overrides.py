@@ -6,22 +6,22 @@ import pytest
 from msgspec import structs
 
 from podtide.resources.cluster_subnet import ScalerOverride
-from podtide.simulation.faults.overrides import drawn_override
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.faults.subnets import drawn_override
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 
 
-def quiet_plan(fault: str, *, cluster_subnets: bool) -> Plan:
+def quiet_plan(fault: str, *, cluster_subnets: bool) -> FaultPlan:
     """Nothing goes wrong but this, once each ten seconds."""
-    plan = plan_for(3, nodes=2, faults=frozenset(), trouble_seconds=90.0)
+    plan = fault_plan_for(3, nodes=2, faults=frozenset(), trouble_seconds=90.0)
     mishaps = tuple(PlannedMishap(10.0 * number, fault, number) for number in range(1, 9))
     return structs.replace(
         plan, subnet="10.0.0.0/25", cluster_subnets=cluster_subnets, mishaps=mishaps, clusters=1
     )
 
 
-def run(fault: str, *, cluster_subnets: bool) -> Report:
+def run(fault: str, *, cluster_subnets: bool) -> RunReport:
     return simulate(quiet_plan(fault, cluster_subnets=cluster_subnets))
 
 

@@ -3,13 +3,13 @@
 from msgspec import structs
 
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import Plan, plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.shrinking import Shrinking, kind_of_failure
 
 
-def report(plan: Plan, failure: str) -> Report:
-    return Report(
+def report(plan: FaultPlan, failure: str) -> RunReport:
+    return RunReport(
         plan=plan,
         trace_hash="",
         entries=0,
@@ -21,12 +21,12 @@ def report(plan: Plan, failure: str) -> Report:
     )
 
 
-def big_plan() -> Plan:
-    plan = plan_for(1, nodes=8, faults=frozenset(FAULTS), trouble_seconds=600)
+def big_plan() -> FaultPlan:
+    plan = fault_plan_for(1, nodes=8, faults=frozenset(FAULTS), trouble_seconds=600)
     return structs.replace(plan, clusters=2, agents=("cns-v2",))
 
 
-def fails_with_delay_and_two_crashes(plan: Plan) -> Report:
+def fails_with_delay_and_two_crashes(plan: FaultPlan) -> RunReport:
     """A bug that needs one fault on the lines, two mishaps and two nodes; others make it fail in another way."""
     crashes = [each for each in plan.mishaps if each.fault == "agent-crash"]
     if "delay" in plan.line_faults and len(crashes) >= 2 and plan.nodes >= 2:
@@ -48,7 +48,7 @@ def test_what_is_left_is_what_the_failure_needs() -> None:
 def test_it_gives_up_after_so_many_runs_with_the_smallest_it_found() -> None:
     runs = []
 
-    def run(plan: Plan) -> Report:
+    def run(plan: FaultPlan) -> RunReport:
         runs.append(plan)
         return fails_with_delay_and_two_crashes(plan)
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.table import FAULTS, chosen_faults
 from podtide.simulation.nodes.network_definitions import MOST_NETWORKS
-from podtide.simulation.run.fault_plan import Plan, plan_for
+from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 
 PODTIDE = Path(sys.executable).parent / "podtide"
@@ -20,8 +20,8 @@ PODTIDE = Path(sys.executable).parent / "podtide"
 
 def small_plan(
     seed: int, faults: str = "all", *, nodes: int = 3, trouble_seconds: float = 45.0, networks: int = 0
-) -> Plan:
-    return plan_for(
+) -> FaultPlan:
+    return fault_plan_for(
         seed,
         nodes=nodes,
         faults=chosen_faults(faults),
@@ -130,7 +130,7 @@ def test_another_seed_has_another_trace() -> None:
 
 def test_a_plan_without_a_mishap_leaves_the_chance_of_all_others_as_it_was() -> None:
     plan = small_plan(5, trouble_seconds=300)
-    without = plan_for(5, nodes=3, faults=chosen_faults("all") - {"agent-crash"}, trouble_seconds=300)
+    without = fault_plan_for(5, nodes=3, faults=chosen_faults("all") - {"agent-crash"}, trouble_seconds=300)
     assert without.mishaps == tuple(each for each in plan.mishaps if each.fault != "agent-crash")
     assert structs.replace(without, line_faults=(), mishaps=()) == structs.replace(
         plan, line_faults=(), mishaps=()

@@ -7,22 +7,22 @@ from podtide.allocator.store import container_writes, continuity_check, registry
 from podtide.allocator.store.transaction_context import TransactionContext
 from podtide.controller.nodes import sweep
 from podtide.core.subnet.cluster_identity import ContainerOwner
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap, plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 
 RESTORED, STRANGER = "allocator-restored", "second-cluster"
 
 
-def plan_with(fault: str, seed: int, clusters: int = 1) -> Plan:
+def plan_with(fault: str, seed: int, clusters: int = 1) -> FaultPlan:
     """A busy small subnet in which one thing goes wrong again and again."""
-    plan = plan_for(seed, nodes=4, faults=frozenset(), trouble_seconds=100.0)
+    plan = fault_plan_for(seed, nodes=4, faults=frozenset(), trouble_seconds=100.0)
     times = range(20, 90, 25)
     mishaps = tuple(PlannedMishap(float(at), fault, number) for number, at in enumerate(times))
     return structs.replace(plan, subnet="10.0.0.0/27", clusters=clusters, agents=(), mishaps=mishaps)
 
 
-def run(fault: str, seed: int, clusters: int = 1) -> Report:
+def run(fault: str, seed: int, clusters: int = 1) -> RunReport:
     report = simulate(plan_with(fault, seed, clusters))
     assert report.faults.get(fault)
     return report

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podtide.simulation.run.fault_plan import Plan
+from podtide.simulation.run.fault_plan import FaultPlan
 from podtide.simulation.run.simulate import simulate
 
 PLANS = sorted((Path(__file__).parent / "plans").glob("*.json"))
@@ -18,4 +18,4 @@ PLANS = sorted((Path(__file__).parent / "plans").glob("*.json"))
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_it_holds_now(path: Path) -> None:
-    assert simulate(msgspec.json.decode(path.read_bytes(), type=Plan)).failure == ""
+    assert simulate(msgspec.json.decode(path.read_bytes(), type=FaultPlan)).failure == ""

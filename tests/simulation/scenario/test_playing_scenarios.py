@@ -3,14 +3,14 @@
 import pytest
 
 from podtide.simulation.nodes.kubelet import Kubelet, Sandbox
-from podtide.simulation.scenario.playing import Outcome, play
+from podtide.simulation.scenario.playing import ScenarioOutcome, play
 from podtide.simulation.scenario.positions import InvalidScenario
 from podtide.simulation.scenario.reading import parse_scenario
 
 HEAD = "title: A title\nwhy: because\nsubnet: 10.0.0.0/24\nnodes: 1\nstory:\n  - add pods: {node-1: 3}\n"
 
 
-def played(*steps: str) -> tuple[Outcome, list[str]]:
+def played(*steps: str) -> tuple[ScenarioOutcome, list[str]]:
     lines: list[str] = []
     text = HEAD + "".join(f"  - {step}\n" for step in steps)
     return play(parse_scenario("some.yaml", text), lines.append), lines
@@ -116,7 +116,7 @@ story:
 """
 
 
-def played_in_two(*steps: str) -> Outcome:
+def played_in_two(*steps: str) -> ScenarioOutcome:
     text = TWO_CLUSTERS + "".join(f"  - {step}\n" for step in steps)
     return play(parse_scenario("some.yaml", text), lambda _line: None)
 

@@ -118,7 +118,7 @@ def test_what_is_repeated_happens_so_often_one_round_after_the_other() -> None:
     )
     scenario = parse_scenario("some.yaml", text)
     rounds = ["tick", "tock"] * 4
-    assert [scene.say for scene in scenario.story] == ["begin", "rounds", *rounds, "end"]
+    assert [step.say for step in scenario.story] == ["begin", "rounds", *rounds, "end"]
     assert scenario.place(scenario.story[4]) == "some.yaml:10: step 2.1.1, round 1 of 2, round 2 of 2"
     assert scenario.place(scenario.story[-1]) == "some.yaml:11: step 3"
 

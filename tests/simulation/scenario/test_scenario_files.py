@@ -52,8 +52,8 @@ def test_everything_that_can_be_expected_is_on_the_page() -> None:
 
 
 def test_no_word_is_there_that_no_scenario_uses() -> None:
-    scenes = [scene for path in FILES for scene in read_scenario(path).story]
-    steps = {scene.happening.word.words for scene in scenes if scene.happening}
-    measures = {expectation.word.words for scene in scenes for expectation in scene.expectations}
-    assert steps == set(STEP_WORDS)
+    steps = [step for path in FILES for step in read_scenario(path).story]
+    actions = {step.action.word.words for step in steps if step.action}
+    measures = {expectation.word.words for step in steps for expectation in step.expectations}
+    assert actions == set(STEP_WORDS)
     assert measures == set(MEASURE_WORDS)

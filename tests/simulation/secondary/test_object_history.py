@@ -8,15 +8,15 @@ from msgspec import structs
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import PlannedMishap, plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.fault_plan import PlannedMishap, fault_plan_for
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
 from podtide.simulation.world.recording import RecordingCluster
 
 
-def someone(scene: Scene) -> RecordingCluster:
+def someone(scene: FaultScene) -> RecordingCluster:
     world = scene.world
     return RecordingCluster(world.cluster, "somebody", clock=world.clock, trace=world.trace)
 
@@ -27,7 +27,7 @@ class ReservationDeleted(Mishap):
     name = "reservation-deleted"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         first = (await scene.world.cluster.list(OverlappingRangeIPReservation)).items[0]
         await someone(scene).delete(type(first), first.metadata.name, first.metadata.namespace)
@@ -40,7 +40,7 @@ class SliceFreed(Mishap):
     name = "slice-freed"
     every_seconds = 60.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         del chance
         for pool in (await scene.world.cluster.list(NodeSlicePool)).items:
             if pool.status is not None and ":" in pool.spec.range:
@@ -57,9 +57,9 @@ def _more_mishaps(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(FAULTS, mishap.name, mishap)
 
 
-def run_with(mishap: str, *, networks: int) -> Report:
+def run_with(mishap: str, *, networks: int) -> RunReport:
     """One node, and nothing goes wrong but the mishap."""
-    plan = plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0, networks=networks)
+    plan = fault_plan_for(3, nodes=1, faults=frozenset(), trouble_seconds=30.0, networks=networks)
     return simulate(structs.replace(plan, controllers=1, mishaps=(PlannedMishap(25.0, mishap, 0),)))
 
 

@@ -13,8 +13,8 @@ from podtide.core.errors import InvalidInput
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
 from podtide.simulation.nodes.network_definitions import MOST_NETWORKS
-from podtide.simulation.run.fault_plan import Plan, plan_for
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
+from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.shrinking import Shrinking
 from podtide.simulation.run.simulate import simulate as run
 
@@ -90,7 +90,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
     if plan_file is not None:
         plan = _read(plan_file)
     else:
-        plan = plan_for(
+        plan = fault_plan_for(
             seed,
             nodes=nodes,
             faults=chosen_faults(faults),
@@ -106,19 +106,19 @@ def simulate(  # noqa: PLR0913 - one argument per option
     sys.exit(_BROKEN)
 
 
-def _read(path: Path) -> Plan:
+def _read(path: Path) -> FaultPlan:
     try:
-        return decode_json(path.read_bytes(), Plan)
+        return decode_json(path.read_bytes(), FaultPlan)
     except UnreadableJson as error:
         raise InvalidInput(f"{path} holds no plan of a run: {error}") from error
 
 
-def _good(report: Report) -> Iterator[str]:
+def _good(report: RunReport) -> Iterator[str]:
     yield from _what_happened(report)
     yield f"audit: clean after every one of {report.steps} steps, and all came to rest"
 
 
-def _bad(report: Report, shrunk: Report) -> Iterator[str]:
+def _bad(report: RunReport, shrunk: RunReport) -> Iterator[str]:
     yield from _what_happened(report)
     yield f"BROKEN: {report.failure}"
     yield ""
@@ -139,7 +139,7 @@ def _bad(report: Report, shrunk: Report) -> Iterator[str]:
         yield from shrunk.last_entries
 
 
-def _what_happened(report: Report) -> Iterator[str]:
+def _what_happened(report: RunReport) -> Iterator[str]:
     plan = report.plan
     attached = f", {plan.networks} secondary networks" if plan.networks else ""
     yield (

@@ -24,7 +24,7 @@ from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.kubelet import Sandbox
 
 
-class Sighting(Struct, frozen=True, kw_only=True):
+class MachineView(Struct, frozen=True, kw_only=True):
     """A machine as it is now."""
 
     node: str
@@ -59,16 +59,16 @@ class Sighting(Struct, frozen=True, kw_only=True):
                 )
 
 
-async def take_picture(sightings: Sequence[Sighting], allocator: Allocator, network: str) -> Picture:
+async def take_picture(machines: Sequence[MachineView], allocator: Allocator, network: str) -> Picture:
     """The picture of one network."""
     nodes = tuple(
         NodeView(
-            sighting.identity, own_addresses(sighting.addresses.all_addresses(), sighting.uid), sighting.named
+            machine.identity, own_addresses(machine.addresses.all_addresses(), machine.uid), machine.named
         )
-        for sighting in sightings
-        if sighting.addresses is not None and sighting.uid
+        for machine in machines
+        if machine.addresses is not None and machine.uid
     )
-    pods = tuple(pod for sighting in sightings for pod in sighting.pods())
+    pods = tuple(pod for machine in machines for pod in machine.pods())
     subnets, containers = await _read(allocator, network)
     held = Counter[str]()
     for container in containers:

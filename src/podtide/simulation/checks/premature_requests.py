@@ -1,9 +1,9 @@
-"""Unknown is a state, not a zero (design R14): an agent asks for nothing before it was told all it goes by.
+"""An agent requests nothing before its caches have synced: unknown is a state, not a zero (design R14).
 
-An agent that took pods it has not heard of yet for none would ask for too little whenever it starts, and give back what
-those pods are about to need; one that goes by another subnet than its own asks for too much when that is running low.
-Such a request takes no address from a pod that has one, so no audit of addresses shows it. It shows on the agent's
-line: what the agent was told there, and what it says.
+An agent that took pods missing from an unsynced cache for none would request too little whenever it starts, and give back
+what those pods are about to need; one that used another subnet's state than its own's requests too much when its own runs
+low. Such a request takes no address from a pod that has one, so no audit of addresses shows it. It shows on the agent's
+connection to the cluster: what the agent has listed, and what it applies.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,14 @@ from podtide.resources.config_confirmation import doubt_in
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 _ONE_WRITE_TO_THE_TARGET = 5
-"""The invariant that is broken: a request that was made without knowing is not the one that is needed."""
+"""The invariant that is broken: a request computed from unknown demand is not the one that is needed."""
 
 
-class Hearsay:
-    """What one program was told since it began. `find` is told of a request that goes by more than that."""
+class PrematureRequests:
+    """Finds requests that a program applied before it had listed everything that they are computed from.
+
+    `find` is called with each.
+    """
 
     def __init__(
         self, program: str, subnets_of: Callable[[str], tuple[str, ...]], find: Callable[[Violation], None]
@@ -26,21 +29,24 @@ class Hearsay:
         self._program = program
         self._subnets_of = subnets_of
         self._find = find
-        self._told: set[str] = set()
+        self._listed: set[str] = set()
 
-    def told(self, subject: str) -> None:
-        """The program was told which objects there are of a kind and a selector."""
-        self._told.add(subject)
+    def listed(self, subject: str) -> None:
+        """Note that the program has read a whole list, of a kind and a selector."""
+        self._listed.add(subject)
 
-    def says(self, item: Resource) -> None:
-        """The program applies this. Who asks whether the object is of the present states again what it found there."""
+    def check(self, item: Resource) -> None:
+        """Check an object that the program applies.
+
+        A NodeNetworkConfig that asks whether its object is current repeats the request it found there, and is exempt.
+        """
         if isinstance(item, NodeNetworkConfig) and not doubt_in(item.metadata.annotations):
-            unknown = [subject for subject in self._gone_by(item.metadata.name) if subject not in self._told]
+            unknown = [subject for subject in self._needed(item.metadata.name) if subject not in self._listed]
             if unknown:
                 self._find(self._violation(item, unknown))
 
-    def _gone_by(self, node: str) -> tuple[str, ...]:
-        """What a node's request follows from."""
+    def _needed(self, node: str) -> tuple[str, ...]:
+        """The lists that a node's request is computed from."""
         return (
             f"NodeNetworkConfig metadata.name={node}",
             f"Pod spec.nodeName={node}",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from podtide.simulation.comparison.trial import Outcome
+from podtide.simulation.comparison.trial import TrialOutcome
 
 _COLUMNS = (
     "",
@@ -17,7 +17,7 @@ _COLUMNS = (
 )
 
 
-def table(outcomes: Iterable[Outcome]) -> Iterator[str]:
+def table(outcomes: Iterable[TrialOutcome]) -> Iterator[str]:
     """How everybody did under one load."""
     yield _line(_COLUMNS)
     yield _line("---" for _ in _COLUMNS)

@@ -18,13 +18,13 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.comparison.contestants import Contestant
 from podtide.simulation.comparison.loads import Load
-from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
-from podtide.simulation.trace import PluginCall, Trace
+from podtide.simulation.trace import PluginCall
 from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
-from podtide.simulation.world.world import Between, Customs
+from podtide.simulation.world.world import PortWrappers, WorldDefaults
 
 GRANT_SECONDS = 5.0
 """From a request to its grant: "several seconds", say the papers."""
@@ -33,7 +33,7 @@ _CALM_SECONDS = 60.0
 """Before anything happens: nodes join, and have their first batch."""
 
 
-class Sample(Struct, frozen=True):
+class TrialSample(Struct, frozen=True):
     """How it is at one second."""
 
     second: int
@@ -47,7 +47,7 @@ class Sample(Struct, frozen=True):
     """That nodes size their pools by."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class TrialOutcome(Struct, frozen=True, kw_only=True):
     """How one contestant did under one load."""
 
     contestant: str
@@ -69,30 +69,26 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """That are there in the end."""
     served: int
     """Of those, with an address in the end."""
-    samples: tuple[Sample, ...]
+    samples: tuple[TrialSample, ...]
 
 
-def compare(contestant: Contestant, load: Load) -> Outcome:
+def compare(contestant: Contestant, load: Load) -> TrialOutcome:
     """Put one contestant under one load."""
     return virtual_time.run(_compare(contestant, load))
 
 
-async def _compare(contestant: Contestant, load: Load) -> Outcome:
+async def _compare(contestant: Contestant, load: Load) -> TrialOutcome:
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
     settings = Settings() if contestant.waits else structs.replace(Settings(), add_wait_seconds=0.0)
-    customs = Customs(
+    defaults = WorldDefaults(
         settings=settings,
         policy=contestant.sizing,
-        habits=Habits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
+        habits=KubeletHabits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
         batch_rule=contestant.batch_rule,
     )
-    async with open_embedded_world(load.subnet, customs=customs, clock=clock, seed=1, log=log) as world:
-        world.between = Between(
-            allocator=lambda program, line: SlowGrants(
-                line, program, GRANT_SECONDS, clock=clock, trace=Trace()
-            )
-        )
+    async with open_embedded_world(load.subnet, defaults=defaults, clock=clock, seed=1, log=log) as world:
+        world.wrappers = PortWrappers(allocator=lambda _program, line: SlowGrants(line, GRANT_SECONDS))
         world.start_controller()
         for node in range(load.nodes):
             await world.add_node(_name(node))
@@ -110,7 +106,7 @@ class _Trial:
         self._scheduled: dict[str, float] = {}
         self._gone: dict[str, float] = {}
 
-    async def run(self) -> Outcome:
+    async def run(self) -> TrialOutcome:
         world, point = self._stage.world, self._stage.now
         began = world.clock.monotonic()
         samples = []
@@ -123,7 +119,7 @@ class _Trial:
                 samples.append(await self._sample(second))
         await world.pass_time(began + self._load.seconds - world.clock.monotonic())
         adds = self._stage.adds_since(point)
-        return Outcome(
+        return TrialOutcome(
             contestant=self._contestant.name,
             load=self._load.name,
             requests=len(self._stage.requests_since(point)),
@@ -148,10 +144,10 @@ class _Trial:
         for name in await self._stage.add_pods(node, change):
             self._scheduled[f"{NAMESPACE}/{name}"] = now
 
-    async def _sample(self, second: int) -> Sample:
+    async def _sample(self, second: int) -> TrialSample:
         served = self._stage.world.running_pods()
         idle = await self._stage.reserved() - served - self._load.nodes
-        return Sample(second, self._stage.pod_count, served, idle, await self._batch())
+        return TrialSample(second, self._stage.pod_count, served, idle, await self._batch())
 
     async def _batch(self) -> int:
         if not self._contestant.follows:

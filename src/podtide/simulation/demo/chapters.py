@@ -1,13 +1,13 @@
 """Chapters that more than one story has."""
 
-from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stage import DemoStage
 
 PODS_EACH = 2
 BURST_PODS = 35
 _CALM_SECONDS = 2.0
 
 
-async def quiet_water(stage: Stage) -> None:
+async def quiet_water(stage: DemoStage) -> None:
     """All nodes join, and their first pods are served; then there is nothing to do, and nothing is done."""
     nodes = len(stage.names)
     stage.begin(
@@ -30,7 +30,7 @@ async def quiet_water(stage: Stage) -> None:
     stage.say(f"And then? {written} in the next {_CALM_SECONDS:g} seconds: demand stands still.")
 
 
-async def burst_on(stage: Stage, node: str) -> None:
+async def burst_on(stage: DemoStage, node: str) -> None:
     """Thirty-five pods at once on one node."""
     stage.begin(
         "A burst",

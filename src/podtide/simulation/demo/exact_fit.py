@@ -2,20 +2,20 @@
 
 from podtide.core.subnet.count_text import are_text
 from podtide.simulation.demo.chapters import requests_text
-from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stage import DemoStage
 
 _POD_EVERY_SECONDS = 0.08
 _CALM_SECONDS = 3.0
 
 
-async def tell_exact_fit(stage: Stage) -> None:
+async def tell_exact_fit(stage: DemoStage) -> None:
     """Three chapters."""
     await _fill(stage)
     late = await _one_more(stage)
     await _one_goes(stage, late)
 
 
-async def _fill(stage: Stage) -> None:
+async def _fill(stage: DemoStage) -> None:
     for name in stage.names:
         await stage.world.add_node(name)
     await stage.until(lambda: stage.decided.containers == len(stage.names))
@@ -39,7 +39,7 @@ async def _fill(stage: Stage) -> None:
     stage.say(f"{written} in the next {_CALM_SECONDS:g} seconds.")
 
 
-async def _one_more(stage: Stage) -> str:
+async def _one_more(stage: DemoStage) -> str:
     node = stage.names[0]
     (late,) = await stage.add_pods(node)
     stage.begin(
@@ -55,7 +55,7 @@ async def _one_more(stage: Stage) -> str:
     return late
 
 
-async def _one_goes(stage: Stage, late: str) -> None:
+async def _one_goes(stage: DemoStage, late: str) -> None:
     node = max(stage.names[1:] or stage.names, key=lambda name: len(stage.pods[name]))
     stage.begin("One goes", f"A pod on {node} ends. Its address finds its way to {late}.")
     await stage.remove_pods(node)

@@ -5,7 +5,7 @@ from msgspec import Struct, field
 _MOST_NAMED = 3
 
 
-class _Told(Struct):
+class _FoldedDecision(Struct):
     words: str
     at: float
     who: list[str] = field(default_factory=list)
@@ -27,11 +27,11 @@ class FoldedDecisions:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _FoldedDecision] = {}
 
     def add(self, words: str, who: str, at: float) -> None:
         """Somebody decided something. What a node decides twice in the same words is told twice, as one line."""
-        told = self._told.pop(words, None) or _Told(words, at)
+        told = self._told.pop(words, None) or _FoldedDecision(words, at)
         told.times += 1
         if who and who not in told.who:
             told.who.append(who)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from podtide.runtime.clock import Clock
 from podtide.simulation.demo.folding import FoldedDecisions
-from podtide.simulation.demo.scene import Scene
+from podtide.simulation.demo.scene import DemoScene
 from podtide.simulation.demo.teller import Chapter
 
 _GATHER_SECONDS = 1.0
@@ -43,7 +43,7 @@ class PlainTeller:
         """See `Teller`."""
         self._decisions.add(words, who, self._seconds())
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: DemoScene) -> None:
         """See `Teller`. A line for every scene would be ten a second."""
         del scene
         self._tell_decisions(self._seconds() - _GATHER_SECONDS)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from podtide.core.errors import PodtideError
 from podtide.simulation.decisions import Decisions
-from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stage import DemoStage
 from podtide.simulation.demo.stories import Story
 from podtide.simulation.demo.summary import Summary, summarize
 
@@ -17,7 +17,7 @@ _SHOW_EVERY_SECONDS = 0.1
 _AUDIT_EVERY_SECONDS = 0.5
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class DemoOutcome(Struct, frozen=True, kw_only=True):
     """How it ended."""
 
     summary: Summary
@@ -35,7 +35,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 class _Showing:
     """Tells of every decision and shows every scene, and remembers the highest tide."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: DemoStage) -> None:
         self.peak_reserved = 0
         self.capacity = 0
         self._stage = stage
@@ -57,7 +57,7 @@ class _Showing:
         self._stage.teller.show(scene)
 
 
-async def play(story: Story, stage: Stage, stopped: Awaitable[Any]) -> Outcome:
+async def play(story: Story, stage: DemoStage, stopped: Awaitable[Any]) -> DemoOutcome:
     """Play the story to its end, or until `stopped` comes to pass, and judge it."""
     world = stage.world
     began = world.clock.monotonic()
@@ -77,7 +77,7 @@ async def play(story: Story, stage: Stage, stopped: Awaitable[Any]) -> Outcome:
     with suppress(PodtideError):  # what is wrong is found by the audit
         await showing.show()
     failure = failure or await _audit(stage)
-    return Outcome(
+    return DemoOutcome(
         summary=summarize(
             world.trace.entries,
             began=began,
@@ -101,7 +101,7 @@ def _failure_of(*tasks: "asyncio.Future[Any]") -> str:
     return ""
 
 
-async def _audit(stage: Stage) -> str:
+async def _audit(stage: DemoStage) -> str:
     try:
         stage.world.programs.check()
         await stage.world.auditor.check()

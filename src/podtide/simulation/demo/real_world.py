@@ -1,7 +1,9 @@
 """A world on the machine's own time, with everything a real one has but machines.
 
-The cluster is served over HTTP for whoever wants to look, the allocator is on a file, every agent has a disk and a
-socket, and the plugin is a process. All of it is in one directory, and gone with it.
+The cluster is served over HTTP, for kubectl and other clients, the allocator is on a file, every agent has a disk and a
+socket, and the plugin is a process. All of it is in one directory, and deleted with it.
+
+The programs' waits are shorter than in production: a minute must be enough to see what takes a quarter of an hour.
 """
 
 from collections.abc import AsyncIterator
@@ -11,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from podtide.allocator.port import SubnetSpec
-from podtide.allocator.store import open_allocator
+from podtide.allocator.store import StoreRules, open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
@@ -19,15 +21,18 @@ from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.listening import ListenAddress
 from podtide.runtime.logging import make_logger
-from podtide.simulation.demo.pace import customs_for, rules_for
+from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.agents_on_sockets import AgentsOnSockets
+from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.world.embedded_world import NETWORK, SUBNET, options_for
-from podtide.simulation.world.world import World
+from podtide.simulation.world.world import World, WorldDefaults
 
 _ANY_PORT = ListenAddress("127.0.0.1", 0)
+_SIDE_BY_SIDE = 8
+"""Sandboxes that a kubelet sets up at once: enough to be quick, few enough for a laptop."""
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class DemoOptions(Struct, frozen=True, kw_only=True):
     """What the world is made of."""
 
     directory: Path
@@ -53,37 +58,56 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def open_real_world(plan: Plan) -> AsyncIterator[World]:
+async def open_real_world(options: DemoOptions) -> AsyncIterator[World]:
     """The world without controllers and nodes, until the context ends."""
-    clock, customs = SystemClock(), customs_for(plan.speed)
-    with plan.log.open("w") as lines:
+    clock, defaults = SystemClock(), defaults_for(options.speed)
+    with options.log.open("w") as lines:
         log = make_logger(lines, clock)
         cluster = EmbeddedCluster(kinds=SERVED_KINDS, clock=clock)
         doors = AgentsOnSockets(
-            plan.directory / "nodes",
-            plan.plugin,
-            add_wait_seconds=customs.settings.add_wait_seconds,
+            options.directory / "nodes",
+            options.plugin,
+            add_wait_seconds=defaults.settings.add_wait_seconds,
             clock=clock,
             log=log,
         )
         async with (
             await open_allocator(
-                plan.database, clock=clock, rules=rules_for(plan.speed), migrate=True
+                options.database, clock=clock, rules=rules_for(options.speed), migrate=True
             ) as allocator,
             serving(cluster.server, _ANY_PORT) as url,
         ):
-            write_kubeconfig(plan.kubeconfig, url)
-            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(plan.subnet,)))
+            write_kubeconfig(options.kubeconfig, url)
+            await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(options.subnet,)))
             async with World(
                 cluster,
                 allocator,
-                options_for((plan.subnet,)),
-                customs=customs,
+                options_for((options.subnet,)),
+                defaults=defaults,
                 doors=doors,
-                new_disk=lambda node: DirectoryDisk(plan.directory / "nodes" / node / "state"),
+                new_disk=lambda node: DirectoryDisk(options.directory / "nodes" / node / "state"),
                 clock=clock,
-                seed=plan.seed,
+                seed=options.seed,
                 log=log,
             ) as world:
                 yield world
         cluster.close()
+
+
+def defaults_for(speed: float) -> WorldDefaults:
+    """Waits divided by the speed. Those that are not there to be safe (gathering, an ADD's wait) are as in production."""
+    settings = Settings(
+        answer_wait_seconds=6.0 / speed,
+        starved_dwell_seconds=3.0 / speed,
+        shrink_delay_seconds=3.0 / speed,
+        cooldown_seconds=3.0 / speed,
+        poll_seconds=0.5 / speed,
+    )
+    return WorldDefaults(
+        settings=settings, habits=KubeletHabits(retry_seconds=2.0 / speed, at_once=_SIDE_BY_SIDE)
+    )
+
+
+def rules_for(speed: float) -> StoreRules:
+    """How long addresses cool down. So short a quarantine is safe only where the machine is known to be off."""
+    return StoreRules(cooldown_seconds=3.0 / speed, quarantine_seconds=5.0 / speed)

@@ -40,7 +40,7 @@ class SubnetScene(Struct, frozen=True, kw_only=True):
     """The thresholds, as parts of the capacity."""
 
 
-class Scene(Struct, frozen=True):
+class DemoScene(Struct, frozen=True):
     """One subnet and its nodes."""
 
     subnet: SubnetScene

@@ -13,7 +13,7 @@ from rich.text import Text
 from podtide.core.exact import text
 from podtide.runtime.clock import Clock
 from podtide.simulation.demo.folding import FoldedDecisions
-from podtide.simulation.demo.scene import NodeScene, Scene, SubnetScene
+from podtide.simulation.demo.scene import DemoScene, NodeScene, SubnetScene
 from podtide.simulation.demo.teller import Chapter
 
 _ON_PODS, _SPARE, _LEAVING, _FREE = "█", "▒", "░", "·"
@@ -70,7 +70,7 @@ class ScreenTeller:
         """See `Teller`."""
         self._decisions.add(words, who, self._clock.monotonic())
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: DemoScene) -> None:
         """See `Teller`."""
         title = f"{self._chapter.title}, {self._clock.monotonic() - self._began:.0f} s"
         width, height = self._console.width - 2 * _FRAME, self._console.height - _FRAME - _ABOVE
@@ -78,7 +78,7 @@ class ScreenTeller:
         self._live.update(Panel(drawing, title=title, title_align="left"), refresh=True)
 
 
-def drawing_of(scene: Scene, decisions: Sequence[str], width: int, height: int) -> RenderableType:
+def drawing_of(scene: DemoScene, decisions: Sequence[str], width: int, height: int) -> RenderableType:
     """Everything there is to see, so many characters wide and lines high: nodes first, then as many decisions as fit."""
     room = max(1, height - _AROUND - _FEWEST_DECISIONS)
     nodes, rows = _nodes(scene.nodes, width, room)

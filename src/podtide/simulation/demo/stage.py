@@ -12,7 +12,7 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation import stage
-from podtide.simulation.demo.scene import Scene, node_scene, subnet_scene
+from podtide.simulation.demo.scene import DemoScene, node_scene, subnet_scene
 from podtide.simulation.demo.teller import Chapter, Teller
 from podtide.simulation.nodes.pods import MANAGER
 from podtide.simulation.world.world import World
@@ -34,7 +34,7 @@ _NOT_LOOKED_AT = SubnetCounts(
 )
 
 
-class Stage(stage.Stage):
+class DemoStage(stage.Stage):
     """The story's stage, its nodes' names and its pace."""
 
     def __init__(  # noqa: PLR0913 - whose world, who is told, and how it is played
@@ -88,13 +88,13 @@ class Stage(stage.Stage):
         """Whether the controller holds the subnet for exhausted."""
         return self.decided.exhausted
 
-    async def scene(self) -> Scene:
+    async def scene(self) -> DemoScene:
         """How everything stands."""
-        options, settings = self.world.options, self.world.customs.settings
+        options, settings = self.world.options, self.world.defaults.settings
         nodes = tuple(node_scene(machine) for machine in tuple(self.world.machines.values()))
         subnet = await self.world.allocator.get_subnet(options.network, options.subnet)
         thresholds = settings.lower_threshold, settings.upper_threshold
-        return Scene(subnet_scene(subnet, self.decided, nodes, thresholds), nodes)
+        return DemoScene(subnet_scene(subnet, self.decided, nodes, thresholds), nodes)
 
 
 async def ship_released_lease(world: World) -> None:

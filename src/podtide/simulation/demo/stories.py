@@ -6,12 +6,13 @@ from msgspec import Struct
 
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways
-from podtide.simulation.demo.burst import tell_burst
+from podtide.simulation.demo.chapters import burst_on, quiet_water
 from podtide.simulation.demo.exact_fit import tell_exact_fit
-from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stage import DemoStage
 from podtide.simulation.demo.tide import tell_tide
 
 _LONGEST_PREFIX = 29
+_CALM_SECONDS = 2.0
 
 
 class Story(Struct, frozen=True, kw_only=True):
@@ -19,9 +20,24 @@ class Story(Struct, frozen=True, kw_only=True):
 
     name: str
     sentence: str
-    tell: Callable[[Stage], Awaitable[None]]
+    tell: Callable[[DemoStage], Awaitable[None]]
     least_capacity: Callable[[int], int]
     most_capacity: Callable[[int], int]
+
+
+async def _tell_burst(stage: DemoStage) -> None:
+    """Many pods at once on one node, and what becomes of their addresses when they go."""
+    node = stage.names[0]
+    await quiet_water(stage)
+    await burst_on(stage, node)
+    await stage.pause(_CALM_SECONDS)
+    stage.begin("Ebb", f"The pods go. {node} waits a while, for more may come, then gives back in one step.")
+    beginning, before = stage.now, await stage.reserved()
+    await stage.remove_pods(node, len(stage.pods[node]) - 1)
+    await stage.until(lambda: stage.all_served() and bool(stage.requests_since(beginning, node)))
+    while (after := await stage.reserved()) == before:
+        await stage.pause(_CALM_SECONDS / 4)
+    stage.say(f"From {before} reserved addresses to {after}.")
 
 
 STORIES = {
@@ -37,7 +53,7 @@ STORIES = {
         Story(
             name="burst",
             sentence="35 pods at once on one node: one request, and none of them waits for a second one",
-            tell=tell_burst,
+            tell=_tell_burst,
             least_capacity=lambda nodes: 20 * nodes + 60,
             most_capacity=lambda _nodes: 2**24,
         ),

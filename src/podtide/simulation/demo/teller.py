@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from podtide.simulation.demo.scene import Scene
+from podtide.simulation.demo.scene import DemoScene
 
 
 class Chapter(Struct, frozen=True):
@@ -31,6 +31,6 @@ class Teller(Protocol):
         """A program decided something; `who` is the node it did so for, if any, and no part of the words."""
         ...
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: DemoScene) -> None:
         """This is how everything stands."""
         ...

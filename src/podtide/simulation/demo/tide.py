@@ -2,15 +2,15 @@
 
 from podtide.core.exact import text
 from podtide.simulation.demo.chapters import PODS_EACH, burst_on, quiet_water
-from podtide.simulation.demo.stage import Stage
+from podtide.simulation.demo.stage import DemoStage
 
 _POD_EVERY_SECONDS = 0.05
 _CALM_SECONDS = 2.0
 _STEP_SECONDS = 7.5
-"""Longer than the next change of the batch may have to wait, by `pace`."""
+"""Longer than the next change of the batch may have to wait, by `real_world`."""
 
 
-async def tell_tide(stage: Stage) -> None:
+async def tell_tide(stage: DemoStage) -> None:
     """Six chapters, in about a minute."""
     await quiet_water(stage)
     await burst_on(stage, stage.names[0])
@@ -20,9 +20,9 @@ async def tell_tide(stage: Stage) -> None:
     await _leave(stage, stage.names[0])
 
 
-async def _rise(stage: Stage) -> int:
+async def _rise(stage: DemoStage) -> int:
     """Pods arrive everywhere until the subnet is exhausted. Answers how many addresses are reserved then."""
-    capacity, upper = stage.decided.capacity, stage.world.customs.settings.upper_threshold
+    capacity, upper = stage.decided.capacity, stage.world.defaults.settings.upper_threshold
     stage.begin(
         "The tide rises",
         f"Pods arrive on all nodes until the subnet is exhausted: more than {text(upper)} of its {capacity} addresses "
@@ -42,7 +42,7 @@ async def _rise(stage: Stage) -> int:
     return reserved
 
 
-async def _give_back(stage: Stage, before: int) -> None:
+async def _give_back(stage: DemoStage, before: int) -> None:
     nodes = len(stage.names)
     stage.begin(
         "Give-back",
@@ -61,21 +61,21 @@ async def _give_back(stage: Stage, before: int) -> None:
     )
 
 
-async def _go_out(stage: Stage) -> None:
+async def _go_out(stage: DemoStage) -> None:
     stage.begin("Recovery", "Pods leave. The batch goes up again, as far as R is sure to stay low.")
     while stage.pod_count > PODS_EACH * len(stage.names):
         for node in stage.names:
             await stage.remove_pods(node, min(1, len(stage.pods[node]) - PODS_EACH))
         await stage.pause(_POD_EVERY_SECONDS)
     await stage.until(lambda: stage.all_served() and not stage.is_exhausted())
-    configured = stage.world.customs.settings.batch
+    configured = stage.world.defaults.settings.batch
     await _until_the_batch_stays(stage, configured)
     batch = stage.decided.batch
     rest = "" if batch == configured else f": with {configured}, R could come over t·Q again"
     stage.say(f"Not exhausted any more, and the batch is {batch} of {configured}{rest}.")
 
 
-async def _until_the_batch_stays(stage: Stage, configured: int) -> None:
+async def _until_the_batch_stays(stage: DemoStage, configured: int) -> None:
     """Wait until it is what was configured, or has not changed for longer than a step takes."""
     while (before := stage.decided.batch) < configured:
         await stage.pause(_STEP_SECONDS)
@@ -83,7 +83,7 @@ async def _until_the_batch_stays(stage: Stage, configured: int) -> None:
             return
 
 
-async def _leave(stage: Stage, node: str) -> None:
+async def _leave(stage: DemoStage, node: str) -> None:
     stage.begin(
         "A node leaves", f"{node} is switched off and removed. Nobody else may have its addresses at once."
     )

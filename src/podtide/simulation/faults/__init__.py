@@ -1,4 +1,5 @@
-"""What can go wrong, each in a small file of its own: on the lines between programs, and to the programs themselves.
+"""What can go wrong in a simulated run: on the connections between programs, and to the programs themselves.
 
-A new fault is a new file and its line in `table`. Nothing else knows which faults there are.
+A module holds the faults of one idea: requests, answers, watches, programs, machines, disks, stores and so on. A new fault
+is a class in one of these, and its line in `table`. Nothing else knows which faults there are.
 """

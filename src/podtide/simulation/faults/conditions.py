@@ -17,13 +17,12 @@ from podtide.core.errors import PodtideError
 from podtide.resources.base import Resource
 from podtide.resources.pod import Pod
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.faults.fuse import Fuse
 from podtide.simulation.faults.line_fault import (
-    Carriage,
+    FaultContext,
     LineFault,
+    LineRequest,
     ListFault,
     Relist,
-    Request,
     RequestFault,
     Send,
     T,
@@ -50,6 +49,30 @@ class OneWatch(Struct, frozen=True):
     is_over: asyncio.Event
 
 
+class Fuse:
+    """Stops a program at its request number `requests` from now: just before it is sent, or just after it was carried out.
+
+    Programs and the rest of the world can only come apart at a request, so a crash is aimed at one, and not left to where
+    the program happens to wait. The fault that waits for `blown` then kills the program.
+    """
+
+    def __init__(self, requests: int, *, after: bool) -> None:
+        self.blown = asyncio.Event()
+        self._left = requests
+        self._after = after
+
+    async def pass_through(self, send: Send[T]) -> T:
+        """Send a request. At the request where the fuse blows, this never returns."""
+        self._left -= 1
+        if self._left > 0:
+            return await send()
+        if self._left == 0 and self._after:
+            await send()
+        self.blown.set()
+        forever: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        return await forever
+
+
 class Conditions:
     """What befalls the lines of all programs. While it `is_bad`, faults strike."""
 
@@ -68,7 +91,7 @@ class Conditions:
         self.spoilt = dict[str, OneWatch]()
         """Programs of which one watch is in trouble, and no other."""
         self.told_the_truth: set[str] = set()
-        """Programs that have lost their records: of them that list pods, none is told of the past (see `journals`)."""
+        """Programs that have lost their records: of them that list pods, none is told of the past (see `disks`)."""
         self._open_watches: dict[str, dict[asyncio.Timeout, None]] = {}
         self._seed = seed
         self._on_requests, self._on_lists, self._on_watches = _sorted_by_kind(faults)
@@ -76,7 +99,7 @@ class Conditions:
         self._streams: dict[tuple[str, str], Random] = {}
         self._under_way: dict[asyncio.Future[object], None] = {}
 
-    async def carry(self, request: Request, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, request: LineRequest, send: Send[T], resend: Send[T]) -> T:
         """Carry out a request. `send` ends with its program; `resend` has left it already."""
         if (stall := self.stalls.get(request.program)) is not None:
             await stall.wait()
@@ -88,11 +111,11 @@ class Conditions:
             send = partial(fuse.pass_through, send)
         for fault in self._on_requests:
             if fault.concerns(request) and self._strikes(fault, request.program, str(request)):
-                carriage = Carriage(request, self._stream(fault, request.program), self.leave)
-                send = partial(fault.carry, carriage, send, resend)
+                context = FaultContext(request, self._stream(fault, request.program), self.leave)
+                send = partial(fault.carry, context, send, resend)
         return await send()
 
-    async def page(self, request: Request, newest: Page[R], relist: Relist[R]) -> Page[R]:
+    async def page(self, request: LineRequest, newest: Page[R], relist: Relist[R]) -> Page[R]:
         """The first page of a list."""
         if request.program in self.told_the_truth and request.is_about(Pod):
             return newest
@@ -113,7 +136,7 @@ class Conditions:
         self.cut_off.discard(program)
 
     def watch(
-        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+        self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """A watch, for as long as it lasts."""
         for fault in self._on_watches:
@@ -122,7 +145,7 @@ class Conditions:
         return self._while_connected(request, events)
 
     async def _while_connected(
-        self, request: Request, events: AsyncGenerator[WatchEvent[R], None]
+        self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """The events, until the program is cut off: then nothing, and after a while the end."""
         watches = self._open_watches.setdefault(request.program, {})
@@ -141,7 +164,7 @@ class Conditions:
                     del watches[patience]
                 yield event
 
-    async def _next(self, request: Request, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
+    async def _next(self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
         if request.program in self.cut_off:
             raise request.unanswered("there is no connection")
         await self._suffer(request, (WatchTrouble.REFUSED,))
@@ -153,7 +176,7 @@ class Conditions:
             )  # nothing, until the connection is noticed to be dead
         return event
 
-    async def _suffer(self, request: Request, troubles: tuple[WatchTrouble, ...]) -> None:
+    async def _suffer(self, request: LineRequest, troubles: tuple[WatchTrouble, ...]) -> None:
         """What befalls this watch alone."""
         spoilt = self.spoilt.get(request.program)
         if spoilt is None or spoilt.trouble not in troubles or not request.is_about(spoilt.kind):

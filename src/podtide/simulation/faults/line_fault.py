@@ -32,7 +32,7 @@ _READS = frozenset(
 )
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class LineRequest(Struct, frozen=True, kw_only=True):
     """What a program asks for."""
 
     program: str
@@ -58,10 +58,10 @@ class Request(Struct, frozen=True, kw_only=True):
         return f"{self.verb} {self.subject} by {self.program}"
 
 
-class Carriage(Struct, frozen=True):
+class FaultContext(Struct, frozen=True):
     """What a fault may use that strikes a request."""
 
-    request: Request
+    request: LineRequest
     chance: Random
     leave: Callable[[Awaitable[object]], None]
     """Let something go on by itself: what has left a program arrives, whatever becomes of the program."""
@@ -87,12 +87,12 @@ class LineFault(ABC):
 class RequestFault(LineFault):
     """Strikes requests of either port."""
 
-    def concerns(self, request: Request) -> bool:
+    def concerns(self, request: LineRequest) -> bool:
         """Whether it can strike this request."""
         return bool(request)
 
     @abstractmethod
-    async def carry(self, carriage: Carriage, send: Send[T], resend: Send[T]) -> T:
+    async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
         """Have the request carried out, or not. `send` ends with its program; `resend` has left it already."""
 
 

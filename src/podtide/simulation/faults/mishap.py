@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from random import Random
 from typing import ClassVar
 
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 
 
 class Mishap(ABC):
@@ -21,7 +21,7 @@ class Mishap(ABC):
     """Whether it is only of interest where there are secondary networks."""
 
     @abstractmethod
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Let it happen. Answers in words to whom; "" when there was nobody."""
 
 

@@ -4,7 +4,7 @@ from random import Random
 
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.faults.mishap import Mishap
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, is_terminal, new_pod
 
 
@@ -14,7 +14,7 @@ class PodEvicted(Mishap):
     name = "pod-evicted"
     every_seconds = 20.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """End it."""
         pod = await _any(scene, chance)
         if pod is None or is_terminal(pod):
@@ -29,7 +29,7 @@ class PodForceDeleted(Mishap):
     name = "pod-force-deleted"
     every_seconds = 20.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Take the object away."""
         pod = await _any(scene, chance)
         if pod is None:
@@ -44,7 +44,7 @@ class PodReplaced(Mishap):
     name = "pod-replaced"
     every_seconds = 20.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Put another in its place."""
         pod = await _any(scene, chance)
         if pod is None:
@@ -61,7 +61,7 @@ class SandboxDied(Mishap):
     name = "sandbox-died"
     every_seconds = 10.0
 
-    async def happen(self, scene: Scene, chance: Random) -> str:
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
         """End one that has its addresses."""
         machine = scene.pick_machine(chance)
         alive = [each for each in machine.kubelet.sandboxes() if each.addresses] if machine else []
@@ -72,6 +72,6 @@ class SandboxDied(Mishap):
         return f"of {sandbox.pod} on {machine.name}"
 
 
-async def _any(scene: Scene, chance: Random) -> Pod | None:
+async def _any(scene: FaultScene, chance: Random) -> Pod | None:
     pods = (await scene.world.cluster.list(Pod, NAMESPACE)).items
     return chance.choice(pods) if pods else None

@@ -16,7 +16,7 @@ from podtide.simulation.world.world import World
 _CONTROLLER = "controller-"
 
 
-class Scene:
+class FaultScene:
     """One cluster, and the agenda of all."""
 
     def __init__(  # noqa: PLR0913 - the world, and the parts of it that can be reached by no other way

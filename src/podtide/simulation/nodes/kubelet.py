@@ -28,7 +28,7 @@ from podtide.simulation.nodes.container_runtime import CallFailed, ContainerRunt
 from podtide.simulation.nodes.pods import MANAGER, is_terminal
 
 
-class Habits(Struct, frozen=True, kw_only=True):
+class KubeletHabits(Struct, frozen=True, kw_only=True):
     """How a kubelet goes about its work."""
 
     retry_seconds: float = 10.0
@@ -139,7 +139,7 @@ class Kubelet:
         node: str,
         runtime: ContainerRuntime,
         *,
-        habits: Habits,
+        habits: KubeletHabits,
         clock: Clock,
         randomness: Random,
         log: Logger,

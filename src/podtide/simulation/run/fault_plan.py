@@ -32,7 +32,7 @@ class PlannedMishap(Struct, frozen=True):
     number: int
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class FaultPlan(Struct, frozen=True, kw_only=True):
     """A run."""
 
     seed: int
@@ -61,15 +61,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Where every pod has a second address; "" where pods have one."""
 
 
-def plan_for(
+def fault_plan_for(
     seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float, networks: int = 0
-) -> Plan:
+) -> FaultPlan:
     """The plan of a seed."""
     chance = seeded_randomness(f"{seed}/plan")
     subnet_v6 = _subnet_v6(
         seed
     )  # Azure CNS has one network container per node, so none of its agents beside that
-    return Plan(
+    return FaultPlan(
         seed=seed,
         nodes=nodes,
         subnet=chance.choice(_SUBNETS),

@@ -5,14 +5,14 @@ from hashlib import sha256
 from msgspec import Struct
 
 from podtide.resources.codec import encode
-from podtide.simulation.run.fault_plan import Plan
+from podtide.simulation.run.fault_plan import FaultPlan
 from podtide.simulation.trace import ClusterWrite, Entry
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class RunReport(Struct, frozen=True, kw_only=True):
     """A run's outcome."""
 
-    plan: Plan
+    plan: FaultPlan
     trace_hash: str
     """Of every entry of the trace, in order: two runs of one plan have the same."""
     entries: int

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from podtide.simulation.run.fault_plan import Plan
-from podtide.simulation.run.report import Report
+from podtide.simulation.run.fault_plan import FaultPlan
+from podtide.simulation.run.report import RunReport
 
 P = TypeVar("P")
 
@@ -28,13 +28,15 @@ def kind_of_failure(failure: str) -> str:
 class Shrinking:
     """Tries smaller plans with `run`, and keeps the smallest that fails like the first."""
 
-    def __init__(self, failed: Report, run: Callable[[Plan], Report], most_runs: int = MOST_RUNS) -> None:
+    def __init__(
+        self, failed: RunReport, run: Callable[[FaultPlan], RunReport], most_runs: int = MOST_RUNS
+    ) -> None:
         self.smallest = failed
         self._kind = kind_of_failure(failed.failure)
         self._run = run
         self._runs_left = most_runs
 
-    def shrink(self) -> Report:
+    def shrink(self) -> RunReport:
         """The report of the smallest plan found."""
         before = None
         while before is not self.smallest and self._runs_left:
@@ -58,18 +60,18 @@ class Shrinking:
                     return
                 size = max(1, size // 2)
 
-    def _try_each(self, smaller: Callable[[Plan], Iterator[Plan]]) -> None:
+    def _try_each(self, smaller: Callable[[FaultPlan], Iterator[FaultPlan]]) -> None:
         for plan in smaller(self.smallest.plan):
             if self._still_fails(plan):
                 return
 
-    def _shorter(self, plan: Plan) -> Iterator[Plan]:
+    def _shorter(self, plan: FaultPlan) -> Iterator[FaultPlan]:
         for part in (0.25, 0.5, 0.75):
             seconds = round(plan.trouble_seconds * part, 3)
             kept = tuple(mishap for mishap in plan.mishaps if mishap.at_seconds < seconds)
             yield structs.replace(plan, trouble_seconds=seconds, mishaps=kept)
 
-    def _fewer(self, plan: Plan) -> Iterator[Plan]:
+    def _fewer(self, plan: FaultPlan) -> Iterator[FaultPlan]:
         if plan.controllers > 1:
             yield structs.replace(plan, controllers=1)
         if plan.clusters > 1:
@@ -81,7 +83,7 @@ class Shrinking:
         for nodes in range(plan.clusters, plan.nodes):
             yield structs.replace(plan, nodes=nodes)
 
-    def _still_fails(self, plan: Plan) -> bool:
+    def _still_fails(self, plan: FaultPlan) -> bool:
         if not self._runs_left:
             return False
         self._runs_left -= 1

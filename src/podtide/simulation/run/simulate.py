@@ -39,26 +39,25 @@ from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.checks.batch_moves import BatchMoves
-from podtide.simulation.checks.premature_requests import Hearsay
+from podtide.simulation.checks.premature_requests import PrematureRequests
 from podtide.simulation.faults.agenda import Agenda
 from podtide.simulation.faults.conditions import Conditions
-from podtide.simulation.faults.faulty_allocator import FaultyAllocator
-from podtide.simulation.faults.faulty_cluster import FaultyCluster
 from podtide.simulation.faults.faulty_doors import FaultyDoors
+from podtide.simulation.faults.faulty_ports import FaultyAllocator, FaultyCluster
 from podtide.simulation.faults.line_fault import LineFault
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.plugin_fault import PluginFault
-from podtide.simulation.faults.scene import Scene
+from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.agents_in_process import AgentsInProcess
-from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.network_definitions import definitions
 from podtide.simulation.nodes.other_agents import POLICIES
 from podtide.simulation.run.address_history import last_entries, last_states, subject_of
 from podtide.simulation.run.churn import Churn
-from podtide.simulation.run.fault_plan import Plan, PlannedMishap
-from podtide.simulation.run.report import Report, TraceHash
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap
+from podtide.simulation.run.report import RunReport, TraceHash
 from podtide.simulation.run.settling import settle
 from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
 from podtide.simulation.world.embedded_world import (
@@ -71,7 +70,7 @@ from podtide.simulation.world.embedded_world import (
 )
 from podtide.simulation.world.restartable_allocator import RestartableAllocator, open_restartable_allocator
 from podtide.simulation.world.site import Site
-from podtide.simulation.world.world import Between, Customs, World
+from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
 
 _IMPATIENCE = 0.3
 _CLUSTERS = (CLUSTER, "west")
@@ -82,13 +81,13 @@ _WITH_ADDRESSES = {
 }
 
 
-def simulate(plan: Plan) -> Report:
+def simulate(plan: FaultPlan) -> RunReport:
     """Run the plan. The same plan has the same report, in every process."""
     return virtual_time.run(_Run(plan).report())
 
 
 class _Run:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: FaultPlan) -> None:
         self._plan = plan
         self._struck: Counter[str] = Counter()
         self._hash = TraceHash()
@@ -108,7 +107,7 @@ class _Run:
         self._agenda = Agenda(self._clock)
         self._site: Site
 
-    async def report(self) -> Report:
+    async def report(self) -> RunReport:
         """Run, and tell what came of it."""
         failure = ""
         async with self._open_scenes() as scenes:
@@ -128,7 +127,7 @@ class _Run:
                 story.cancel()
                 audit.cancel()
             trace = self._site.trace
-            return Report(
+            return RunReport(
                 plan=self._plan,
                 trace_hash=self._hash.hexdigest(),
                 entries=trace.noted,
@@ -144,7 +143,7 @@ class _Run:
 
     # The story
 
-    async def _tell(self, scenes: Sequence[Scene]) -> None:
+    async def _tell(self, scenes: Sequence[FaultScene]) -> None:
         worlds = [scene.world for scene in scenes]
         await self._begin(scenes)
         churn = asyncio.create_task(self._churn(worlds).run())
@@ -163,7 +162,7 @@ class _Run:
         await settle(worlds)
         await self._site.auditor.check()
 
-    async def _begin(self, scenes: Sequence[Scene]) -> None:
+    async def _begin(self, scenes: Sequence[FaultScene]) -> None:
         """Nodes are dealt out in turn, so that two clusters have nodes of one name."""
         chance = seeded_randomness(f"{self._plan.seed}/beginning")
         for number, scene in enumerate(scenes):
@@ -186,7 +185,7 @@ class _Run:
             chance=seeded_randomness(f"{self._plan.seed}/churn"),
         )
 
-    async def _let_happen(self, scenes: Sequence[Scene], planned: PlannedMishap) -> None:
+    async def _let_happen(self, scenes: Sequence[FaultScene], planned: PlannedMishap) -> None:
         mishap = FAULTS[planned.fault]
         assert isinstance(mishap, Mishap)
         drawn_from = f"{self._plan.seed}/{planned.fault} {planned.number}"
@@ -206,7 +205,7 @@ class _Run:
     # What it is told in
 
     @asynccontextmanager
-    async def _open_scenes(self) -> AsyncIterator[Sequence[Scene]]:
+    async def _open_scenes(self) -> AsyncIterator[Sequence[FaultScene]]:
         """A scene for each cluster, all on one allocator."""
         clock, settings = self._clock, self._settings()
         rules = StoreRules(
@@ -227,7 +226,7 @@ class _Run:
                     await self._conditions.close()
 
     @asynccontextmanager
-    async def _open_scene(self, name: str, allocator: RestartableAllocator) -> AsyncIterator[Scene]:
+    async def _open_scene(self, name: str, allocator: RestartableAllocator) -> AsyncIterator[FaultScene]:
         """One cluster; its name is "" where there is but one."""
         plan, clock = self._plan, self._clock
         seed = full_name(name, str(plan.seed))
@@ -250,8 +249,8 @@ class _Run:
             ),
             site=self._site,
             name=name,
-            customs=Customs(
-                settings=self._settings(), habits=Habits(impatience=_IMPATIENCE), labels=self._labels
+            defaults=WorldDefaults(
+                settings=self._settings(), habits=KubeletHabits(impatience=_IMPATIENCE), labels=self._labels
             ),
             networks=definitions(plan.networks, nodes=plan.nodes),
             doors=doors,
@@ -259,11 +258,11 @@ class _Run:
             seed=seed,
             log=log,
         ) as world:
-            world.between = Between(
+            world.wrappers = PortWrappers(
                 cluster=partial(self._faulty_cluster, world, cluster),
                 allocator=partial(self._faulty_allocator, world),
             )
-            yield Scene(
+            yield FaultScene(
                 world,
                 self._conditions,
                 cluster=cluster,
@@ -290,9 +289,9 @@ class _Run:
 
     def _faulty_cluster(self, world: World, cluster: EmbeddedCluster, program: str, line: Cluster) -> Cluster:
         wire = world.record_cluster(program)
-        hearsay = Hearsay(program, world.subnets_of, world.book.findings.append)
+        premature_requests = PrematureRequests(program, world.subnets_of, world.book.findings.append)
         return FaultyCluster(
-            line, wire, program, self._conditions, hearsay, restores=lambda: cluster.restores
+            line, wire, program, self._conditions, premature_requests, restores=lambda: cluster.restores
         )
 
     def _faulty_allocator(self, world: World, program: str, line: Allocator) -> Allocator:

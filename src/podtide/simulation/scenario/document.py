@@ -1,16 +1,16 @@
-"""A scenario as it was read: a cluster or several, and scenes that are played in order."""
+"""A scenario as it was read: a cluster or several, and steps that are played in order."""
 
 from typing import Any
 
 from msgspec import Struct, to_builtins
 
 from podtide.runtime.settings import Settings
-from podtide.simulation.nodes.kubelet import Habits
+from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.scenario.values import Amount
 from podtide.simulation.scenario.vocabulary import Word
 
 
-class Happening(Struct, frozen=True):
+class ScenarioAction(Struct, frozen=True):
     """A step that is taken."""
 
     word: Word
@@ -41,7 +41,7 @@ class Expectation(Struct, frozen=True):
         return expected.allows(measured) if isinstance(expected, Amount) else bool(expected == measured)
 
 
-class Scene(Struct, frozen=True, kw_only=True):
+class ScenarioStep(Struct, frozen=True, kw_only=True):
     """Something is said, something happens, or something must be so."""
 
     line: int
@@ -51,7 +51,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     during: str = ""
     """Which round it is, where it is repeated."""
     say: str = ""
-    happening: Happening | None = None
+    action: ScenarioAction | None = None
     expectations: tuple[Expectation, ...] = ()
     within_seconds: float = 0.0
     """How long it may take until all that is expected is so at once."""
@@ -75,14 +75,14 @@ class Scenario(Struct, frozen=True, kw_only=True):
     A cluster that has no other beside it has no name: "".
     """
     settings: Settings
-    habits: Habits
+    habits: KubeletHabits
     grants_take_seconds: float
     cluster_subnets: bool
-    story: tuple[Scene, ...]
+    story: tuple[ScenarioStep, ...]
 
-    def place(self, scene: Scene) -> str:
-        """Where in which file a scene is."""
-        return f"{self.file}:{scene.line}: step {scene.number}{scene.during}"
+    def place(self, step: ScenarioStep) -> str:
+        """Where in which file a step is."""
+        return f"{self.file}:{step.line}: step {step.number}{step.during}"
 
 
 def shown(value: Any) -> str:

@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from io import StringIO
 
-from podtide.allocator.port import Allocator, SubnetSpec
+from podtide.allocator.port import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.controller.options import ControllerOptions
 from podtide.runtime.clock import LoopClock
@@ -15,11 +14,10 @@ from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.agents_in_process import AgentsInProcess
 from podtide.simulation.scenario.document import Scenario
 from podtide.simulation.scenario.stage import ClusterStage, HeldBackDeletes, ScenarioStage
-from podtide.simulation.trace import Trace
 from podtide.simulation.world.embedded_world import CLUSTER, NETWORK, opened_allocator
 from podtide.simulation.world.site import Site
 from podtide.simulation.world.slow_grants import SlowGrants
-from podtide.simulation.world.world import Between, Customs, World
+from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
 
 _AUDIT_EVERY_SECONDS = 0.25
 
@@ -58,14 +56,15 @@ async def _open_cluster(
             _options(scenario, name or CLUSTER),
             site=site,
             name=name,
-            customs=Customs(settings=scenario.settings, habits=scenario.habits),
+            defaults=WorldDefaults(settings=scenario.settings, habits=scenario.habits),
             doors=deletes,
             clock=clock,
             seed=seed,
             log=log,
         ) as world:
-            slow = partial(_slowed, seconds=scenario.grants_take_seconds, clock=clock)
-            world.between = Between(allocator=slow)
+            world.wrappers = PortWrappers(
+                allocator=lambda _program, line: SlowGrants(line, scenario.grants_take_seconds)
+            )
             stage = ClusterStage(world, cluster, deletes)
             stage.start_controller()
             yield stage
@@ -80,7 +79,3 @@ def _options(scenario: Scenario, cluster: str) -> ControllerOptions:
         subnet=next(iter(scenario.subnets)),
         cluster_subnets=scenario.cluster_subnets,
     )
-
-
-def _slowed(program: str, line: Allocator, *, seconds: float, clock: LoopClock) -> Allocator:
-    return SlowGrants(line, program, seconds, clock=clock, trace=Trace())

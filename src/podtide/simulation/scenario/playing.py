@@ -8,7 +8,7 @@ from msgspec import Struct
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime import virtual_time
 from podtide.simulation.decisions import Decisions
-from podtide.simulation.scenario.document import Expectation, Scenario, Scene, shown
+from podtide.simulation.scenario.document import Expectation, Scenario, ScenarioStep, shown
 from podtide.simulation.scenario.opening import open_stage
 from podtide.simulation.scenario.positions import InvalidScenario
 from podtide.simulation.scenario.stage import EACH_NODE, ScenarioStage
@@ -19,11 +19,11 @@ _LOOK_AGAIN_EVERY_SECONDS = 1.0
 """For what must stay so: what changes for less than that is the auditor's business, if anybody's."""
 
 
-class Unmet(PodtideError):
+class UnmetExpectation(PodtideError):
     """Something was not as the scenario expects. The words say where, what and what it was instead."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class ScenarioOutcome(Struct, frozen=True, kw_only=True):
     """What came of a scenario."""
 
     file: str
@@ -36,12 +36,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What went wrong, in a sentence; "" when all was as expected."""
 
 
-def play(scenario: Scenario, tell: Callable[[str], None]) -> Outcome:
+def play(scenario: Scenario, tell: Callable[[str], None]) -> ScenarioOutcome:
     """Play it on virtual time, and tell it line by line as it goes."""
     return virtual_time.run(_play(scenario, tell))
 
 
-async def _play(scenario: Scenario, tell: Callable[[str], None]) -> Outcome:
+async def _play(scenario: Scenario, tell: Callable[[str], None]) -> ScenarioOutcome:
     async with open_stage(scenario) as stage:
         player = _Player(scenario, stage, tell)
         failure = ""
@@ -51,7 +51,7 @@ async def _play(scenario: Scenario, tell: Callable[[str], None]) -> Outcome:
             raise
         except PodtideError as error:
             failure = str(error)
-        return Outcome(
+        return ScenarioOutcome(
             file=scenario.file,
             title=scenario.title,
             simulated_seconds=round(stage.world.clock.monotonic(), 3),
@@ -71,52 +71,54 @@ class _Player:
         stage.world.trace.listeners.append(self._tell_decisions)
 
     async def play(self) -> None:
-        """Scene by scene; Unmet, or what went wrong in the programs."""
-        for scene in self._scenario.story:
-            if scene.say:
-                self._line(scene.say)
+        """Step by step; raises UnmetExpectation, or what went wrong in the programs."""
+        for step in self._scenario.story:
+            if step.say:
+                self._line(step.say)
             try:
-                await self._happen(scene)
-                if scene.expectations:
-                    await self._expect(scene)
+                await self._happen(step)
+                if step.expectations:
+                    await self._expect(step)
             except InvalidInput as error:
-                raise InvalidScenario(f"{self._scenario.place(scene)}: {error}") from error
+                raise InvalidScenario(f"{self._scenario.place(step)}: {error}") from error
         self._stage.world.programs.check()
         await self._stage.world.auditor.check()
 
-    async def _happen(self, scene: Scene) -> None:
-        if scene.happening is None:
+    async def _happen(self, step: ScenarioStep) -> None:
+        if step.action is None:
             return
-        self._line(f"  {scene.happening}")
-        word, value = scene.happening.word, scene.happening.value
+        self._line(f"  {step.action}")
+        word, value = step.action.word, step.action.value
         await (word.function(self._stage, value) if word.subject else word.function(self._stage))
 
-    async def _expect(self, scene: Scene) -> None:
+    async def _expect(self, step: ScenarioStep) -> None:
         """Wait until all is so at once, then see that it stays so."""
         world = self._stage.world
-        await self._wait_for(scene, world.clock.monotonic() + scene.within_seconds)
-        end = world.clock.monotonic() + scene.for_seconds
+        await self._wait_for(step, world.clock.monotonic() + step.within_seconds)
+        end = world.clock.monotonic() + step.for_seconds
         while world.clock.monotonic() < end:
             await world.pass_time(min(_LOOK_AGAIN_EVERY_SECONDS, end - world.clock.monotonic()))
-            if complaint := await self._complaint(scene):
-                raise Unmet(f"{self._scenario.place(scene)}: {complaint}; it must stay so for longer")
-        self.met += len(scene.expectations)
-        lasting = f", for {scene.for_seconds:g} s" if scene.for_seconds else ""
-        self._line(f"  as expected: {', '.join(map(str, scene.expectations))}{lasting}")
+            if complaint := await self._complaint(step):
+                raise UnmetExpectation(
+                    f"{self._scenario.place(step)}: {complaint}; it must stay so for longer"
+                )
+        self.met += len(step.expectations)
+        lasting = f", for {step.for_seconds:g} s" if step.for_seconds else ""
+        self._line(f"  as expected: {', '.join(map(str, step.expectations))}{lasting}")
 
-    async def _wait_for(self, scene: Scene, deadline: float) -> None:
+    async def _wait_for(self, step: ScenarioStep, deadline: float) -> None:
         world = self._stage.world
-        while complaint := await self._complaint(scene):
+        while complaint := await self._complaint(step):
             if world.clock.monotonic() >= deadline:
-                patience = f" after {scene.within_seconds:g} s" if scene.within_seconds else ""
-                raise Unmet(f"{self._scenario.place(scene)}: {complaint}{patience}")
+                patience = f" after {step.within_seconds:g} s" if step.within_seconds else ""
+                raise UnmetExpectation(f"{self._scenario.place(step)}: {complaint}{patience}")
             await world.pass_time(_LOOK_EVERY_SECONDS)
 
-    async def _complaint(self, scene: Scene) -> str:
+    async def _complaint(self, step: ScenarioStep) -> str:
         """What is not as expected, "" when all is."""
         complaints = [
             f"{expectation.of(subject)} should be {shown(expectation.expected)}, and is {shown(measured)}"
-            for expectation in scene.expectations
+            for expectation in step.expectations
             for subject in self._subjects(expectation)
             if not expectation.is_met(measured := await self._measure(expectation, subject))
         ]

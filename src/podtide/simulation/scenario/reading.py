@@ -10,8 +10,8 @@ from msgspec import Struct, structs
 from podtide.core.errors import InvalidInput
 from podtide.resources.names import is_object_name
 from podtide.runtime.settings import Settings, load_settings
-from podtide.simulation.nodes.kubelet import Habits
-from podtide.simulation.scenario.document import Expectation, Happening, Scenario, Scene
+from podtide.simulation.nodes.kubelet import KubeletHabits
+from podtide.simulation.scenario.document import Expectation, Scenario, ScenarioAction, ScenarioStep
 from podtide.simulation.scenario.positions import Document, InvalidScenario
 from podtide.simulation.scenario.values import Seconds, read_value
 from podtide.simulation.scenario.vocabulary import MEASURE_WORDS, STEP_WORDS, Word
@@ -32,9 +32,9 @@ class _Words(
 class _Kubelets(_Words, frozen=True, kw_only=True):
     """How kubelets work."""
 
-    at_once: int = Habits().at_once
-    sandbox_takes: Seconds = Seconds(Habits().sandbox_seconds)
-    retry_after: Seconds = Seconds(Habits().retry_seconds)
+    at_once: int = KubeletHabits().at_once
+    sandbox_takes: Seconds = Seconds(KubeletHabits().sandbox_seconds)
+    retry_after: Seconds = Seconds(KubeletHabits().retry_seconds)
 
 
 _Nodes = int | list[str] | dict[str, str]
@@ -46,7 +46,7 @@ class _Cluster(_Words, frozen=True, kw_only=True):
     nodes: _Nodes
 
 
-class _File(_Words, frozen=True, kw_only=True):
+class _ScenarioFile(_Words, frozen=True, kw_only=True):
     """A scenario file, as it is written."""
 
     title: str
@@ -84,24 +84,24 @@ def parse_scenario(file: str, text: str) -> Scenario:
         subnets=_subnets(document, written),
         clusters=_clusters(document, written),
         settings=_settings(document, written.settings),
-        habits=Habits(
+        habits=KubeletHabits(
             at_once=written.kubelets.at_once,
             sandbox_seconds=written.kubelets.sandbox_takes,
             retry_seconds=written.kubelets.retry_after,
         ),
         grants_take_seconds=written.grants_take,
         cluster_subnets=written.cluster_subnets,
-        story=_scenes(document, "$", "", written.story),
+        story=_steps(document, "$", "", written.story),
     )
 
 
-def _subnets(document: Document, written: _File) -> dict[str, str]:
+def _subnets(document: Document, written: _ScenarioFile) -> dict[str, str]:
     if bool(written.subnet) == bool(written.subnets):
         raise document.refuse("$", "give either a subnet, such as 10.0.0.0/24, or subnets by their names")
     return written.subnets or {SUBNET: written.subnet}
 
 
-def _clusters(document: Document, written: _File) -> dict[str, dict[str, str]]:
+def _clusters(document: Document, written: _ScenarioFile) -> dict[str, dict[str, str]]:
     if (written.nodes is None) != bool(written.clusters):
         raise document.refuse("$", "give either nodes, or clusters by their names, each with its nodes")
     for name in written.clusters:
@@ -130,29 +130,31 @@ def _settings(document: Document, written: dict[str, Any]) -> Settings:
 # Scenes
 
 
-def _scenes(document: Document, path: str, before: str, written: list[Any]) -> tuple[Scene, ...]:
-    """The scenes of a story, or of one that is repeated within it; `before` is what their numbers begin with."""
+def _steps(document: Document, path: str, before: str, written: list[Any]) -> tuple[ScenarioStep, ...]:
+    """The steps of a story, or of a part that is repeated within it; `before` is what their numbers begin with."""
     return tuple(
-        scene
+        step
         for index, each in enumerate(written)
-        for scene in _scenes_of(document, f"{path}.{_STORY}[{index}]", f"{before}{index + 1}", each)
+        for step in _steps_of(document, f"{path}.{_STORY}[{index}]", f"{before}{index + 1}", each)
     )
 
 
-def _scenes_of(document: Document, path: str, number: str, written: Any) -> tuple[Scene, ...]:
-    """What a step comes to: a scene, or those that it repeats."""
+def _steps_of(document: Document, path: str, number: str, written: Any) -> tuple[ScenarioStep, ...]:
+    """The step that is written, or those that it repeats."""
     if isinstance(written, str):
         written = {written: None}
     if not isinstance(written, dict):
         raise document.refuse(path, f"step {number} is {written!r}: give {_EXPECT}, {_SAY}, or a step")
     rest = dict(written)
-    scene = Scene(line=document.line(path), number=number, say=str(rest.pop(_SAY, "")))
+    step = ScenarioStep(line=document.line(path), number=number, say=str(rest.pop(_SAY, "")))
     if _REPEAT in rest:
-        return _repeated(document, path, scene, rest)
-    return (_scene(document, path, scene, rest),)
+        return _repeated(document, path, step, rest)
+    return (_step(document, path, step, rest),)
 
 
-def _repeated(document: Document, path: str, scene: Scene, rest: dict[str, Any]) -> tuple[Scene, ...]:
+def _repeated(
+    document: Document, path: str, step: ScenarioStep, rest: dict[str, Any]
+) -> tuple[ScenarioStep, ...]:
     times, story = rest.pop(_REPEAT), rest.pop(_STORY, None)
     if (
         not isinstance(times, int)
@@ -162,32 +164,32 @@ def _repeated(document: Document, path: str, scene: Scene, rest: dict[str, Any])
         or rest
     ):
         raise document.refuse(path, f"{_REPEAT}: give how often, and beside it a {_STORY} of its own")
-    scenes = _scenes(document, path, f"{scene.number}.", story)
+    steps = _steps(document, path, f"{step.number}.", story)
     return (
-        *([scene] if scene.say else []),
+        *([step] if step.say else []),
         *(
             structs.replace(each, during=f", round {place} of {times}{each.during}")
             for place in range(1, times + 1)
-            for each in scenes
+            for each in steps
         ),
     )
 
 
-def _scene(document: Document, path: str, scene: Scene, rest: dict[str, Any]) -> Scene:
+def _step(document: Document, path: str, step: ScenarioStep, rest: dict[str, Any]) -> ScenarioStep:
     if _EXPECT in rest:
-        return _expecting(document, path, scene, rest)
-    if not rest and scene.say:
-        return scene
+        return _expecting(document, path, step, rest)
+    if not rest and step.say:
+        return step
     if len(rest) != 1:
         words = ", ".join(map(repr, rest)) or "nothing"
         raise document.refuse(
-            path, f"step {scene.number} is {words}: give one step at a time, each after a dash"
+            path, f"step {step.number} is {words}: give one step at a time, each after a dash"
         )
     ((words, value),) = rest.items()
-    return structs.replace(scene, happening=_happening(document, path, words, value))
+    return structs.replace(step, action=_action(document, path, words, value))
 
 
-def _happening(document: Document, path: str, words: str, value: Any) -> Happening:
+def _action(document: Document, path: str, words: str, value: Any) -> ScenarioAction:
     word = STEP_WORDS.get(words)
     if word is None:
         raise document.refuse(
@@ -196,11 +198,11 @@ def _happening(document: Document, path: str, words: str, value: Any) -> Happeni
     if not word.subject:
         if value is not None:
             raise document.refuse(f"{path}.{words}", f"{words!r} takes nothing: write the words alone")
-        return Happening(word, None)
-    return Happening(word, _convert(document, value, word, f"{path}.{words}"))
+        return ScenarioAction(word, None)
+    return ScenarioAction(word, _convert(document, value, word, f"{path}.{words}"))
 
 
-def _expecting(document: Document, path: str, scene: Scene, rest: dict[str, Any]) -> Scene:
+def _expecting(document: Document, path: str, step: ScenarioStep, rest: dict[str, Any]) -> ScenarioStep:
     expected = rest.pop(_EXPECT)
     within, lasting = (_duration(document, path, rest, words) for words in (_WITHIN, _FOR))
     for words in rest:
@@ -214,7 +216,7 @@ def _expecting(document: Document, path: str, scene: Scene, rest: dict[str, Any]
         for words, value in expected.items()
         for expectation in _expectations(document, f"{path}.{_EXPECT}", words, value)
     )
-    return structs.replace(scene, expectations=expectations, within_seconds=within, for_seconds=lasting)
+    return structs.replace(step, expectations=expectations, within_seconds=within, for_seconds=lasting)
 
 
 def _expectations(document: Document, path: str, words: str, value: Any) -> list[Expectation]:
@@ -253,10 +255,10 @@ def _convert(document: Document, value: Any, word: Word, path: str) -> Any:
         ) from None
 
 
-def _read_frame(document: Document) -> _File:
+def _read_frame(document: Document) -> _ScenarioFile:
     """All but what the steps take."""
     try:
-        return read_value(document.content, _File)
+        return read_value(document.content, _ScenarioFile)
     except msgspec.ValidationError as error:
         words, path = _parted(error)
         if unknown := _UNKNOWN.fullmatch(words):
@@ -268,7 +270,7 @@ def _read_frame(document: Document) -> _File:
 
 def _struct_at(path: str) -> type[_Words]:
     if path == "$":
-        return _File
+        return _ScenarioFile
     return _Kubelets if path == "$.kubelets" else _Cluster
 
 

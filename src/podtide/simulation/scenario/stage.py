@@ -13,21 +13,19 @@ from collections.abc import Collection, Mapping
 
 from podtide.agent.program import NodeAgent
 from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.interceptor import ClusterInterceptor, ListRequest
 from podtide.cluster.port import Cluster, Page, R
 from podtide.cni.versions import Verb
 from podtide.core.errors import InvalidInput
 from podtide.resources.metadata_keys import SUBNET_LABEL
 from podtide.resources.node_network_config import NodeNetworkConfigStatus
 from podtide.resources.pod import Pod
-from podtide.runtime.clock import Clock
 from podtide.simulation import stage
 from podtide.simulation.full_names import full_name, parted
 from podtide.simulation.nodes.machine import Machine
 from podtide.simulation.nodes.plugin_caller import AgentDoors
-from podtide.simulation.trace import Trace
-from podtide.simulation.world.recording import RecordingCluster
 from podtide.simulation.world.site import Site
-from podtide.simulation.world.world import Between, World
+from podtide.simulation.world.world import PortWrappers, World
 
 EACH_NODE = "each node"
 """In the place of a node's name: all there are; `each node of west` are those of one cluster."""
@@ -67,28 +65,17 @@ class HeldBackDeletes:
             await self._doors.call(node, environment, stdin)
 
 
-class _PodsWithheld(RecordingCluster):
-    """An agent's line by which pods cannot be listed while somebody withholds them."""
+class _PodsWithheld(ClusterInterceptor):
+    """The Cluster port of an agent whose lists of pods are answered only when `shown` is set."""
 
-    def __init__(
-        self, inner: Cluster, program: str, shown: asyncio.Event, *, clock: Clock, trace: Trace
-    ) -> None:
-        super().__init__(inner, program, clock=clock, trace=trace)
+    def __init__(self, inner: Cluster, shown: asyncio.Event) -> None:
+        super().__init__(inner)
         self._shown = shown
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
-    ) -> Page[R]:
-        if kind is Pod:
+    async def intercept_list(self, request: ListRequest[R]) -> Page[R]:
+        if request.kind is Pod:
             await self._shown.wait()
-        return await super().list(kind, namespace, fields=fields, labels=labels, limit=limit, more=more)
+        return await super().intercept_list(request)
 
 
 class ClusterStage(stage.Stage):
@@ -103,13 +90,12 @@ class ClusterStage(stage.Stage):
         """NodeNetworkConfigs' status that was put aside, by node."""
         self.pods_shown: defaultdict[str, asyncio.Event] = defaultdict(_set_event)
         """By agent: clear while it cannot list its pods."""
-        world.between = Between(cluster=self._line, allocator=world.between.allocator)
+        world.wrappers = PortWrappers(cluster=self._line, allocator=world.wrappers.allocator)
 
     def _line(self, program: str, line: Cluster) -> Cluster:
         if program == self.controller:
             return line
-        shown = self.pods_shown[program]
-        return _PodsWithheld(line, program, shown, clock=self.world.clock, trace=Trace())
+        return _PodsWithheld(line, self.pods_shown[program])
 
     def start_controller(self) -> None:
         """The cluster's controller starts."""

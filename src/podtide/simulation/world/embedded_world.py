@@ -11,7 +11,7 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
-from podtide.simulation.world.world import Customs, World
+from podtide.simulation.world.world import World, WorldDefaults
 
 NETWORK = "blue"
 SUBNET = "pods"
@@ -23,20 +23,20 @@ CLUSTER = "east"
 @asynccontextmanager
 async def open_embedded_world(
     *cidrs: str,
-    customs: Customs | None = None,
+    defaults: WorldDefaults | None = None,
     cluster_subnets: bool = True,
     clock: Clock,
     seed: int | str,
     log: Logger,
 ) -> AsyncIterator[World]:
     """A world without controllers and nodes. The first CIDR is the subnet of all pods, a second one that of IPv6."""
-    customs = customs or Customs()
+    defaults = defaults or WorldDefaults()
     cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{seed}/cluster"))
     try:
-        async with opened_allocator(cidrs, customs.settings, clock) as allocator:
+        async with opened_allocator(cidrs, defaults.settings, clock) as allocator:
             options = options_for(cidrs, cluster_subnets=cluster_subnets)
             async with World(
-                cluster, allocator, options, customs=customs, clock=clock, seed=seed, log=log
+                cluster, allocator, options, defaults=defaults, clock=clock, seed=seed, log=log
             ) as world:
                 yield world
     finally:

@@ -18,7 +18,7 @@ from podtide.core.audit.invariants import Picture, Violation
 from podtide.simulation.checks.address_book import AddressBook
 from podtide.simulation.checks.audit_loop import Auditor
 from podtide.simulation.checks.network_book import NetworkBook
-from podtide.simulation.checks.picture import Sighting, take_picture
+from podtide.simulation.checks.picture import MachineView, take_picture
 from podtide.simulation.nodes.machine import Machine
 from podtide.simulation.nodes.programs import Programs
 from podtide.simulation.trace import ClusterWrite, Entry, Trace
@@ -57,8 +57,8 @@ class Site:
         """
         while True:
             writes = self._cluster_writes
-            sightings = tuple(map(self._sighting, self.machines.values()))
-            picture = await take_picture(sightings, self.allocator, self.network)
+            machines = tuple(map(self._view, self.machines.values()))
+            picture = await take_picture(machines, self.allocator, self.network)
             if self._cluster_writes == writes:
                 return picture
 
@@ -91,8 +91,8 @@ class Site:
             for machine in self.machines.values()
         )
 
-    def _sighting(self, machine: Machine) -> Sighting:
-        return Sighting(
+    def _view(self, machine: Machine) -> MachineView:
+        return MachineView(
             node=machine.name,
             cluster=machine.cluster,
             uid=machine.uid,

@@ -2,20 +2,20 @@
 
 import asyncio
 
-from podtide.allocator.port import AllocatedContainer, Allocator, Wish
-from podtide.runtime.clock import Clock
-from podtide.simulation.trace import Trace
-from podtide.simulation.world.recording import RecordingAllocator
+from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorRequest, T
+from podtide.allocator.port import Allocator
 
 
-class SlowGrants(RecordingAllocator):
-    """The Allocator port as one program uses it, each change of what a node holds so many seconds late."""
+class SlowGrants(AllocatorInterceptor):
+    """The Allocator port, with every `put_container` delayed by so many seconds."""
 
-    def __init__(self, inner: Allocator, program: str, seconds: float, *, clock: Clock, trace: Trace) -> None:
-        super().__init__(inner, program, clock=clock, trace=trace)
+    def __init__(self, inner: Allocator, seconds: float) -> None:
+        super().__init__(inner)
         self._seconds = seconds
 
-    async def put_container(self, wish: Wish) -> AllocatedContainer:
-        """See `Allocator.put_container`."""
+    async def intercept(self, request: AllocatorRequest[T]) -> T:
+        """Delay a grant, and carry it out even if its caller is cancelled meanwhile; pass everything else on."""
+        if request.verb != "put_container":
+            return await request.send(self._inner)
         await asyncio.sleep(self._seconds)
-        return await super().put_container(wish)
+        return await asyncio.shield(request.send(self._inner))

@@ -47,7 +47,7 @@ from podtide.simulation.checks.network_book import NetworkBook
 from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.agents_in_process import AgentsInProcess
 from podtide.simulation.nodes.container_runtime import ContainerRuntime
-from podtide.simulation.nodes.kubelet import Habits, Kubelet, Sandbox
+from podtide.simulation.nodes.kubelet import Kubelet, KubeletHabits, Sandbox
 from podtide.simulation.nodes.machine import Machine, node_info
 from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.nodes.plugin_caller import AgentDoors
@@ -62,23 +62,23 @@ _JOURNAL_SLACK_BYTES = 512
 """Agents of a world shorten their journals often: a run is too short to outgrow what a node's journal may grow by."""
 
 
-class TooLate(PodtideError):
+class WaitTimeout(PodtideError):
     """What was waited for did not come to pass in time."""
 
 
-class Customs(Struct, frozen=True, kw_only=True):
+class WorldDefaults(Struct, frozen=True, kw_only=True):
     """How things are done in a world, unless a node or a controller is told otherwise."""
 
     settings: Settings = Settings()
     policy: RequestPolicy = ExactPolicy()
-    habits: Habits = Habits()
+    habits: KubeletHabits = KubeletHabits()
     batch_rule: BatchRule = decide_batch
     """By which controllers decide on the batch in force."""
     labels: Callable[[str], Mapping[str, str]] = lambda _node: {}
     """Those that a Node of that name has, however often it is made."""
 
 
-class Between(Struct, frozen=True, kw_only=True):
+class PortWrappers(Struct, frozen=True, kw_only=True):
     """What stands between a program, named first, and its lines: nothing, or something that loses, delays or changes."""
 
     cluster: Callable[[str, Cluster], Cluster] = lambda _program, line: line
@@ -96,7 +96,7 @@ class World:
         *,
         site: Site | None = None,
         name: str = "",
-        customs: Customs | None = None,
+        defaults: WorldDefaults | None = None,
         networks: Sequence[Definition] = (),
         doors: AgentDoors | None = None,
         new_disk: Callable[[str], Disk] = lambda _node: MemoryDisk(),
@@ -114,7 +114,7 @@ class World:
         self.machines: dict[str, Machine] = {}
         """By the names of their Nodes."""
         self.workload = Workload(cluster)
-        self.between = Between()
+        self.wrappers = PortWrappers()
         """Counts for programs that are started from then on."""
         self.networks = networks
         """The secondary networks that every pod is attached to."""
@@ -126,7 +126,7 @@ class World:
         self.allocator = allocator
         self.options = options
         """Counts for controllers that are started from then on."""
-        self.customs = customs or Customs()
+        self.defaults = defaults or WorldDefaults()
         self._doors = doors or AgentsInProcess(clock=clock, log=log)
         self._new_disk = new_disk
         self.clock = clock
@@ -159,14 +159,14 @@ class World:
         """Start a controller; an `elected` one acts only while it leads."""
         cluster_line, allocator_line = self.record_cluster(name), self.record_allocator(name)
         controller = Controller(
-            self.between.cluster(name, cluster_line),
-            self.between.allocator(name, allocator_line),
+            self.wrappers.cluster(name, cluster_line),
+            self.wrappers.allocator(name, allocator_line),
             self.options,
-            settings=settings or self.customs.settings,
+            settings=settings or self.defaults.settings,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/{name}"),
             log=self.log.bind(program=name),
-            batch_rule=self.customs.batch_rule,
+            batch_rule=self.defaults.batch_rule,
         )
         run = controller.run_elected(name) if elected else controller.run()
         self.programs.start(name, run, cluster_line, allocator_line)
@@ -220,8 +220,8 @@ class World:
             self._new_disk(name),
             runtime,
             self._new_kubelet(name, runtime),
-            settings=settings or self.customs.settings,
-            policy=policy or self.customs.policy,
+            settings=settings or self.defaults.settings,
+            policy=policy or self.defaults.policy,
             identity=identity,
             cluster=self.name,
         )
@@ -239,7 +239,7 @@ class World:
         """
         identity = identity or self.machines[name].identity
         node = Node(
-            metadata=ObjectMeta(name=name, labels={**self.customs.labels(name), **(labels or {})}),
+            metadata=ObjectMeta(name=name, labels={**self.defaults.labels(name), **(labels or {})}),
             status=NodeStatus(node_info=node_info(identity)),
         )
         try:
@@ -262,7 +262,7 @@ class World:
         machine = self.machines[name]
         line = self.record_cluster(machine.agent_program, sending=partial(self.book.hear_sent, machine))
         agent = NodeAgent(
-            self.between.cluster(machine.agent_program, line),
+            self.wrappers.cluster(machine.agent_program, line),
             name,
             machine.disk,
             settings=machine.settings,
@@ -339,7 +339,7 @@ class World:
             self.cluster,
             name,
             runtime,
-            habits=self.customs.habits,
+            habits=self.defaults.habits,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/kubelet {name} {self._boots[name]}"),
             log=self.log.bind(program=f"kubelet {full_name(self.name, name)}"),
@@ -353,7 +353,7 @@ class World:
 
     def subnet_of(self, node: str) -> str:
         """The subnet in which a node has the first address of each of its pods."""
-        return self.customs.labels(node).get(SUBNET_LABEL, self.options.subnet)
+        return self.defaults.labels(node).get(SUBNET_LABEL, self.options.subnet)
 
     def subnets_of(self, node: str) -> tuple[str, ...]:
         """All subnets in which the node's pods have addresses."""
@@ -364,12 +364,12 @@ class World:
     async def until(
         self, holds: Callable[[], bool] | Callable[[], Awaitable[bool]], *, within: float
     ) -> None:
-        """Let time pass until this holds; TooLate if it does not within so many seconds."""
+        """Let time pass until this holds; WaitTimeout if it does not within so many seconds."""
         deadline = self.clock.monotonic() + within
         while not await _is_true(holds):
             self.programs.check()
             if self.clock.monotonic() >= deadline:
-                raise TooLate(
+                raise WaitTimeout(
                     f"not within {within} s: {getattr(holds, '__name__', holds)}; {self.site.summary()}"
                 )
             await asyncio.sleep(_LOOK_EVERY_SECONDS)
