@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
-from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.facts import NoSuchSubject, gather_facts
 from podtide.cluster.port import AlreadyExists
 from podtide.resources.base import ObjectMeta
@@ -26,14 +26,14 @@ NOW = to_wall_seconds("2026-11-05T12:01:40Z")
 RENEWED = "2026-11-05T12:01:39Z"
 
 
-async def why(drawn: DrawnCluster, name: str, namespace: str = "default") -> Chain:
+async def why(drawn: DrawnCluster, name: str, namespace: str = "default") -> DecisionChain:
     """The answer while a controller leads."""
     with suppress(AlreadyExists):
         await drawn.lead(renewed=RENEWED)
     return build_chain(await gather_facts(drawn.cluster, name, namespace, NOW))
 
 
-def said(chain: Chain, topic: str) -> list[str]:
+def said(chain: DecisionChain, topic: str) -> list[str]:
     """What the chain says about a topic, details included."""
     return [words for link in chain.links if link.topic == topic for words in (link.words, *link.details)]
 

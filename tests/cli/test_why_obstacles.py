@@ -21,7 +21,7 @@ from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
 from podtide.allocator.port import SubnetSpec, Wish
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import InlineExecutor, Rules, open_allocator
-from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.command import lines_of
 from podtide.cli.why.facts import gather_facts
 from podtide.cluster.embedded import EmbeddedCluster
@@ -48,7 +48,7 @@ def a_cluster() -> DrawnCluster:
     return DrawnCluster(EmbeddedCluster(kinds=SERVED_KINDS, clock=LoopClock(epoch=BEGIN)))
 
 
-async def why(drawn: DrawnCluster, name: str, *, after: float = 1.0, **more: object) -> Chain:
+async def why(drawn: DrawnCluster, name: str, *, after: float = 1.0, **more: object) -> DecisionChain:
     """The answer so many seconds after everything was made."""
     facts = await gather_facts(drawn.cluster, name, "default", BEGIN + after, **more)  # type: ignore[arg-type]
     return build_chain(facts)

@@ -16,7 +16,7 @@ from podtide.agent.cni_installation import Installation, keep_installed
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
 from podtide.agent.secondary_program import SecondaryAgent
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cni_options import installation_options
 from podtide.cli.health import serving_health
 from podtide.cli.named_file import NamedFile
@@ -36,7 +36,7 @@ from podtide.runtime.settings import Settings
 _OPEN = "the API of CNS is for this machine's root alone: listen on 127.0.0.1"
 
 
-class _Plan(Struct, frozen=True, kw_only=True):
+class _AgentPlan(Struct, frozen=True, kw_only=True):
     """What to run, checked before anything is opened."""
 
     node_name: str
@@ -113,7 +113,7 @@ def agent(  # noqa: PLR0913 - one argument per option
     installation: Installation | None,
     node_pool: bool,
     networks_namespace: str,
-    there: ClusterReach,
+    there: ClusterConnection,
     settings: Settings,
     log: Logger,
 ) -> None:
@@ -128,7 +128,7 @@ def agent(  # noqa: PLR0913 - one argument per option
             "the primary network to install has its addresses from the node's pool: leave out --no-node-pool, or "
             "--cni-conf-directory"
         )
-    plan = _Plan(
+    plan = _AgentPlan(
         node_name=node_name or find_node_name(os.environ),
         state_directory=Path(state_directory),
         socket=socket,
@@ -147,7 +147,7 @@ def agent(  # noqa: PLR0913 - one argument per option
     run(lambda: _serve(plan, log.bind(node=plan.node_name)), log)
 
 
-async def _serve(plan: _Plan, log: Logger) -> None:
+async def _serve(plan: _AgentPlan, log: Logger) -> None:
     signals = Signals()
     clock = SystemClock()
     async with KubernetesCluster(plan.access, clock=clock, randomness=system_randomness()) as cluster:
@@ -179,7 +179,7 @@ def _has_one_gateway(installation: Installation | None) -> bool:
     return installation.network.type is InterfaceType.BRIDGE
 
 
-async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
+async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
     """Serve the node's addresses until told to stop; then first those who wait, and the cluster after."""
     notes = DeletionNotes(plan.socket, node.addresses, node.networks, log=log)
     notes.carry_out_all()
@@ -212,7 +212,7 @@ async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signal
 
 
 @asynccontextmanager
-async def _shown(plan: _Plan, api: AgentApi) -> AsyncIterator[ListenAddress | None]:
+async def _shown(plan: _AgentPlan, api: AgentApi) -> AsyncIterator[ListenAddress | None]:
     """Metrics and health where others may see them; yields where that is, if anywhere."""
     if plan.metrics_listen is None:
         yield None

@@ -23,7 +23,7 @@ _DEADLINE_SECONDS = 3.0
 """A person waits for the answer."""
 
 
-class Reach(Struct, frozen=True, kw_only=True):
+class AllocatorConnection(Struct, frozen=True, kw_only=True):
     """Where the allocator is, as the options say."""
 
     server: str | None
@@ -86,22 +86,22 @@ class Reach(Struct, frozen=True, kw_only=True):
                 yield here
 
 
-def reach_options(command: Command) -> Command:
-    """Adds the options that say where; the command gets a `Reach` as `reach`."""
-    return _with_options(command, may_be_nowhere=False)
+def allocator_options(command: Command) -> Command:
+    """Adds the options that say where; the command gets an `AllocatorConnection` as `connection`."""
+    return _with_options(command, is_optional=False)
 
 
-def optional_reach_options(command: Command) -> Command:
+def optional_allocator_options(command: Command) -> Command:
     """The same for a command that can do without: where no option says anything, it gets None."""
-    return _with_options(command, may_be_nowhere=True)
+    return _with_options(command, is_optional=True)
 
 
-def _with_options(command: Command, *, may_be_nowhere: bool) -> Command:
+def _with_options(command: Command, *, is_optional: bool) -> Command:
     @wraps(command)
     def reaching(**given: Any) -> Any:
-        where = {option: given.pop(option) for option in Reach.__struct_fields__}
-        is_nowhere = may_be_nowhere and all(value is None for value in where.values())
-        return command(reach=None if is_nowhere else Reach(**where), **given)
+        where = {option: given.pop(option) for option in AllocatorConnection.__struct_fields__}
+        is_unset = is_optional and all(value is None for value in where.values())
+        return command(connection=None if is_unset else AllocatorConnection(**where), **given)
 
     for option in (
         click.option("--database", metavar="URL", help="The database, where no allocator need run."),

@@ -26,7 +26,7 @@ _PATIENCE = Patience(connect_seconds=3.0, answer_seconds=15.0)
 """A person waits for the answer."""
 
 
-class ClusterReach(Struct, frozen=True, kw_only=True):
+class ClusterConnection(Struct, frozen=True, kw_only=True):
     """Which cluster, as the options say."""
 
     kubeconfig: Path | None
@@ -76,15 +76,15 @@ networks_namespace_option = click.option(
     metavar="NAME",
     help="Where the pools of secondary networks are. Default: the namespace of the kubeconfig's context, else kube-system.",
 )
-"""Names a namespace; "" is for `ClusterReach.networks_namespace` to answer."""
+"""Names a namespace; "" is for `ClusterConnection.networks_namespace` to answer."""
 
 
 def cluster_options(command: Command) -> Command:
-    """Adds the options that say which cluster; the command gets a `ClusterReach` as `there`."""
+    """Adds the options that say which cluster; the command gets a `ClusterConnection` as `there`."""
 
     @wraps(command)
     def reaching(*, kubeconfig: Path | None, context: str, **others: Any) -> Any:
-        return command(there=ClusterReach(kubeconfig=kubeconfig, context=context), **others)
+        return command(there=ClusterConnection(kubeconfig=kubeconfig, context=context), **others)
 
     for option in (
         click.option("--context", default="", help="The context of the kubeconfig to use."),

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.health import serving_health
 from podtide.cli.named_file import ExistingFile
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
@@ -36,7 +36,7 @@ _RETRY_SECONDS = 3.0
 """How long the client itself goes on trying; after that the controller tells nodes, and tries again."""
 
 
-class _AllocatorPlace(Struct, frozen=True, kw_only=True):
+class _AllocatorLocation(Struct, frozen=True, kw_only=True):
     """Where the subnets are: behind a running allocator, or in a database that this process opens itself."""
 
     url: str | None
@@ -82,11 +82,11 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
                 yield here
 
 
-class _Plan(Struct, frozen=True, kw_only=True):
+class _ControllerPlan(Struct, frozen=True, kw_only=True):
     """What to run, checked before anything is opened."""
 
     options: ControllerOptions
-    allocator: _AllocatorPlace
+    allocator: _AllocatorLocation
     identity: str
     metrics_listen: ListenAddress | None
     access: Access
@@ -209,7 +209,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     database: str | None,
     identity: str | None,
     metrics_listen: str | None,
-    there: ClusterReach,
+    there: ClusterConnection,
     settings: Settings,
     log: Logger,
 ) -> None:
@@ -218,7 +218,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     It also watches how full the subnets are, sets the batch, and gives nodes slices of secondary networks. Of several
     replicas one acts, by a Lease; SIGTERM stops one, and another takes over at once. cooldown is for --database.
     """
-    plan = _Plan(
+    plan = _ControllerPlan(
         options=ControllerOptions(
             cluster=cluster_name,
             network=network,
@@ -231,7 +231,9 @@ def controller(  # noqa: PLR0913 - one argument per option
             repair_schedule=repair_schedule,
             hold_removed_nodes=hold_removed_nodes,
         ),
-        allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
+        allocator=_AllocatorLocation(
+            url=allocator, token_file=token_file, ca_file=ca_file, database=database
+        ),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",
         metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
         if metrics_listen is not None
@@ -242,7 +244,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     run(lambda: _control(plan, log), log)
 
 
-async def _control(plan: _Plan, log: Logger) -> None:
+async def _control(plan: _ControllerPlan, log: Logger) -> None:
     signals = Signals()
     clock, randomness = SystemClock(), system_randomness()
     async with (

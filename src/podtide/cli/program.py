@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from podtide.cli.cluster_connection import ClusterReach
+from podtide.cli.cluster_connection import ClusterConnection
 from podtide.cluster.kubernetes import Access, find_access
 from podtide.core.errors import PodtideError, StopError
 from podtide.runtime.clock import SystemClock
@@ -23,7 +23,7 @@ from podtide.runtime.settings import SETTINGS, Setting, load_settings
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Unforeseen(StopError):
+class UnexpectedError(StopError):
     """The program fell over something that nobody thought of. The log has the traceback."""
 
 
@@ -74,7 +74,7 @@ def log_option(command: Command) -> Command:
     return option(with_log)  # type: ignore[return-value]  # its options are the command's and this one
 
 
-def access_to(there: ClusterReach) -> Access:
+def access_to(there: ClusterConnection) -> Access:
     """How to reach the cluster that the options name, checked before anything is started."""
     return find_access(
         kubeconfig=there.kubeconfig, context=there.context, environment=os.environ, home=Path.home()
@@ -90,7 +90,7 @@ def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
         raise
     except Exception as error:
         log.exception("failed", error=str(error))
-        raise Unforeseen(
+        raise UnexpectedError(
             f"stopped by an error nobody foresaw ({type(error).__name__}): please report it"
         ) from error
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import click
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
-from podtide.cli.allocator_connection import Reach, reach_options
-from podtide.cli.cluster_connection import ClusterReach, cluster_options
+from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.cluster_lists import list_all
 from podtide.cli.known_cluster import known_cluster
 from podtide.cli.output import counted, output_option, show, table
@@ -50,11 +50,11 @@ def quarantine() -> None:
 @quarantine.command("list")
 @click.option("--cluster", default="", metavar="NAME", help="Only what nodes of this cluster had.")
 @click.option("--node", default="", metavar="NAME", help="Only what nodes of this name had.")
-@reach_options
+@allocator_options
 @output_option
-def list_quarantined(*, cluster: str, node: str, reach: Reach, output: str) -> None:
+def list_quarantined(*, cluster: str, node: str, connection: AllocatorConnection, output: str) -> None:
     """List what is in quarantine, and until when."""
-    left = reach.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
+    left = connection.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
     width = screen_width()
     rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
     show(output, left, table(fitted(rows, width, dispensable=("CONTAINER",))))
@@ -66,7 +66,7 @@ def list_quarantined(*, cluster: str, node: str, reach: Reach, output: str) -> N
 @click.option("--cluster", default="", metavar="NAME", help="Whose nodes had them, at the allocator.")
 @click.option("--force", is_flag=True, help=f"Do not look at the pods first: {_WHAT_COULD_HAPPEN}.")
 @cluster_options
-@reach_options
+@allocator_options
 @output_option
 @log_option
 def end(  # noqa: PLR0913 - one argument per option
@@ -75,8 +75,8 @@ def end(  # noqa: PLR0913 - one argument per option
     reason: str,
     cluster: str,
     force: bool,
-    there: ClusterReach,
-    reach: Reach,
+    there: ClusterConnection,
+    connection: AllocatorConnection,
     output: str,
     log: Logger,
 ) -> None:
@@ -87,7 +87,7 @@ def end(  # noqa: PLR0913 - one argument per option
     wanted = frozenset(str(parse_address(address)) for address in addresses)
     if not force:
         there.ask(lambda cluster_: refuse_if_shown(cluster_, wanted))
-    ended = reach.ask(
+    ended = connection.ask(
         lambda allocator: end_quarantines(allocator, wanted, cluster=cluster, reason=reason, log=log)
     )
     words = f"{counted(ended, 'address is', 'addresses are')} free: {reason}"
@@ -98,11 +98,11 @@ def end(  # noqa: PLR0913 - one argument per option
 @click.argument("name")
 @reason_option
 @click.option("--force", is_flag=True, help="The cluster is gone for ever, and none of its machines runs.")
-@reach_options
+@allocator_options
 @output_option
 @log_option
 def release_cluster(  # noqa: PLR0913 - one argument per option
-    *, name: str, reason: str, force: bool, reach: Reach, output: str, log: Logger
+    *, name: str, reason: str, force: bool, connection: AllocatorConnection, output: str, log: Logger
 ) -> None:
     """Free all that a cluster has which is gone for ever: its nodes' containers, what is in quarantine, and its name.
 
@@ -113,7 +113,7 @@ def release_cluster(  # noqa: PLR0913 - one argument per option
             f"all addresses of cluster {name} would be free at once, and where one of its machines still runs, "
             f"{_WHAT_COULD_HAPPEN}: switch them off, then say --force"
         )
-    freed = reach.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
+    freed = connection.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
     show(
         output,
         {"cluster": name, "freed": freed, "reason": reason},

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podtide.cli.allocator_connection import Reach
-from podtide.cli.cluster_connection import ClusterReach
+from podtide.cli.allocator_connection import AllocatorConnection
+from podtide.cli.cluster_connection import ClusterConnection
 
 _NAME = "podtide"
 
@@ -24,7 +24,7 @@ def own_command() -> str:
     return f"{shlex.quote(sys.executable)} -m {_NAME}"
 
 
-class OwnCommands(Struct, frozen=True, kw_only=True):
+class SuggestedCommands(Struct, frozen=True, kw_only=True):
     """Commands that look at the same cluster and the same allocator as the one that prints them."""
 
     podtide: str = _NAME
@@ -42,18 +42,18 @@ class OwnCommands(Struct, frozen=True, kw_only=True):
         return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {where}"
 
 
-def own_commands(there: ClusterReach, reach: Reach | None) -> OwnCommands:
+def own_commands(there: ClusterConnection, connection: AllocatorConnection | None) -> SuggestedCommands:
     """The commands for what the options of this one say."""
     cluster = _flags(("--kubeconfig", there.kubeconfig), ("--context", there.context))
-    if reach is None:
-        return OwnCommands(podtide=own_command(), cluster_flags=cluster)
+    if connection is None:
+        return SuggestedCommands(podtide=own_command(), cluster_flags=cluster)
     allocator = _flags(
-        ("--server", reach.server),
-        ("--token-file", reach.token_file),
-        ("--ca-file", reach.ca_file),
-        ("--database", reach.database),
+        ("--server", connection.server),
+        ("--token-file", connection.token_file),
+        ("--ca-file", connection.ca_file),
+        ("--database", connection.database),
     )
-    return OwnCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
+    return SuggestedCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
 
 
 def _flags(*options: tuple[str, object]) -> str:

@@ -55,7 +55,7 @@ class ClusterDoubted(RetryError):
     """It is not certain which cluster this is."""
 
 
-class Standing:
+class AllocatorTerm:
     """One term's standing."""
 
     def __init__(  # noqa: PLR0913 - whom it speaks with, for whom, and what it runs in: each a parameter, none global

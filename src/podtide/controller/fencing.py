@@ -25,7 +25,7 @@ from podtide.allocator.port import (
 from podtide.allocator.terms import HeldContainer, ShownAddresses
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound, R
-from podtide.controller.allocator_term import Standing
+from podtide.controller.allocator_term import AllocatorTerm
 from podtide.core.subnet.cluster_identity import Owner, owner_of
 from podtide.resources.base import Resource
 
@@ -115,32 +115,32 @@ class GuardedAllocator:
     """What the controller asks of the allocator; what changes anything there, after the check."""
 
     def __init__(
-        self, allocator: Allocator, check: Check, counts: Counter[str], standing: Standing | None = None
+        self, allocator: Allocator, check: Check, counts: Counter[str], term: AllocatorTerm | None = None
     ) -> None:
         self._allocator = allocator
         self._check = check
         self._counts = counts
-        self._standing = standing
+        self._term = term
 
     async def put_container(self, wish: Wish) -> Container:
         """See `Allocator`."""
         self._check()
-        if self._standing is None:
+        if self._term is None:
             self._counts["put_container"] += 1
             return await self._allocator.put_container(wish)
-        wish = self._standing.stamped(wish)
+        wish = self._term.stamped(wish)
         self._counts["put_container"] += 1
         answer = await self._allocator.put_container(wish)
-        self._standing.see_answer(answer)
+        self._term.see_answer(answer)
         return answer
 
     async def delete_container(self, container_id: str, *, cluster: str) -> None:
         """See `Allocator`."""
         self._check()
         uid = ""
-        if self._standing is not None:
-            self._standing.check()
-            uid = self._standing.uid
+        if self._term is not None:
+            self._term.check()
+            uid = self._term.uid
         self._counts["delete_container"] += 1
         await self._allocator.delete_container(container_id, cluster=cluster, cluster_uid=uid)
 
@@ -165,12 +165,12 @@ class GuardedAllocator:
     async def move_container(self, wish: Wish) -> Moved:
         """See `Allocator`."""
         self._check()
-        if self._standing is not None:
-            wish = self._standing.stamped(wish)
+        if self._term is not None:
+            wish = self._term.stamped(wish)
         self._counts["move_container"] += 1
         moved = await self._allocator.move_container(wish)
-        if self._standing is not None:
-            self._standing.see_answer(moved.container)
+        if self._term is not None:
+            self._term.see_answer(moved.container)
         return moved
 
     async def quarantined(self, *, cluster: str, node: str = "", more: str = "") -> QuarantinePage:
@@ -180,12 +180,12 @@ class GuardedAllocator:
         """
         self._counts["quarantined"] += 1
         page = await self._allocator.quarantined(cluster=cluster, node=node, more=more)
-        if self._standing is None:
+        if self._term is None:
             return page
-        uid = self._standing.uid
+        uid = self._term.uid
         own = tuple(each for each in page.items if owner_of(each.cluster_uid, uid) is Owner.THIS_CLUSTER)
         for left in own:
-            self._standing.see_quarantined(left)
+            self._term.see_quarantined(left)
         return QuarantinePage(own, page.more)
 
     async def end_quarantine(
@@ -194,9 +194,9 @@ class GuardedAllocator:
         """See `Allocator`."""
         self._check()
         uid = ""
-        if self._standing is not None:
-            self._standing.check()
-            uid = self._standing.uid
+        if self._term is not None:
+            self._term.check()
+            uid = self._term.uid
         self._counts["end_quarantine"] += 1
         return await self._allocator.end_quarantine(
             container_id, addresses, cluster=cluster, cluster_uid=uid, reason=reason
@@ -211,9 +211,9 @@ class GuardedAllocator:
         """See `Allocator`."""
         self._counts["list_containers"] += 1
         page = await self._allocator.list_containers(cluster=cluster, more=more)
-        if self._standing is not None:
+        if self._term is not None:
             for container in page.items:
-                self._standing.see_answer(container)
+                self._term.see_answer(container)
         return page
 
     async def get_subnet(self, network: str, name: str) -> Subnet:

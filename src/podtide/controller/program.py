@@ -9,7 +9,7 @@ from podtide.cluster.port import Cluster
 from podtide.cluster.term import Term
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import Check, unguarded
-from podtide.controller.leader import Leading
+from podtide.controller.leader import Leader
 from podtide.controller.options import ControllerOptions
 from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.subnet.batch import decide_batch
@@ -78,7 +78,7 @@ class Controller:
         raise AssertionError("a term ends by being cancelled, and the next follows")
 
     async def _lead(self, check: Check, holder: str) -> NoReturn:
-        leading = Leading(
+        leading = Leader(
             self._cluster,
             self._allocator,
             self._options,

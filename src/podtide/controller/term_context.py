@@ -13,7 +13,7 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
+class TermContext(Struct, frozen=True, kw_only=True):
     """Handed to every part, which takes of it what it needs."""
 
     cluster: Cluster

@@ -12,7 +12,7 @@ import pytest
 from busy_api_server import Call
 from controller.slices.network_world import a_network_world, conf, ipam, moment
 from network_fleet import AGENTS, CONTROLLER, NetworkFleet, network_text
-from podtide.controller.slices.requeue_delay import ENTRIES_A_SECOND, GATHER_SECONDS, Pacing
+from podtide.controller.slices.requeue_delay import ENTRIES_A_SECOND, GATHER_SECONDS, RequeueDelay
 from podtide.core.networks.slice_list import LARGEST_BYTES
 from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPPool
@@ -105,7 +105,7 @@ async def test_where_a_list_would_exceed_an_object_of_1500_kb_the_nodes_beyond_w
 
 
 async def test_a_network_that_was_left_alone_is_looked_at_after_a_moment_however_long_its_list() -> None:
-    pacing = Pacing(LoopClock())
+    pacing = RequeueDelay(LoopClock())
     assert pacing.seconds_until_look("blue") == GATHER_SECONDS
     pacing.begin_look("blue", 20_000)
     await asyncio.sleep(20)
@@ -113,7 +113,7 @@ async def test_a_network_that_was_left_alone_is_looked_at_after_a_moment_however
 
 
 async def test_a_network_that_was_just_looked_at_rests_the_longer_the_longer_its_list_is() -> None:
-    pacing = Pacing(LoopClock())
+    pacing = RequeueDelay(LoopClock())
     pacing.begin_look("small", 3)
     pacing.begin_look("large", 5_000)
     assert pacing.seconds_until_look("small") == GATHER_SECONDS
@@ -123,7 +123,7 @@ async def test_a_network_that_was_just_looked_at_rests_the_longer_the_longer_its
 
 
 async def test_a_network_whose_list_is_gone_does_not_rest() -> None:
-    pacing = Pacing(LoopClock())
+    pacing = RequeueDelay(LoopClock())
     pacing.begin_look("blue", 5_000)
     pacing.begin_look("blue", 0)
     assert pacing.seconds_until_look("blue") == GATHER_SECONDS

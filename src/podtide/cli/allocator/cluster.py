@@ -4,7 +4,7 @@ import click
 
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
-from podtide.cli.allocator_connection import Reach, reach_options
+from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
 from podtide.cli.known_cluster import known_cluster, refuse_if_acting
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
@@ -25,14 +25,14 @@ def cluster() -> None:
 
 
 @cluster.command("list")
-@reach_options
+@allocator_options
 @output_option
-def list_clusters(*, reach: Reach, output: str) -> None:
+def list_clusters(*, connection: AllocatorConnection, output: str) -> None:
     """List clusters with their uids, and say whether the allocator grants.
 
     Where it waits for reports after its store went back, the first line says so.
     """
-    registry = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
+    registry = connection.ask_as_administration(lambda allocator: allocator.list_clusters())
     lines = [_waiting(registry)] if registry.recovering else []
     rows = [_COLUMNS, *map(_row, registry.clusters)]
     show(output, registry, [*lines, *table(fitted(rows, screen_width(), dispensable=_DISPENSABLE))])
@@ -43,9 +43,9 @@ def list_clusters(*, reach: Reach, output: str) -> None:
 @click.option(
     "--to-uid", required=True, metavar="UID", help="The uid of the other cluster's namespace kube-system."
 )
-@reach_options
+@allocator_options
 @output_option
-def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
+def move(*, name: str, to_uid: str, connection: AllocatorConnection, output: str) -> None:
     """Let a name belong to another cluster.
 
     Containers stay with the cluster that made them: if that one is gone, `forget NAME --uid` frees them.
@@ -55,7 +55,7 @@ def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
         await known_cluster(allocator, name)
         await allocator.move_cluster(name, uid=to_uid)
 
-    reach.ask_as_administration(move_it)
+    connection.ask_as_administration(move_it)
     show(output, {"name": name, "uid": to_uid}, [f"the name {name} belongs to {to_uid}"])
 
 
@@ -68,10 +68,16 @@ def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
     "--without-uid", is_flag=True, help="Only containers that record no uid; the name stays whose it is."
 )
 @click.option("--force", is_flag=True, help="Also while a controller acts for the cluster.")
-@reach_options
+@allocator_options
 @output_option
 def forget(  # noqa: PLR0913 - one argument per option
-    *, name: str, uid: str | None, without_uid: bool, force: bool, reach: Reach, output: str
+    *,
+    name: str,
+    uid: str | None,
+    without_uid: bool,
+    force: bool,
+    connection: AllocatorConnection,
+    output: str,
 ) -> None:
     """Delete all containers of a cluster that is gone for ever, and let its name be free.
 
@@ -88,7 +94,7 @@ def forget(  # noqa: PLR0913 - one argument per option
             refuse_if_acting(record, which)
         return await allocator.forget_cluster(name, uid=which)
 
-    deleted = reach.ask_as_administration(forget_it)
+    deleted = connection.ask_as_administration(forget_it)
     words = f"{counted(deleted, 'container is', 'containers are')} deleted"
     if which is None:
         words += f", and the name {name} is free"
@@ -96,15 +102,15 @@ def forget(  # noqa: PLR0913 - one argument per option
 
 
 @click.command()
-@reach_options
+@allocator_options
 @output_option
-def release(*, reach: Reach, output: str) -> None:
+def release(*, connection: AllocatorConnection, output: str) -> None:
     """Let an allocator grant again that waits for reports after its store went back.
 
     What the clusters that did not report hold may then be given twice: be sure that they hold nothing.
     """
-    before = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
-    reach.ask_as_administration(lambda allocator: allocator.end_recovery())
+    before = connection.ask_as_administration(lambda allocator: allocator.list_clusters())
+    connection.ask_as_administration(lambda allocator: allocator.end_recovery())
     awaited = ", ".join(before.awaited) or "nobody"
     words = (
         f"it grants again, without a report of {awaited}"

@@ -35,7 +35,7 @@ _FILE = ExistingFile()
 _OPEN = "without tokens nobody is asked who they are: give --tokens FILE, or listen on 127.0.0.1"
 
 
-class _Plan(Struct, frozen=True):
+class _AllocatorPlan(Struct, frozen=True):
     """What to run, checked before anything is opened."""
 
     database: str
@@ -123,7 +123,7 @@ def allocator(  # noqa: PLR0913 - one argument per option
         )
     flags = {name: text for name, text in (("cooldown", cooldown), ("quarantine", quarantine)) if text}
     settings = load_settings(os.environ, flags)
-    plan = _Plan(
+    plan = _AllocatorPlan(
         database=database,
         address=parse_listen_address(listen, flag="--listen", open_because=_OPEN if tokens is None else ""),
         rules=Rules(
@@ -143,7 +143,7 @@ for command in (backup, restore, cluster, release):
     allocator.add_command(command)
 
 
-async def _serve(plan: _Plan, log: Logger) -> None:
+async def _serve(plan: _AllocatorPlan, log: Logger) -> None:
     signals: asyncio.Queue[str] = asyncio.Queue()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number.name)
@@ -175,7 +175,7 @@ async def _serve(plan: _Plan, log: Logger) -> None:
     log.info("stopped")
 
 
-def _announce(plan: _Plan, url: str, log: Logger) -> None:
+def _announce(plan: _AllocatorPlan, url: str, log: Logger) -> None:
     log.info("listening", url=url)
     if plan.tokens is None:
         log.warning(

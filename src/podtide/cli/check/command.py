@@ -9,9 +9,9 @@ import click
 from msgspec.structs import replace
 
 from podtide.allocator.port import Allocator, Container, Subnet
-from podtide.cli.allocator_connection import Reach, optional_reach_options
-from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.allocator_connection import AllocatorConnection, optional_allocator_options
+from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
@@ -35,25 +35,29 @@ _VIOLATED = 1
 @click.command()
 @networks_namespace_option
 @cluster_options
-@optional_reach_options
+@optional_allocator_options
 @output_option
-def check(*, networks_namespace: str, there: ClusterReach, reach: Reach | None, output: str) -> None:
+def check(
+    *, networks_namespace: str, there: ClusterConnection, connection: AllocatorConnection | None, output: str
+) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
     Reads the cluster's objects, those of secondary networks too, and, where --server or --database says how to reach it, the allocator's books. It only
     ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
     read. Exit status 1 means that something is broken.
     """
-    findings = asyncio.run(_check(there, reach, networks_namespace or there.networks_namespace()))
+    findings = asyncio.run(_check(there, connection, networks_namespace or there.networks_namespace()))
     show(output, _document(findings), _lines(findings))
     if findings.violations:
         sys.exit(_VIOLATED)
 
 
-async def _check(there: ClusterReach, reach: Reach | None, namespace: str) -> Findings:
+async def _check(
+    there: ClusterConnection, connection: AllocatorConnection | None, namespace: str
+) -> CheckFindings:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        allocator = await open_until_done.enter_async_context(connection.allocator()) if connection else None
         findings = find(await read(cluster, allocator, namespace))
         if findings.violations:
             await asyncio.sleep(_AGAIN_AFTER_SECONDS)
@@ -61,12 +65,14 @@ async def _check(there: ClusterReach, reach: Reach | None, namespace: str) -> Fi
         return findings
 
 
-async def read(cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE) -> Seen:
+async def read(
+    cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE
+) -> CheckedObjects:
     """Read everything once: first who uses addresses, then who was given them, so that a use is never ahead."""
     pods = await list_all(cluster, Pod)
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
     books = await _read_books(allocator) if allocator else None
-    return Seen(observe_nodes(configs, pods), books, await _read_networks(cluster, namespace))
+    return CheckedObjects(observe_nodes(configs, pods), books, await _read_networks(cluster, namespace))
 
 
 async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | None:
@@ -82,7 +88,7 @@ async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | N
     return draw_networks(attachments, pools=pools, reservations=reservations, slice_pools=slice_pools)
 
 
-async def _read_books(allocator: Allocator) -> Books:
+async def _read_books(allocator: Allocator) -> AllocatorRecords:
     before = await allocator.list_subnets()
     containers: list[Container] = []
     more = ""
@@ -93,7 +99,7 @@ async def _read_books(allocator: Allocator) -> Books:
             break
     after = await allocator.list_subnets()
     stood = {_timeless(subnet) for subnet in before}
-    return Books(
+    return AllocatorRecords(
         containers=tuple(containers),
         subnets=tuple(subnet for subnet in after if _timeless(subnet) in stood),
         moving=tuple(subnet.name for subnet in after if _timeless(subnet) not in stood),
@@ -113,7 +119,7 @@ async def _audit_database(allocator: Allocator) -> tuple[Violation, ...]:
     return await allocator.audit() if isinstance(allocator, DatabaseAllocator) else ()
 
 
-def _document(findings: Findings) -> dict[str, object]:
+def _document(findings: CheckFindings) -> dict[str, object]:
     return {
         "clean": not findings.violations,
         "violations": findings.violations,
@@ -126,7 +132,7 @@ def _document(findings: Findings) -> dict[str, object]:
     }
 
 
-def _lines(findings: Findings) -> Iterator[str]:
+def _lines(findings: CheckFindings) -> Iterator[str]:
     looked_at = (
         f"{counted(findings.nodes, 'node', 'nodes')} with {counted(findings.addresses, 'address', 'addresses')}, "
         f"{counted(findings.pods, 'pod', 'pods')} with one"

@@ -29,7 +29,7 @@ from podtide.core.audit.networks import NetworkPicture, audit_settled_networks
 from podtide.core.pool.states import State
 
 
-class Books(Struct, frozen=True, kw_only=True):
+class AllocatorRecords(Struct, frozen=True, kw_only=True):
     """What an allocator keeps, as far as we may see it."""
 
     containers: tuple[Container, ...]
@@ -41,16 +41,16 @@ class Books(Struct, frozen=True, kw_only=True):
     """What the allocator's own audit of its database found."""
 
 
-class Seen(Struct, frozen=True):
+class CheckedObjects(Struct, frozen=True):
     """One reading of a live cluster."""
 
     nodes: tuple[ObservedNode, ...]
-    books: Books | None
+    books: AllocatorRecords | None
     networks: NetworkPicture | None = NetworkPicture()
     """The secondary networks; None when we may not see them."""
 
 
-class Findings(Struct, frozen=True, kw_only=True):
+class CheckFindings(Struct, frozen=True, kw_only=True):
     """What is broken, what was looked at, and what could not be."""
 
     violations: tuple[Violation, ...]
@@ -66,7 +66,7 @@ class Findings(Struct, frozen=True, kw_only=True):
     """Addresses that pods hold in them."""
 
 
-def find(seen: Seen) -> Findings:
+def find(seen: CheckedObjects) -> CheckFindings:
     """All that one reading shows."""
     # Where there is no container there is no pool either: pods there have their addresses from somebody else.
     views = tuple(_node_view(node) for node in seen.nodes if node.containers)
@@ -78,7 +78,7 @@ def find(seen: Seen) -> Findings:
     pools = seen.networks.pools if seen.networks else ()
     if seen.networks:
         violations |= set(audit_settled_networks(seen.networks))
-    return Findings(
+    return CheckFindings(
         violations=tuple(sorted(violations)),
         not_checked=tuple(_not_checked(seen)),
         nodes=len(seen.nodes),
@@ -89,7 +89,7 @@ def find(seen: Seen) -> Findings:
     )
 
 
-def confirmed(first: Findings, second: Findings) -> Findings:
+def confirmed(first: CheckFindings, second: CheckFindings) -> CheckFindings:
     """The second, with only those violations that the first has too.
 
     A cluster moves while it is read, piece by piece, so that pieces of two moments may not fit together. What is
@@ -133,7 +133,9 @@ def _shown_grants(nodes: Iterable[ObservedNode]) -> Iterator[Grant]:
             yield Grant(container.id, node.name, container.subnet_name, primary, addresses)
 
 
-def _compare_with_books(shown: Picture, nodes: tuple[ObservedNode, ...], books: Books) -> Iterator[Violation]:
+def _compare_with_books(
+    shown: Picture, nodes: tuple[ObservedNode, ...], books: AllocatorRecords
+) -> Iterator[Violation]:
     yield from books.broken
     ours = {grant.container for grant in shown.grants}
     kept = tuple(_grant(container) for container in books.containers if container.id in ours)
@@ -144,7 +146,7 @@ def _compare_with_books(shown: Picture, nodes: tuple[ObservedNode, ...], books: 
     yield from _left_behind(nodes, ours, books.containers)
 
 
-def _counts(books: Books) -> Iterator[Violation]:
+def _counts(books: AllocatorRecords) -> Iterator[Violation]:
     """Whether what containers hold adds up, network by network: addresses of two networks may be the same."""
     networks: dict[str, list[Subnet]] = defaultdict(list)
     for subnet in books.subnets:
@@ -189,7 +191,7 @@ def _grant(container: Container) -> Grant:
     return Grant(container.id, container.node, container.subnet, container.primary, addresses)
 
 
-def _sees_all_of(subnet: Subnet, books: Books) -> bool:
+def _sees_all_of(subnet: Subnet, books: AllocatorRecords) -> bool:
     """Whether we may see all containers of the subnet: a cluster's own token shows only its own."""
     visible = sum(
         (container.network, container.subnet) == (subnet.network, subnet.name)
@@ -198,7 +200,7 @@ def _sees_all_of(subnet: Subnet, books: Books) -> bool:
     return visible == subnet.containers
 
 
-def _not_checked(seen: Seen) -> Iterator[str]:
+def _not_checked(seen: CheckedObjects) -> Iterator[str]:
     books = seen.books
     if seen.networks is None:
         yield "secondary networks: the credential may not see their objects"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 from msgspec import Struct
 
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
@@ -32,7 +32,7 @@ _MOST_LINES = 10
 """Of what is wrong in the same way: JSON has all of it."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class MigrationOutcome(Struct, frozen=True, kw_only=True):
     """What was found, and what became of the changes."""
 
     found: Migration
@@ -56,7 +56,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 @cluster_options
 @output_option
 def whereabouts(
-    *, dry_run: bool, apply_: bool, networks_namespace: str, there: ClusterReach, output: str
+    *, dry_run: bool, apply_: bool, networks_namespace: str, there: ClusterConnection, output: str
 ) -> None:
     """Let podtide take over the secondary networks of a cluster that runs Whereabouts.
 
@@ -72,12 +72,12 @@ def whereabouts(
         sys.exit(_FOR_SOMEBODY_TO_DO)
 
 
-async def _migrate(there: ClusterReach, namespace: str, *, apply_: bool) -> Outcome:
+async def _migrate(there: ClusterConnection, namespace: str, *, apply_: bool) -> MigrationOutcome:
     async with there.cluster() as cluster:
         return await migrate_cluster(cluster, namespace, apply_=apply_)
 
 
-async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> Outcome:
+async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> MigrationOutcome:
     """Look at a cluster, and change it if told so."""
     _tell(f"reading definitions and pods, and reservations and pools in namespace {namespace}")
     found = plan_migration(await read_situation(cluster, namespace))
@@ -86,14 +86,14 @@ async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> 
         await asyncio.sleep(_AGAIN_AFTER_SECONDS)
         found = confirmed(found, plan_migration(await read_situation(cluster, namespace)))
     if not apply_:
-        return Outcome(found=found, applied=False)
+        return MigrationOutcome(found=found, applied=False)
     changed: list[str] = []
     overtaken: list[str] = []
     for number, change in enumerate(found.changes, start=1):
         done = await carry_out(cluster, change)
         (changed if done else overtaken).append(change.name)
         _tell(f"{number} of {len(found.changes)}: {change.name} {'changed' if done else 'not changed'}")
-    return Outcome(found=found, applied=True, changed=tuple(changed), overtaken=tuple(overtaken))
+    return MigrationOutcome(found=found, applied=True, changed=tuple(changed), overtaken=tuple(overtaken))
 
 
 async def read_situation(cluster: Cluster, namespace: str) -> Situation:
@@ -126,7 +126,7 @@ def _tell(words: str) -> None:
     click.echo(f"podtide: {words}", err=True)
 
 
-def _document(outcome: Outcome) -> dict[str, object]:
+def _document(outcome: MigrationOutcome) -> dict[str, object]:
     found = outcome.found
     return {
         "applied": outcome.applied,
@@ -145,7 +145,7 @@ def _document(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _lines(outcome: MigrationOutcome) -> Iterator[str]:
     found = outcome.found
     yield from _networks(found)
     if outcome.applied:
@@ -202,7 +202,7 @@ def _section(title: str, items: Sequence[str]) -> Iterator[str]:
         yield f"  and {len(items) - _MOST_LINES} more (-o json shows all)"
 
 
-def _next_steps(outcome: Outcome) -> Iterator[str]:
+def _next_steps(outcome: MigrationOutcome) -> Iterator[str]:
     steps: list[str] = []
     if outcome.found.changes and not outcome.applied:
         steps = [

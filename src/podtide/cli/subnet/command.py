@@ -6,7 +6,7 @@ import click
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
-from podtide.cli.allocator_connection import Reach, reach_options
+from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
 from podtide.cli.output import BoundedCount, output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
@@ -51,7 +51,7 @@ def subnet() -> None:
     metavar="COUNT",
     help="How many of the lowest addresses after the gateway are never to be given.",
 )
-@reach_options
+@allocator_options
 @output_option
 def add(  # noqa: PLR0913 - one argument per option
     *,
@@ -61,7 +61,7 @@ def add(  # noqa: PLR0913 - one argument per option
     gateway: tuple[str, ...],
     keep_back: tuple[str, ...],
     keep_back_first: int,
-    reach: Reach,
+    connection: AllocatorConnection,
     output: str,
 ) -> None:
     """Add a subnet to a network.
@@ -76,7 +76,7 @@ def add(  # noqa: PLR0913 - one argument per option
         keep_back=keep_back,
         keep_back_first=keep_back_first,
     )
-    added = reach.ask(lambda allocator: allocator.add_subnet(spec))
+    added = connection.ask(lambda allocator: allocator.add_subnet(spec))
     show(output, added, [_sentence(added)])
 
 
@@ -85,7 +85,7 @@ def add(  # noqa: PLR0913 - one argument per option
 @click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_of_a_grown_option
-@reach_options
+@allocator_options
 @output_option
 def grow(  # noqa: PLR0913 - one argument per option
     *,
@@ -93,14 +93,14 @@ def grow(  # noqa: PLR0913 - one argument per option
     name: str,
     cidrs: tuple[str, ...],
     gateway: tuple[str, ...],
-    reach: Reach,
+    connection: AllocatorConnection,
     output: str,
 ) -> None:
     """Add CIDRs to a subnet, each with a gateway of its own.
 
     A CIDR that it has and that drains gives addresses again. One that it has gets the gateway that is named for it.
     """
-    grown = reach.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
+    grown = connection.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
     show(output, grown, [_sentence(grown)])
 
 
@@ -112,10 +112,17 @@ def grow(  # noqa: PLR0913 - one argument per option
     "--now", is_flag=True, help="Take the CIDRs out at once, or refuse if anything in them is in use."
 )
 @click.option("--cancel", is_flag=True, help="Let CIDRs that drain give addresses again.")
-@reach_options
+@allocator_options
 @output_option
 def shrink(  # noqa: PLR0913 - one argument per option
-    *, network: str, name: str, cidrs: tuple[str, ...], now: bool, cancel: bool, reach: Reach, output: str
+    *,
+    network: str,
+    name: str,
+    cidrs: tuple[str, ...],
+    now: bool,
+    cancel: bool,
+    connection: AllocatorConnection,
+    output: str,
 ) -> None:
     """Let CIDRs of a subnet drain.
 
@@ -138,17 +145,17 @@ def shrink(  # noqa: PLR0913 - one argument per option
         shrunk = await allocator.shrink_subnet(network, name, asked, at_once=now)
         return shrunk, await holders_of(allocator, shrunk)
 
-    shrunk, held = reach.ask(drain)
+    shrunk, held = connection.ask(drain)
     show(output, {"subnet": shrunk, "draining": held}, [_sentence(shrunk), *draining_lines(shrunk, held)])
 
 
 @subnet.command("list")
 @click.argument("network", type=ALLOCATOR_NAME, default="")
-@reach_options
+@allocator_options
 @output_option
-def list_subnets(*, network: str, reach: Reach, output: str) -> None:
+def list_subnets(*, network: str, connection: AllocatorConnection, output: str) -> None:
     """List the subnets of a network, or of all."""
-    subnets = reach.ask(lambda allocator: allocator.list_subnets(network))
+    subnets = connection.ask(lambda allocator: allocator.list_subnets(network))
     rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
     show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
 
@@ -156,16 +163,16 @@ def list_subnets(*, network: str, reach: Reach, output: str) -> None:
 @subnet.command("show")
 @click.argument("network", type=ALLOCATOR_NAME)
 @click.argument("name", type=ALLOCATOR_NAME)
-@reach_options
+@allocator_options
 @output_option
-def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
+def show_subnet(*, network: str, name: str, connection: AllocatorConnection, output: str) -> None:
     """Show a subnet, who is owed addresses in it, and what holds up CIDRs that drain."""
 
     async def ask(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...], list[CidrHolders]]:
         found = await allocator.get_subnet(network, name)
         return found, await allocator.owed(network, name), await holders_of(allocator, found)
 
-    found, debts, held = reach.ask(ask)
+    found, debts, held = connection.ask(ask)
     lines = [*_details(found, debts), *draining_lines(found, held)]
     show(output, {"subnet": found, "owed": debts, "draining": held}, lines)
 
@@ -173,11 +180,11 @@ def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
 @subnet.command()
 @click.argument("network", type=ALLOCATOR_NAME)
 @click.argument("name", type=ALLOCATOR_NAME)
-@reach_options
+@allocator_options
 @output_option
-def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
+def remove(*, network: str, name: str, connection: AllocatorConnection, output: str) -> None:
     """Remove a subnet in which nothing is reserved."""
-    reach.ask(lambda allocator: allocator.remove_subnet(network, name))
+    connection.ask(lambda allocator: allocator.remove_subnet(network, name))
     show(output, {"network": network, "removed": name}, [f"{network}/{name} is removed"])
 
 

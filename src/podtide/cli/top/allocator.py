@@ -6,7 +6,7 @@ from podtide.allocator.port import Allocator, AllocatorError, Subnet
 from podtide.cli.top.overview import Overview, ReservedBy
 
 
-class AskedAllocator:
+class PolledAllocator:
     """The last answer. Without an allocator there is none, and nothing to complain of."""
 
     def __init__(self, allocator: Allocator | None, flag: str = "--server") -> None:

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from podtide.cli.top.cidrs import cidr_tables
 from podtide.cli.top.overview import Overview
-from podtide.cli.top.tables import Table, tables_of
+from podtide.cli.top.tables import TopTable, tables_of
 
 
 def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
@@ -21,7 +21,7 @@ def drawing_of(overview: Overview | None, complaint: str, width: int | None = No
     return Group(*trouble, _drawn(subnets.fitted(width)), *rest)
 
 
-def _drawn(table: Table) -> RichTable:
+def _drawn(table: TopTable) -> RichTable:
     drawn = RichTable(
         box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True
     )

@@ -36,7 +36,7 @@ _PROBE_SECONDS = 5.0
 _SYSTEM = Scope(namespace=SYSTEM_NAMESPACE)
 
 
-class FollowedCluster:
+class WatchedCluster:
     """What is known of a cluster now. `run` keeps it up to date."""
 
     def __init__(self, cluster: Cluster, clock: Clock | None = None) -> None:
@@ -107,7 +107,7 @@ class FollowedCluster:
             return (
                 f"all as of {age(now - self._answered_at)} ago: {self._no_answer}" if self._no_answer else ""
             )
-        error = msgspec.json.decode(lines[-1], type=_Complaint).error
+        error = msgspec.json.decode(lines[-1], type=_LoggedError).error
         return f"{kind}s as of {age(silent[kind])} ago: {error}"
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
@@ -122,7 +122,7 @@ class FollowedCluster:
         )
 
 
-class _Complaint(Struct):
+class _LoggedError(Struct):
     """What is read of a line of the informers' log."""
 
     error: str = ""

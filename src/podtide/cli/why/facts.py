@@ -8,7 +8,7 @@ from msgspec import Struct
 from podtide.allocator.port import Allocator
 from podtide.cli.cluster_lists import get_if_there, list_all
 from podtide.cli.observed_node import ObservedNode
-from podtide.cli.why.programs import Leader, read_leader
+from podtide.cli.why.programs import LeaderState, read_leader
 from podtide.cli.why.subnets import SubnetFacts, read_subnets
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.port import Cluster
@@ -27,7 +27,7 @@ class NoSuchSubject(InvalidInput):
     """Neither a pod nor a node is called that."""
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class WhyFacts(Struct, frozen=True, kw_only=True):
     """All that is known of a pod or a node."""
 
     pod: Pod | None
@@ -39,14 +39,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     """In the order of the node's containers."""
     events: tuple[Event, ...]
     """Of the pod, the node, its NodeNetworkConfig and its subnets, oldest first."""
-    leader: Leader
+    leader: LeaderState
     now: float
     """Wall-clock seconds."""
 
 
 async def gather_facts(
     cluster: Cluster, name: str, namespace: str, now: float, allocator: Allocator | None = None
-) -> Facts:
+) -> WhyFacts:
     """The facts about `pod/NAME`, `node/NAME`, or a bare NAME, which is a pod's before it is a node's.
 
     With an allocator, what it says of the subnets counts instead of what objects say.
@@ -58,7 +58,7 @@ async def gather_facts(
     observed = await _observe(cluster, node_name)
     subnets = await read_subnets(cluster, observed, allocator)
     about = (pod, node, observed.config, *(subnet.subnet for subnet in subnets))
-    return Facts(
+    return WhyFacts(
         pod=pod,
         node=node,
         observed=observed,

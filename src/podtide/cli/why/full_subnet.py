@@ -2,14 +2,14 @@
 
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.output import counted
-from podtide.cli.suggested_commands import OwnCommands
+from podtide.cli.suggested_commands import SuggestedCommands
 from podtide.cli.why.subnets import SubnetFacts
 
 _MOST_NAMED = 3
 
 
 def subnet_obstacle(
-    subnet: SubnetFacts, node: ObservedNode, commands: OwnCommands, *, ahead: bool = False
+    subnet: SubnetFacts, node: ObservedNode, commands: SuggestedCommands, *, ahead: bool = False
 ) -> str:
     """Why the node waits for addresses of the subnet; "" when it does not. `ahead`: why it would."""
     owed = subnet.owed()

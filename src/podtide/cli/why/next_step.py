@@ -7,13 +7,13 @@ obstacle that the next one would meet is still worth a word: "nothing has to hap
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.agent.request.node_config import node_uid_of, refusal_of
-from podtide.cli.suggested_commands import OwnCommands
-from podtide.cli.why.facts import Facts
+from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.why.facts import WhyFacts
 from podtide.cli.why.full_subnet import subnet_obstacle
 from podtide.cli.why.parameters import RightRequest
 from podtide.cli.why.programs import agent_advice
 from podtide.cluster.served.ages import age
-from podtide.controller.nodes.config_status import GRANTED, Reason, condition_of
+from podtide.controller.nodes.config_status import GRANTED, GrantReason, condition_of
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.event import EventType
 from podtide.resources.pod import Pod
@@ -25,7 +25,7 @@ _PLUGIN_SECONDS = 30.0
 """The same for kubelet and plugin: an ADD may wait 10 s, and a kubelet's back-off begins at a few seconds."""
 
 
-def what_next(facts: Facts, right: RightRequest | None, commands: OwnCommands) -> str:
+def what_next(facts: WhyFacts, right: RightRequest | None, commands: SuggestedCommands) -> str:
     """One sentence."""
     if facts.pod is None and not facts.observed.waiting:
         return _of_what_is_to_come(facts, commands)
@@ -40,7 +40,7 @@ def what_next(facts: Facts, right: RightRequest | None, commands: OwnCommands) -
     )
 
 
-def _beside_what_is_free(facts: Facts, words: str) -> str:
+def _beside_what_is_free(facts: WhyFacts, words: str) -> str:
     """What keeps addresses from a node keeps them from those alone for whom it has none. Which are served first nobody knows."""
     node = facts.observed
     if not words or not node.free:
@@ -52,7 +52,7 @@ def _beside_what_is_free(facts: Facts, words: str) -> str:
     )
 
 
-def _of_the_pod(facts: Facts, commands: OwnCommands) -> str:
+def _of_the_pod(facts: WhyFacts, commands: SuggestedCommands) -> str:
     if facts.pod is None:
         return ""
     if shown := shown_addresses(facts.pod):
@@ -67,7 +67,7 @@ def _of_the_pod(facts: Facts, commands: OwnCommands) -> str:
     return ""
 
 
-def _of_the_node(facts: Facts) -> str:
+def _of_the_node(facts: WhyFacts) -> str:
     name, config = facts.observed.name, facts.observed.config
     if facts.node is None:
         return (
@@ -86,7 +86,7 @@ def _of_the_node(facts: Facts) -> str:
     return ""
 
 
-def _of_the_pool(facts: Facts) -> str:
+def _of_the_pool(facts: WhyFacts) -> str:
     """The node has addresses for all that wait: it is between kubelet, plugin and agent."""
     node = facts.observed
     if not node.containers or node.free < len(node.waiting):
@@ -105,7 +105,7 @@ def _of_the_pool(facts: Facts) -> str:
     return f"{words}, but no sandbox was made for {age(waited)}: see the kubelet's log there, and {agent_advice(node)}"
 
 
-def _of_the_maximum(facts: Facts, right: RightRequest | None) -> str:
+def _of_the_maximum(facts: WhyFacts, right: RightRequest | None) -> str:
     if right is None or not right.decision.short:
         return ""
     return (
@@ -114,7 +114,7 @@ def _of_the_maximum(facts: Facts, right: RightRequest | None) -> str:
     )
 
 
-def _of_the_request(facts: Facts, right: RightRequest | None) -> str:
+def _of_the_request(facts: WhyFacts, right: RightRequest | None) -> str:
     node = facts.observed
     if not node.containers or right is None or node.requested >= min(right.count, node.demand):
         return ""
@@ -126,7 +126,7 @@ def _of_the_request(facts: Facts, right: RightRequest | None) -> str:
     )
 
 
-def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
+def _of_the_grant(facts: WhyFacts, commands: SuggestedCommands) -> str:
     """What stands between the request and its addresses: the controller, the allocator, a refusal, the subnet."""
     config = facts.observed.config
     assert config is not None  # or the node would have been the obstacle
@@ -138,7 +138,7 @@ def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
         return words
     if granted is None or not is_answered:
         return "the request controller answers the request within seconds; if this lasts, its log says why"
-    if granted.reason not in {Reason.SHORT, Reason.FULL}:
+    if granted.reason not in {GrantReason.SHORT, GrantReason.FULL}:
         return f"the request is refused: {granted.message}"
     for subnet in facts.subnets:
         if words := subnet_obstacle(subnet, facts.observed, commands):
@@ -146,12 +146,12 @@ def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
     return f"the request controller says: {granted.message}"
 
 
-def _of_the_allocator(facts: Facts) -> str:
+def _of_the_allocator(facts: WhyFacts) -> str:
     """By the request controller's word alone: that a person's own flags lead nowhere stops no grant."""
     config = facts.observed.config
     granted = condition_of(config, GRANTED) if config else None
     error, since = "", ""
-    if granted is not None and granted.reason == Reason.UNAVAILABLE:
+    if granted is not None and granted.reason == GrantReason.UNAVAILABLE:
         error = granted.message
     for subnet in facts.subnets:
         if subnet.at_allocator is not None:
@@ -164,7 +164,7 @@ def _of_the_allocator(facts: Facts) -> str:
     return f"the allocator {is_so}, and nothing is granted until it does: start it, or mend the way to it ({error})"
 
 
-def _of_what_is_to_come(facts: Facts, commands: OwnCommands) -> str:
+def _of_what_is_to_come(facts: WhyFacts, commands: SuggestedCommands) -> str:
     """No pod waits. What the next one will wait for, if anything."""
     trouble = (
         _of_the_node(facts)
@@ -188,7 +188,7 @@ def _of_what_is_to_come(facts: Facts, commands: OwnCommands) -> str:
     return f"{begins} {trouble}"
 
 
-def _waited(facts: Facts) -> float:
+def _waited(facts: WhyFacts) -> float:
     """How long the pod in question, or else the one that waits longest, has waited."""
     waiting = (facts.pod,) if facts.pod is not None else facts.observed.waiting
     made = [pod.metadata.creation_timestamp or "" for pod in waiting]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from podtide.agent.request.node_config import networks_of, node_scaler_of
 from podtide.cli.observed_node import ObservedNode
-from podtide.cli.why.facts import Facts
+from podtide.cli.why.facts import WhyFacts
 from podtide.cli.why.subnets import SubnetFacts
 from podtide.core.exact import exact, text
 from podtide.core.subnet.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
@@ -37,7 +37,7 @@ class RightRequest(Struct, frozen=True):
         )
 
 
-def right_request(facts: Facts) -> RightRequest | None:
+def right_request(facts: WhyFacts) -> RightRequest | None:
     """What the agent goes by and comes to; None while it has no network container to ask for."""
     node = facts.observed
     if node.config is None or not facts.subnets:

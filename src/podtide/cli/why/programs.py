@@ -14,35 +14,35 @@ _NAME_LABEL, _COMPONENT_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/com
 _AGENT = ("podtide", "agent")
 
 
-class Leader(Struct, frozen=True):
+class LeaderState(Struct, frozen=True):
     """Whether a request controller leads, and why it is thought that none does."""
 
     obstacle: str = ""
     """In words; "" while one leads, or where it cannot be known."""
 
 
-async def read_leader(cluster: Cluster, now: float) -> Leader:
+async def read_leader(cluster: Cluster, now: float) -> LeaderState:
     """Read the controllers' Lease. Who may not read it knows nothing, and supposes the best."""
     try:
         lease = await cluster.get(Lease, LEASE.name, LEASE.namespace)
     except Forbidden:
-        return Leader()
+        return LeaderState()
     except NotFound:
-        return Leader(_obstacle("is not there: none was ever started"))
+        return LeaderState(_obstacle("is not there: none was ever started"))
     return leader_in(lease.spec, now)
 
 
-def leader_in(spec: LeaseSpec, now: float) -> Leader:
+def leader_in(spec: LeaseSpec, now: float) -> LeaderState:
     """What a Lease says at a time; the machines' clocks are taken to agree within its duration."""
     if not spec.holder_identity:
-        return Leader(_obstacle("was given up, and none has taken it"))
+        return LeaderState(_obstacle("was given up, and none has taken it"))
     try:
         silent = now - to_wall_seconds(spec.renew_time or "")
     except InvalidTimestamp:
-        return Leader()
+        return LeaderState()
     if silent <= 2 * (spec.lease_duration_seconds or 0):
-        return Leader()
-    return Leader(_obstacle(f"was last renewed {age(silent)} ago, by {spec.holder_identity}"))
+        return LeaderState()
+    return LeaderState(_obstacle(f"was last renewed {age(silent)} ago, by {spec.holder_identity}"))
 
 
 def _obstacle(words: str) -> str:

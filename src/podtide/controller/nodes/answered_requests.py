@@ -8,7 +8,7 @@ from math import inf
 
 from msgspec import Struct, structs
 
-from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.runtime.clock import Clock
 
@@ -16,12 +16,12 @@ RENEW_SECONDS = 200.0
 """A claim lapses at the allocator when no wish renewed it for ten minutes: this leaves room for two lost ones."""
 
 
-class Basis(Struct, frozen=True):
+class RequestBasis(Struct, frozen=True):
     """What a wish is made from, beside the version of the NodeNetworkConfig."""
 
     uid: str
     """The NodeNetworkConfig's."""
-    places: tuple[Place, ...]
+    places: tuple[ContainerPlace, ...]
     own_addresses: tuple[str, ...]
     watch: int
     """Which watch of NodeNetworkConfigs it was, in order."""
@@ -30,21 +30,21 @@ class Basis(Struct, frozen=True):
     """What former Nodes of its name left and waits, in words."""
 
 
-class _Answered(Struct, frozen=True):
-    basis: Basis
+class _AnsweredRequest(Struct, frozen=True):
+    basis: RequestBasis
     versions: frozenset[str]
     """The one read, which our copy may still show for a moment, and the one written, which shows the answer."""
     renew_at: float
 
 
-class AnsweredWishes:
+class AnsweredRequests:
     """What is remembered of the last answered wish of each node."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._answered: dict[str, _Answered] = {}
+        self._answered: dict[str, _AnsweredRequest] = {}
 
-    def is_answered(self, node: str, basis: Basis, version: str) -> bool:
+    def is_answered(self, node: str, basis: RequestBasis, version: str) -> bool:
         """Whether there is nothing to ask for."""
         last = self._answered.get(node)
         return (
@@ -59,10 +59,10 @@ class AnsweredWishes:
         last = self._answered.get(node)
         return None if last is None or last.renew_at == inf else last.renew_at - self._clock.monotonic()
 
-    def note(self, node: str, basis: Basis, versions: frozenset[str], *, owed: bool) -> None:
+    def note(self, node: str, basis: RequestBasis, versions: frozenset[str], *, owed: bool) -> None:
         """The wish was answered, and the status shows it."""
         renew_at = self._clock.monotonic() + RENEW_SECONDS if owed else inf
-        self._answered[node] = _Answered(basis, versions, renew_at)
+        self._answered[node] = _AnsweredRequest(basis, versions, renew_at)
 
     def note_version(self, node: str, version: str) -> None:
         """A version that shows the same answer was written."""

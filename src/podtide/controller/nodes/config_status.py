@@ -23,7 +23,7 @@ from podtide.allocator.port import (
     SubnetFull,
 )
 from podtide.controller.nodes.container_status import show_container
-from podtide.controller.nodes.grants import Answer, Refusal
+from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal
 from podtide.core.errors import RetryError
 from podtide.core.subnet.scaler import SubnetScaler, release_percent, request_percent
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
@@ -46,7 +46,7 @@ FORMER = "FormerAddresses"
 """The condition: whether what former Nodes of its name had is free or this node's. Said only once there was a reason to."""
 
 
-class Reason(StrEnum):
+class GrantReason(StrEnum):
     """Why a node has, or has not, what it asked for; the worse comes later."""
 
     COMPLETE = "Complete"
@@ -61,32 +61,34 @@ class Reason(StrEnum):
     NO_SUCH_SUBNET = "NoSuchSubnet"
 
 
-class _Verdict(Struct, frozen=True):
+class _GrantVerdict(Struct, frozen=True):
     """What an answer means, in the words of the wire."""
 
-    reason: Reason
+    reason: GrantReason
     config: ConfigStatus
     container: ContainerStatus
 
 
-_COMPLETE = _Verdict(Reason.COMPLETE, ConfigStatus.UPDATED, ContainerStatus.SUCCESS)
-_SHORT = _Verdict(Reason.SHORT, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL)
-_REFUSED = _Verdict(Reason.REFUSED, ConfigStatus.ERROR, ContainerStatus.FAILED)
-_REFUSALS: dict[type[Refusal], _Verdict] = {
-    SubnetFull: _Verdict(Reason.FULL, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL),
-    AllocatorUnavailable: _Verdict(
-        Reason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+_COMPLETE = _GrantVerdict(GrantReason.COMPLETE, ConfigStatus.UPDATED, ContainerStatus.SUCCESS)
+_SHORT = _GrantVerdict(GrantReason.SHORT, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL)
+_REFUSED = _GrantVerdict(GrantReason.REFUSED, ConfigStatus.ERROR, ContainerStatus.FAILED)
+_REFUSALS: dict[type[GrantRefusal], _GrantVerdict] = {
+    SubnetFull: _GrantVerdict(GrantReason.FULL, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL),
+    AllocatorUnavailable: _GrantVerdict(
+        GrantReason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
     ),
-    StoreRecovering: _Verdict(
-        Reason.RECOVERING, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+    StoreRecovering: _GrantVerdict(
+        GrantReason.RECOVERING, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
     ),
-    AnotherCluster: _Verdict(Reason.ANOTHER_CLUSTER, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
-    StaleWish: _Verdict(Reason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
-    NotAllowed: _Verdict(Reason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
-    NoSuchSubnet: _Verdict(Reason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
+    AnotherCluster: _GrantVerdict(
+        GrantReason.ANOTHER_CLUSTER, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED
+    ),
+    StaleWish: _GrantVerdict(GrantReason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
+    NotAllowed: _GrantVerdict(GrantReason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
+    NoSuchSubnet: _GrantVerdict(GrantReason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
 }
-_BY_SEVERITY = list(Reason)
-_PASSING = frozenset({Reason.UNAVAILABLE, Reason.RECOVERING})
+_BY_SEVERITY = list(GrantReason)
+_PASSING = frozenset({GrantReason.UNAVAILABLE, GrantReason.RECOVERING})
 """Outages, which are asked about again and again."""
 
 
@@ -95,7 +97,7 @@ def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
     return next((each for each in config.status.conditions if each.type == kind), None)
 
 
-def is_settled(config: NodeNetworkConfig) -> bool:
+def has_all_requested(config: NodeNetworkConfig) -> bool:
     """Whether its status says that the node has all it asks for now."""
     granted = condition_of(config, GRANTED)
     return (
@@ -119,7 +121,7 @@ def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
 def status_after(  # noqa: PLR0913 - all that a status is made from
     config: NodeNetworkConfig,
     node: Node,
-    answers: Sequence[Answer],
+    answers: Sequence[GrantAnswer],
     scaler: Scaler,
     now: str,
     *,
@@ -142,7 +144,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     worst = max(verdicts, key=lambda verdict: _BY_SEVERITY.index(verdict.reason))
     granted = Condition(
         type=GRANTED,
-        status=ConditionStatus.TRUE if worst.reason is Reason.COMPLETE else ConditionStatus.FALSE,
+        status=ConditionStatus.TRUE if worst.reason is GrantReason.COMPLETE else ConditionStatus.FALSE,
         last_transition_time=now,
         reason=worst.reason.value,
         message="; ".join(_words(answer, config) for answer in answers),
@@ -168,13 +170,13 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     )
 
 
-def _verdict(answer: Answer) -> _Verdict:
+def _verdict(answer: GrantAnswer) -> _GrantVerdict:
     if answer.refusal is not None:
         return _REFUSALS.get(type(answer.refusal), _REFUSED)
     return _SHORT if answer.owed else _COMPLETE
 
 
-def _words(answer: Answer, config: NodeNetworkConfig) -> str:
+def _words(answer: GrantAnswer, config: NodeNetworkConfig) -> str:
     if answer.refusal is not None:
         mend = f" (named by {answer.place.stated_by})" if isinstance(answer.refusal, NoSuchSubnet) else ""
         return f"{answer.refusal}{mend}"
@@ -189,7 +191,7 @@ def _words(answer: Answer, config: NodeNetworkConfig) -> str:
     return words
 
 
-def _placed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+def _placed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: str) -> Condition | None:
     elsewhere = [answer.place for answer in answers if answer.place.is_elsewhere]
     if not elsewhere and condition_of(config, PLACED) is None:
         return None
@@ -221,7 +223,7 @@ def _former(config: NodeNetworkConfig, waiting: str, now: str) -> Condition | No
     )
 
 
-def _confirmed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+def _confirmed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: str) -> Condition | None:
     """The answer to an agent's doubt, once the allocator has said of every container what there is of it."""
     mark = doubt_in(config.metadata.annotations)
     if not mark or any(answer.refusal is not None and not answer.holds_nothing for answer in answers):
@@ -229,7 +231,7 @@ def _confirmed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -
     return confirmation(mark, now, config.metadata.generation)
 
 
-def _shown(answer: Answer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
+def _shown(answer: GrantAnswer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
     """The container as the status shows it; None for one that was never made."""
     shown = before if answer.container is None else show_container(answer.container, node)
     return None if shown is None else structs.replace(shown, status=_verdict(answer).container)

@@ -11,7 +11,7 @@ from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
 from podtide.controller.allocator_outage import promptly
 from podtide.controller.fencing import GuardedAllocator
-from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
@@ -21,17 +21,17 @@ from podtide.resources.metadata_keys import waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.statement_annotation import statement_in
 
-Refusal = AllocatorError | InvalidInput
+GrantRefusal = AllocatorError | InvalidInput
 
 
-class Answer(Struct, frozen=True):
+class GrantAnswer(Struct, frozen=True):
     """What the allocator said of one place: exactly one of container and refusal is there."""
 
-    place: Place
+    place: ContainerPlace
     container: Container | None = None
     moved: Moved | None = None
     """What came of it that the machine had left under a former uid, if that was asked for."""
-    refusal: Refusal | None = None
+    refusal: GrantRefusal | None = None
     was_gone: bool = False
     """Whether the allocator had nothing of this container any more when it was asked for anew, and refused."""
 
@@ -69,8 +69,8 @@ def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple
 
 def make_wish(  # noqa: PLR0913 - all that a wish is made from
     config: NodeNetworkConfig,
-    places: Sequence[Place],
-    place: Place,
+    places: Sequence[ContainerPlace],
+    place: ContainerPlace,
     options: ControllerOptions,
     most: int,
     *,
@@ -98,12 +98,12 @@ def make_wish(  # noqa: PLR0913 - all that a wish is made from
 async def ask(  # noqa: PLR0913 - all that a wish is made from
     allocator: GuardedAllocator,
     config: NodeNetworkConfig,
-    places: Sequence[Place],
+    places: Sequence[ContainerPlace],
     options: ControllerOptions,
     most: int,
     *,
     machine: MachineIdentity,
-) -> tuple[Answer, ...]:
+) -> tuple[GrantAnswer, ...]:
     """State the node's wish at each of its places.
 
     Where it has no container yet, what its machine left there under a former uid is moved to it first; not where agents
@@ -120,17 +120,19 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     )
 
 
-async def state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+async def state(
+    allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool
+) -> GrantAnswer:
     """State one wish at its place; `moves`: after what the machine left there was moved to it."""
     try:
         return await promptly(
             _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"
         )
     except (AllocatorError, InvalidInput) as refusal:
-        return Answer(place, refusal=refusal)
+        return GrantAnswer(place, refusal=refusal)
 
 
-async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+async def _put(allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool) -> GrantAnswer:
     try:
         return await _state(allocator, wish, place, moves=moves)
     except InvalidInput:
@@ -145,8 +147,10 @@ async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: 
         return await _state(allocator, there, structs.replace(place, subnet=held.subnet), moves=moves)
 
 
-async def _state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+async def _state(
+    allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool
+) -> GrantAnswer:
     if not moves:
-        return Answer(place, await allocator.put_container(wish))
+        return GrantAnswer(place, await allocator.put_container(wish))
     moved = await allocator.move_container(wish)
-    return Answer(place, moved.container, moved)
+    return GrantAnswer(place, moved.container, moved)

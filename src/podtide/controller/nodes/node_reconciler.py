@@ -27,39 +27,39 @@ from podtide.controller.nodes.config_ownership import (
     uid_of,
     without_finalizer,
 )
-from podtide.controller.nodes.quarantine import Leftovers
-from podtide.controller.nodes.request_reconciler import Requests
+from podtide.controller.nodes.quarantine import QuarantineReconciler
+from podtide.controller.nodes.request_reconciler import RequestReconciler
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.subnet_choice import container_ids
-from podtide.controller.subnets.known_subnets import Subnets
-from podtide.controller.term_context import Surroundings
+from podtide.controller.subnets.known_subnets import KnownSubnets
+from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 
-class Nodes:
+class NodeReconciler:
     """Reconciles nodes by name."""
 
     def __init__(  # noqa: PLR0913 - the copies it reads, and the parts it calls
         self,
-        around: Surroundings,
+        context: TermContext,
         nodes: Informer[Node],
         configs: Informer[NodeNetworkConfig],
-        requests: Requests,
-        subnets: Subnets,
+        requests: RequestReconciler,
+        subnets: KnownSubnets,
         *,
-        leftovers: Leftovers,
+        quarantines: QuarantineReconciler,
         retirement: Retirement,
     ) -> None:
-        self._around = around
+        self._context = context
         self._retirement = retirement
         self._nodes = nodes
         self._configs = configs
         self._requests = requests
         self._subnets = subnets
-        self._leftovers = leftovers
+        self._quarantines = quarantines
         self._suspects: defaultdict[str, set[str]] = defaultdict(set)
         """Uids of Nodes that seem to be gone, by name, whose containers may still be there."""
 
@@ -69,7 +69,7 @@ class Nodes:
 
     async def reconcile(self, name: str) -> float | None:
         """Look at a node and do what is to be done for it. Answers when to look again, if at all."""
-        self._around.counts.reconciles += 1
+        self._context.counts.reconciles += 1
         node = self._nodes.get(Key("", name))
         config = self._configs.get(Key(SYSTEM_NAMESPACE, name))
         known = self._uids_heard_of(name, node, config)
@@ -89,9 +89,9 @@ class Nodes:
             self._forget(name)
             return None
         if config is None:
-            config = await self._around.writes.create(new_config(node))
+            config = await self._context.writes.create(new_config(node))
         elif not is_bound(config, node):
-            config = await self._around.writes.replace(bound(config, node))
+            config = await self._context.writes.replace(bound(config, node))
         return await self._requests.carry_out(node, config, self._configs.watches)
 
     def _uids_heard_of(
@@ -103,7 +103,7 @@ class Nodes:
 
     async def _read(self, name: str) -> Node | None:
         try:
-            return await self._around.cluster.get(Node, name)
+            return await self._context.cluster.get(Node, name)
         except NotFound:
             return None
 
@@ -111,23 +111,25 @@ class Nodes:
         """Delete the containers of Nodes that are gone. What they held is in quarantine."""
         for uid in sorted(gone):
             for container in container_ids(uid):
-                await self._around.allocator.delete_container(container, cluster=self._around.options.cluster)
+                await self._context.allocator.delete_container(
+                    container, cluster=self._context.options.cluster
+                )
         if gone:
-            self._leftovers.begun(name)
+            self._quarantines.begun(name)
 
     def _note_retired(self, name: str, gone: frozenset[str]) -> None:
         """All is done for Nodes that are gone. Not said before, or an outage of the API would count one many times."""
         for uid in sorted(gone):
-            self._around.counts.retired_nodes += 1
-            self._around.log.info("node retired", node=name, uid=uid)
+            self._context.counts.retired_nodes += 1
+            self._context.log.info("node retired", node=name, uid=uid)
             self._suspects[name].discard(uid)
         if gone:
             self._forget(name)
 
     async def _let_go(self, config: NodeNetworkConfig) -> None:
-        await self._around.writes.replace(without_finalizer(config))
+        await self._context.writes.replace(without_finalizer(config))
         if not is_being_deleted(config):
-            await self._around.writes.delete(config)
+            await self._context.writes.delete(config)
 
     def _forget(self, name: str) -> None:
         if not self._suspects.get(name):

@@ -14,7 +14,7 @@ from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.pod_addresses import shown_on
 from podtide.controller.nodes.subnet_choice import node_uid
-from podtide.controller.term_context import Surroundings
+from podtide.controller.term_context import TermContext
 from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
 from podtide.core.subnet.quarantine import Course, course_of, ending_of
 from podtide.resources.base import ObjectMeta
@@ -26,12 +26,12 @@ _MOST_SHOWN = 8
 _NO_POD_SHOWS_IT = "a fresh list of the pods bound to node {node} shows none that has it"
 
 
-class Leftovers:
+class QuarantineReconciler:
     """Looks after quarantines by node name, one look at a time for each."""
 
-    def __init__(self, around: Surroundings, looks: WorkQueue[str], nodes: WorkQueue[str]) -> None:
-        self._around = around
-        self._looks = looks
+    def __init__(self, context: TermContext, queue: WorkQueue[str], nodes: WorkQueue[str]) -> None:
+        self._context = context
+        self._queue = queue
         self._nodes = nodes
         self._names: set[str] = set()
         """Node names of which something may be in quarantine."""
@@ -54,7 +54,7 @@ class Leftovers:
     def begun(self, node: str) -> None:
         """Containers of a removed Node of that name were deleted."""
         self._names.add(node)
-        self._looks.add(node)
+        self._queue.add(node)
 
     def watched_to_its_end(self, node: Node) -> None:
         """A Node was removed, and this is how it last was."""
@@ -64,7 +64,7 @@ class Leftovers:
     def node_changed(self, node: str) -> None:
         """The Node of that name came, went, or says of itself something else."""
         if node in self._names:
-            self._looks.add(node)
+            self._queue.add(node)
 
     def is_to_move(self, node: str) -> bool:
         """Whether something is in quarantine that the node of that name can have back."""
@@ -79,18 +79,18 @@ class Leftovers:
         name = config.metadata.name
         if name in self._to_move:
             self._refused |= self._to_move.pop(name)  # if it is still there at the next look
-            self._looks.add(name)
+            self._queue.add(name)
         moved = [address for answer in answers for address in answer.moved]
         missing = sum(answer.missing for answer in answers)
         if moved:
             words = f"{len(moved)} addresses that this machine had under a former uid are this node's again: {_some(moved)}"
-            await self._around.events.record(config, "AddressesMoved", words, warning=False)
+            await self._context.events.record(config, "AddressesMoved", words, warning=False)
         if missing:
             words = (
                 f"{missing} addresses that this machine had under a former uid had gone to others: a pod here that still "
                 "has one of them shares it; the node's agent says which, delete that pod"
             )
-            await self._around.events.record(config, "AddressesLost", words, warning=True)
+            await self._context.events.record(config, "AddressesLost", words, warning=True)
 
     # What is done
 
@@ -98,13 +98,13 @@ class Leftovers:
         """Look at every name of which something is in quarantine."""
         more, is_last = "", False
         while not is_last:
-            page = await self._around.allocator.quarantined(cluster=cluster, more=more)
+            page = await self._context.allocator.quarantined(cluster=cluster, more=more)
             for left in page.items:
                 self._told.setdefault(left.container, Course.WAIT)
                 self.begun(left.node)
             more, is_last = page.more, not page.more
 
-    async def look(self, node: str) -> float | None:
+    async def reconcile(self, node: str) -> float | None:
         """Do what is to be done with what former Nodes of a name left. Answers when to look again, if at all."""
         left = await self._left_by(node)
         present = await self._read(node) if left else None
@@ -118,7 +118,7 @@ class Leftovers:
             course = course_of(
                 kin,
                 each.seconds_left,
-                hold=self._around.options.hold_removed_nodes,
+                hold=self._context.options.hold_removed_nodes,
                 witnessed=self._last_seen.get(node, {}).get(node_uid(each.container)) == each.machine,
             )
             if course is Course.MOVE:
@@ -128,7 +128,7 @@ class Leftovers:
                 shown = await self._end(each)
                 if not shown:
                     continue
-                again.append(self._around.settings.quarantine_seconds)
+                again.append(self._context.settings.quarantine_seconds)
                 words = _held_by_pods(each, shown)
             else:
                 if course is Course.WAIT:
@@ -140,14 +140,14 @@ class Leftovers:
         return min(again, default=None)
 
     def _can_move(self, left: Quarantined) -> bool:
-        return self._around.options.cluster_subnets and left.container not in self._refused
+        return self._context.options.cluster_subnets and left.container not in self._refused
 
     async def _left_by(self, node: str) -> list[Quarantined]:
         left: list[Quarantined] = []
         more, is_last = "", False
         while not is_last:
-            page = await self._around.allocator.quarantined(
-                cluster=self._around.options.cluster, node=node, more=more
+            page = await self._context.allocator.quarantined(
+                cluster=self._context.options.cluster, node=node, more=more
             )
             left += page.items
             more, is_last = page.more, not page.more
@@ -155,19 +155,19 @@ class Leftovers:
 
     async def _read(self, name: str) -> Node | None:
         try:
-            return await self._around.cluster.get(Node, name)
+            return await self._context.cluster.get(Node, name)
         except NotFound:
             return None
 
     async def _end(self, left: Quarantined) -> tuple[str, ...]:
         """Let all be free that no living pod shows; what one does."""
-        ending = ending_of(left.addresses, await shown_on(self._around.cluster, left.node))
+        ending = ending_of(left.addresses, await shown_on(self._context.cluster, left.node))
         if ending.free:
             reason = _NO_POD_SHOWS_IT.format(node=left.node)
-            ended = await self._around.allocator.end_quarantine(
+            ended = await self._context.allocator.end_quarantine(
                 left.container, ending.free, cluster=left.cluster, reason=reason
             )
-            self._around.log.info(
+            self._context.log.info(
                 "quarantine ended", node=left.node, container=left.container, ended=ended, reason=reason
             )
         return ending.shown
@@ -179,7 +179,7 @@ class Leftovers:
         self._told[left.container] = course
         gone = Node(metadata=ObjectMeta(name=left.node, uid=left.container))
         reason = "AddressesQuarantined" if course is Course.WAIT else "QuarantineHeld"
-        await self._around.events.record(gone, reason, words, warning=course is not Course.WAIT)
+        await self._context.events.record(gone, reason, words, warning=course is not Course.WAIT)
 
     def _note(self, node: str, left: list[Quarantined], waits: list[str], moving: set[str]) -> None:
         before = self._waits.pop(node, "")

@@ -11,23 +11,23 @@ from msgspec import structs
 
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.controller.machines import machine_of
-from podtide.controller.nodes.answered_requests import AnsweredWishes, Basis
+from podtide.controller.nodes.answered_requests import AnsweredRequests, RequestBasis
 from podtide.controller.nodes.config_status import (
     FORMER,
     GRANTED,
     PLACED,
     condition_of,
-    is_settled,
+    has_all_requested,
     status_after,
     wire_scaler,
 )
 from podtide.controller.nodes.container_status import own_addresses
-from podtide.controller.nodes.grants import Answer, Refusal, ask
-from podtide.controller.nodes.quarantine import Leftovers
-from podtide.controller.nodes.restored_requests import GoneBack
-from podtide.controller.nodes.subnet_choice import Place, places_of
-from podtide.controller.subnets.known_subnets import Subnets
-from podtide.controller.term_context import Surroundings
+from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal, ask
+from podtide.controller.nodes.quarantine import QuarantineReconciler
+from podtide.controller.nodes.restored_requests import RestoredRequests
+from podtide.controller.nodes.subnet_choice import ContainerPlace, places_of
+from podtide.controller.subnets.known_subnets import KnownSubnets
+from podtide.controller.term_context import TermContext
 from podtide.core.errors import RetryError
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.conditions import ConditionStatus
@@ -36,23 +36,25 @@ from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetwork
 from podtide.resources.timestamps import to_time
 
 
-class Requests:
+class RequestReconciler:
     """Carries out the requests of nodes. One call at a time for each node."""
 
-    def __init__(self, around: Surroundings, subnets: Subnets, leftovers: Leftovers) -> None:
-        self._writes = around.writes
-        self._allocator = around.allocator
-        self._outage = around.outage
-        self._events = around.events
-        self._options = around.options
-        self._clock = around.clock
-        self._max_ips = around.settings.max_ips
-        self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
+    def __init__(
+        self, context: TermContext, subnets: KnownSubnets, quarantines: QuarantineReconciler
+    ) -> None:
+        self._writes = context.writes
+        self._allocator = context.allocator
+        self._outage = context.outage
+        self._events = context.events
+        self._options = context.options
+        self._clock = context.clock
+        self._max_ips = context.settings.max_ips
+        self._default = SubnetScaler(context.settings.batch, context.settings.min_free)
         self._subnets = subnets
-        self._leftovers = leftovers
-        self._answered = AnsweredWishes(around.clock)
-        self._gone_back = GoneBack(
-            around.cluster, around.allocator, around.options, self._max_ips, around.log
+        self._quarantines = quarantines
+        self._answered = AnsweredRequests(context.clock)
+        self._restored = RestoredRequests(
+            context.cluster, context.allocator, context.options, self._max_ips, context.log
         )
 
     def forget(self, node: str) -> None:
@@ -70,27 +72,33 @@ class Requests:
         self._subnets.use(name, [place.subnet for place in places])
         scaler = self._scaler(config, places)
         basis = self._basis(node, config, places, watch)
-        is_urged = self._subnets.take_turn(name) or self._leftovers.is_to_move(name)
+        is_urged = self._subnets.take_turn(name) or self._quarantines.is_to_move(name)
         if not is_urged and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
             answers = await self._ask(node, config, places)
-            answers = await self._gone_back.ask_again(node, config, answers)
+            answers = await self._restored.ask_again(node, config, answers)
             self._tell_subnets(config, answers)
-            await self._leftovers.note_asked(config, [answer.moved for answer in answers if answer.moved])
+            await self._quarantines.note_asked(config, [answer.moved for answer in answers if answer.moved])
             await self._conclude(node, config, answers, scaler, watch)
         return self._answered.renew_in_seconds(name)
 
-    def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...], watch: int) -> Basis:
-        waiting = self._leftovers.waiting(config.metadata.name)
-        return Basis(config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting)
+    def _basis(
+        self, node: Node, config: NodeNetworkConfig, places: tuple[ContainerPlace, ...], watch: int
+    ) -> RequestBasis:
+        waiting = self._quarantines.waiting(config.metadata.name)
+        return RequestBasis(
+            config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting
+        )
 
-    async def _ask(self, node: Node, config: NodeNetworkConfig, places: Sequence[Place]) -> Sequence[Answer]:
+    async def _ask(
+        self, node: Node, config: NodeNetworkConfig, places: Sequence[ContainerPlace]
+    ) -> Sequence[GrantAnswer]:
         """What the allocator says to the node's wishes; while it is known to be away, that."""
         if self._outage.is_known:
-            answers: Sequence[Answer] = [
-                Answer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
+            answers: Sequence[GrantAnswer] = [
+                GrantAnswer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
             ]
         else:
             answers = await ask(
@@ -106,14 +114,14 @@ class Requests:
             self._outage.note_refused(config.metadata.name)
         return answers
 
-    def _note_whether_answered(self, answers: Sequence[Answer]) -> None:
+    def _note_whether_answered(self, answers: Sequence[GrantAnswer]) -> None:
         for answer in answers:
             if isinstance(answer.refusal, AllocatorUnavailable):
                 self._outage.note_failure(answer.refusal)
             else:
                 self._outage.note_answer()
 
-    def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
+    def _scaler(self, config: NodeNetworkConfig, places: Sequence[ContainerPlace]) -> Scaler:
         """What the node is told to size its pool by: of two subnets, the more frugal decides.
 
         Until they were looked at, that is what it was told before.
@@ -124,7 +132,7 @@ class Requests:
         in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
         return wire_scaler(in_force, self._max_ips)
 
-    def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
+    def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]) -> None:
         versions = {container.id: container.version for container in config.status.network_containers}
         for answer in answers:
             if answer.refusal is not None and not answer.owed:
@@ -139,12 +147,17 @@ class Requests:
             )
 
     async def _conclude(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, watch: int
+        self,
+        node: Node,
+        config: NodeNetworkConfig,
+        answers: Sequence[GrantAnswer],
+        scaler: Scaler,
+        watch: int,
     ) -> None:
         """Write what was answered, and raise what it is to be asked again for."""
         failure = _worst(answers)
         is_of_the_past = any(answer.was_gone for answer in answers)
-        if isinstance(failure, AllocatorUnavailable) and is_settled(config) and not is_of_the_past:
+        if isinstance(failure, AllocatorUnavailable) and has_all_requested(config) and not is_of_the_past:
             raise failure  # the node has what it wants: an outage is no news to it
         written = config
         status = status_after(
@@ -153,7 +166,7 @@ class Requests:
             answers,
             scaler,
             to_time(self._clock.wall()),
-            waiting=self._leftovers.waiting(config.metadata.name),
+            waiting=self._quarantines.waiting(config.metadata.name),
         )
         if self._differs(status, config.status):
             written = await self._write(config, status)
@@ -196,7 +209,7 @@ class Requests:
         return written
 
 
-def _worst(answers: Sequence[Answer]) -> Refusal | None:
+def _worst(answers: Sequence[GrantAnswer]) -> GrantRefusal | None:
     """The refusal that decides when to ask again: of several, one that may pass by itself. To be owed is no failure."""
     refusals = [each.refusal for each in answers if each.refusal and not isinstance(each.refusal, SubnetFull)]
     return next(

@@ -14,15 +14,15 @@ from podtide.allocator.port import LastWish, NoSuchContainer, StaleWish, Wish
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.controller.fencing import GuardedAllocator
 from podtide.controller.machines import machine_of
-from podtide.controller.nodes.grants import Answer, make_wish, state
-from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.nodes.grants import GrantAnswer, make_wish, state
+from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.logging import Logger
 
 
-class GoneBack:
+class RestoredRequests:
     """Asks again for nodes whose objects are of an earlier time than their last wish."""
 
     def __init__(
@@ -40,8 +40,8 @@ class GoneBack:
         self._log = log
 
     async def ask_again(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer]
-    ) -> tuple[Answer, ...]:
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]
+    ) -> tuple[GrantAnswer, ...]:
         """The answers, with those anew that were refused as stale; Conflict if it was our copy that was.
 
         A Node that is back, on the machine it was, has what it left in quarantine.
@@ -69,7 +69,7 @@ class GoneBack:
             ]
         )
 
-    async def _last(self, place: Place) -> LastWish:
+    async def _last(self, place: ContainerPlace) -> LastWish:
         try:
             held = await self._allocator.get_container(place.container, cluster=self._options.cluster)
         except NoSuchContainer:
@@ -87,7 +87,7 @@ class GoneBack:
         if (there.uid, now.uid, now.generation) != (node.metadata.uid, place.uid, place.generation):
             raise Conflict(f"the request of node {place.name} changed while it was carried out")
 
-    async def _anew(self, wish: Wish, place: Place, last: LastWish) -> Answer:
+    async def _anew(self, wish: Wish, place: ContainerPlace, last: LastWish) -> GrantAnswer:
         self._log.warning(
             "the cluster went back, as after a restore of etcd: taking an earlier request of a node anew",
             node=wish.node,

@@ -16,7 +16,7 @@ from podtide.resources.node_network_config import NetworkContainer
 _SECOND = "-v6"
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ContainerPlace(Struct, frozen=True, kw_only=True):
     """One network container of a node, and where it is or shall be."""
 
     container: str
@@ -42,7 +42,9 @@ def node_uid(container_id: str) -> str:
     return container_id.removesuffix(_SECOND)
 
 
-def places_of(node: Node, held: Iterable[NetworkContainer], options: ControllerOptions) -> tuple[Place, ...]:
+def places_of(
+    node: Node, held: Iterable[NetworkContainer], options: ControllerOptions
+) -> tuple[ContainerPlace, ...]:
     """The node's containers, first the one every node has, then the one for a second address if it has that."""
     found = {container.id: container.subnet_name for container in held if container.subnet_name}
     first, second = container_ids(node.metadata.uid)
@@ -59,5 +61,7 @@ def places_of(node: Node, held: Iterable[NetworkContainer], options: ControllerO
             stated_by = (
                 f"label {label} of node {node.metadata.name}" if labelled else f"the controller's {option}"
             )
-            places.append(Place(container=container, subnet=subnet, stated=stated, stated_by=stated_by))
+            places.append(
+                ContainerPlace(container=container, subnet=subnet, stated=stated, stated_by=stated_by)
+            )
     return tuple(places)

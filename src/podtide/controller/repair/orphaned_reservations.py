@@ -6,9 +6,9 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from podtide.controller.repair.pod_lookup import FreshPods
-from podtide.controller.repair.snapshot import Books, Held
-from podtide.controller.repair.writes import Mending
+from podtide.controller.repair.pod_lookup import PodLookup
+from podtide.controller.repair.snapshot import PoolEntry, RepairSnapshot
+from podtide.controller.repair.writes import RepairWrites
 from podtide.core.networks.leaks import (
     Fate,
     Patience,
@@ -39,26 +39,26 @@ class _Missing(Struct, frozen=True):
     """A reservation that should be there, and what for."""
 
     name: str
-    held: Held
+    held: PoolEntry
 
 
 class ReservationRepair:
     """Remembers since when reservations and pools do not fit."""
 
-    def __init__(self, mending: Mending, *, patience: Patience, log: Logger) -> None:
+    def __init__(self, writes: RepairWrites, *, patience: Patience, log: Logger) -> None:
         self.doubted = Suspects[_Doubted]()
         self.missing = Suspects[_Missing]()
-        self._mending = mending
+        self._writes = writes
         self._patience = patience
         self._log = log
         self._disputes: set[_Doubted] = set()
 
     async def mend(
         self,
-        books: Books,
+        books: RepairSnapshot,
         pods: Mapping[str, PodSeen],
-        released: AbstractSet[Held],
-        fresh: FreshPods,
+        released: AbstractSet[PoolEntry],
+        fresh: PodLookup,
         now: float,
     ) -> None:
         """Put right what is due, given the allocations without those that were just released."""
@@ -80,7 +80,7 @@ class ReservationRepair:
             if name not in names
         }
         for item in self.missing.due(missing, now):
-            if await self._mending.restore_reservation(item.name, item.held):
+            if await self._writes.restore_reservation(item.name, item.held):
                 self._log.warning("restored a reservation", name=item.name, pod=item.held.holder.podref)
 
     async def _settle(
@@ -88,17 +88,17 @@ class ReservationRepair:
         identity: _Doubted,
         reservation: OverlappingRangeIPReservation,
         reserved: Reserved,
-        fresh: FreshPods,
+        fresh: PodLookup,
     ) -> None:
         podref = reserved.holder.podref
         shows_it = await fresh.shows(podref, identity.name)
         verdict = judge_reservation(reserved, await fresh.seen(podref), shows_it=shows_it)
         about = {"name": identity.name, "pod": podref, "reason": verdict.reason}
         if verdict.fate is Fate.RELEASE:
-            if await self._mending.release_reservation(reservation):
+            if await self._writes.release_reservation(reservation):
                 self._log.warning("released a leaked reservation", **about)
         elif verdict.fate is Fate.CORRECT and reserved.rightful is not None:
-            if await self._mending.correct_reservation(reservation, reserved.rightful):
+            if await self._writes.correct_reservation(reservation, reserved.rightful):
                 self._log.warning("corrected a reservation", **about, now_for=reserved.rightful.podref)
         elif verdict.reason is None and reserved.rightful is not None and reserved.is_outdated:
             self._tell_of_dispute(identity, podref, reserved.rightful.podref)
@@ -122,8 +122,10 @@ class _Pools:
     addresses of two networks.
     """
 
-    def __init__(self, books: Books, pods: Mapping[str, PodSeen], released: AbstractSet[Held]) -> None:
-        self.guarded: dict[str, Held] = {}
+    def __init__(
+        self, books: RepairSnapshot, pods: Mapping[str, PodSeen], released: AbstractSet[PoolEntry]
+    ) -> None:
+        self.guarded: dict[str, PoolEntry] = {}
         """What living pods hold in guarded pools, by the name of the reservation that calls for."""
         self._by_pod = defaultdict[str, list[IPAddress]](list)
         for held in books.entries():

@@ -14,7 +14,7 @@ from podtide.resources.node import Node
 from podtide.resources.pod import Pod
 
 
-class FreshPods:
+class PodLookup:
     """Pods as they are now."""
 
     def __init__(self, cluster: Cluster, nodes: Informer[Node]) -> None:

@@ -23,9 +23,9 @@ from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
 from podtide.controller.repair.orphaned_allocations import AllocationRepair
 from podtide.controller.repair.orphaned_reservations import ReservationRepair
-from podtide.controller.repair.pod_lookup import FreshPods
-from podtide.controller.repair.snapshot import read_books, read_pods
-from podtide.controller.repair.writes import Mending
+from podtide.controller.repair.pod_lookup import PodLookup
+from podtide.controller.repair.snapshot import read_pods, read_snapshot
+from podtide.controller.repair.writes import RepairWrites
 from podtide.controller.repair_schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
 from podtide.core.networks.leaks import Patience, Suspects
@@ -41,7 +41,7 @@ _A_DAY_SECONDS = 86_400.0
 """However rarely configurations want a look, Whereabouts' own default is kept: who may write one of them decides for all."""
 
 
-class Repair:
+class RepairLoop:
     """One leader's repair: what it remembers of earlier looks ends with its term."""
 
     def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
@@ -75,7 +75,7 @@ class Repair:
         self._namespace = namespace
         self._schedule = schedule
         self._refused: set[str] = set()
-        mending = Mending(cluster, writes, namespace, counts)
+        mending = RepairWrites(cluster, writes, namespace, counts)
         self._allocations = AllocationRepair(mending, patience=patience, log=log)
         self._reservations = ReservationRepair(mending, patience=patience, log=log)
 
@@ -89,10 +89,10 @@ class Repair:
 
     async def look(self) -> float:
         """Look once, and put right what is due. Answers in how many seconds to look again."""
-        books = await read_books(self._cluster, self._namespace)
+        books = await read_snapshot(self._cluster, self._namespace)
         pods = await read_pods(self._cluster, books.podrefs(), self._is_node_known)
         now = self._clock.monotonic()
-        fresh = FreshPods(self._cluster, self._nodes)
+        fresh = PodLookup(self._cluster, self._nodes)
         released = await self._allocations.mend(books, pods, fresh, now)
         await self._reservations.mend(books, pods, released, fresh, now)
         self._counts.looks += 1

@@ -32,7 +32,7 @@ _PODREF = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-.a-z0-9]*[a-z0-9
 """A namespace and a name as Kubernetes lets them be."""
 
 
-class Held(Struct, frozen=True):
+class PoolEntry(Struct, frozen=True):
     """One entry of a pool: its key there and its holder. Written anew by another, it is another."""
 
     pool: str
@@ -40,29 +40,29 @@ class Held(Struct, frozen=True):
     holder: Allocation
 
 
-class PoolBook(Struct, frozen=True, kw_only=True):
+class PoolSnapshot(Struct, frozen=True, kw_only=True):
     """What is remembered of an IPPool."""
 
     name: str
     range: IPNetwork | None
     belonging: Belonging | None
-    entries: tuple[Held, ...]
+    entries: tuple[PoolEntry, ...]
 
 
-class Books(Struct, frozen=True, kw_only=True):
+class RepairSnapshot(Struct, frozen=True, kw_only=True):
     """One reading."""
 
     schedules: frozenset[str]
     """The cron expressions that configurations have."""
     reservations: tuple[OverlappingRangeIPReservation, ...]
-    pools: dict[str, PoolBook]
+    pools: dict[str, PoolSnapshot]
 
-    def entries(self) -> Iterator[Held]:
+    def entries(self) -> Iterator[PoolEntry]:
         """All entries of all pools."""
         for pool in self.pools.values():
             yield from pool.entries
 
-    def address_of(self, held: Held) -> IPAddress | None:
+    def address_of(self, held: PoolEntry) -> IPAddress | None:
         """The address that an entry is about; None when its key stands for none."""
         network = self.pools[held.pool].range
         return None if network is None else address_at(network, held.key)
@@ -74,7 +74,7 @@ class Books(Struct, frozen=True, kw_only=True):
         }
 
 
-async def read_books(cluster: Cluster, namespace: str) -> Books:
+async def read_snapshot(cluster: Cluster, namespace: str) -> RepairSnapshot:
     """Read configurations, reservations and pools."""
     attached = [
         item
@@ -83,8 +83,8 @@ async def read_books(cluster: Cluster, namespace: str) -> Books:
     ]
     known = KnownNetworks(item.network for item in attached)
     reservations = await _list(cluster, OverlappingRangeIPReservation, namespace, lambda item: item)
-    pools = await _list(cluster, IPPool, namespace, lambda pool: _pool_book(pool, known))
-    return Books(
+    pools = await _list(cluster, IPPool, namespace, lambda pool: _pool_snapshot(pool, known))
+    return RepairSnapshot(
         schedules=frozenset(item.config.reconciler_cron_expression for item in attached) - {""},
         reservations=tuple(reservations),
         pools={pool.name: pool for pool in pools},
@@ -123,16 +123,18 @@ def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:
     )
 
 
-def _pool_book(pool: IPPool, known: KnownNetworks) -> PoolBook | None:
+def _pool_snapshot(pool: IPPool, known: KnownNetworks) -> PoolSnapshot | None:
     """Most slices of a large network are empty: nothing need be remembered of these."""
     if not pool.spec.allocations:
         return None
     name = pool.metadata.name
-    return PoolBook(
+    return PoolSnapshot(
         name=name,
         range=pool_range(pool),
         belonging=known.of_pool(pool),
-        entries=tuple(Held(name, key, allocation_of(entry)) for key, entry in pool.spec.allocations.items()),
+        entries=tuple(
+            PoolEntry(name, key, allocation_of(entry)) for key, entry in pool.spec.allocations.items()
+        ),
     )
 
 

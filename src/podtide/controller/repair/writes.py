@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
-from podtide.controller.repair.snapshot import Held
+from podtide.controller.repair.snapshot import PoolEntry
 from podtide.core.networks.allocations import Allocation
 from podtide.networks.audit_picture import allocation_of, reservation_for
 from podtide.resources.base import ObjectMeta
@@ -19,7 +19,7 @@ _ATTEMPTS = 5
 """A pool that a whole cluster shares is written all the time; what cannot be done now is done at the next look."""
 
 
-class Mending:
+class RepairWrites:
     """Carries out what was decided. What somebody else was quicker with is left for the next look."""
 
     def __init__(self, cluster: Cluster, writes: GuardedWrites, namespace: str, counts: RepairCounts) -> None:
@@ -28,7 +28,7 @@ class Mending:
         self._namespace = namespace
         self._counts = counts
 
-    async def release(self, pool_name: str, entries: Sequence[Held]) -> list[Held]:
+    async def release(self, pool_name: str, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
         """Strike these entries off a pool. Answers those whose address nobody holds there now.
 
         The pool is read again, and what is struck off is exactly what was judged: an entry that another sandbox has
@@ -75,7 +75,7 @@ class Mending:
         self._counts.repairs["reservation-corrected"] += 1
         return True
 
-    async def restore_reservation(self, name: str, held: Held) -> bool:
+    async def restore_reservation(self, name: str, held: PoolEntry) -> bool:
         """Reserve an address for who has it, if that is still so."""
         pool = await self._read_pool(held.pool)
         if pool is None or not _has(pool.spec.allocations, held):
@@ -97,6 +97,6 @@ class Mending:
             return None
 
 
-def _has(allocations: Mapping[str, IPAllocation], held: Held) -> bool:
+def _has(allocations: Mapping[str, IPAllocation], held: PoolEntry) -> bool:
     entry = allocations.get(held.key)
     return entry is not None and allocation_of(entry) == held.holder

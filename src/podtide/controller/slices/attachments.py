@@ -24,7 +24,7 @@ Statement = tuple[str, tuple[tuple[IPNetwork, int | None], ...]]
 """What definitions of one network must agree on."""
 
 
-class Attachment(Struct, frozen=True, kw_only=True):
+class ParsedAttachment(Struct, frozen=True, kw_only=True):
     """A NetworkAttachmentDefinition and the network it describes, or what is wrong with it."""
 
     definition: NetworkAttachmentDefinition
@@ -56,11 +56,11 @@ class Attachment(Struct, frozen=True, kw_only=True):
         )
 
 
-def understood(definition: NetworkAttachmentDefinition) -> Attachment:
+def parsed(definition: NetworkAttachmentDefinition) -> ParsedAttachment:
     """What the definition says."""
     found = read_attachment(definition)
     is_unreadable = isinstance(found, Unreadable)
-    return Attachment(
+    return ParsedAttachment(
         definition=definition,
         network=found.network if isinstance(found, AttachedNetwork) else None,
         complaint=found.words if isinstance(found, Unreadable) else "",
@@ -68,17 +68,17 @@ def understood(definition: NetworkAttachmentDefinition) -> Attachment:
     )
 
 
-class Attachments:
+class AttachmentIndex:
     """All that is known of NetworkAttachmentDefinitions."""
 
     def __init__(self) -> None:
-        self._by_definition: dict[Key, Attachment] = {}
+        self._by_definition: dict[Key, ParsedAttachment] = {}
         self._by_network: defaultdict[str, set[Key]] = defaultdict(set)
-        self._names: _Names | None = None
+        self._names: _ObjectNames | None = None
         self._classic: dict[str, str] = {}
         """IPPools for whole ranges, with the network's key: also those of networks that were."""
 
-    def put(self, attachment: Attachment) -> None:
+    def put(self, attachment: ParsedAttachment) -> None:
         """The definition now says this."""
         key = attachment.definition.key
         before = self._by_definition.get(key)
@@ -101,7 +101,7 @@ class Attachments:
             if not self._by_network[network]:
                 del self._by_network[network]
 
-    def get(self, key: Key) -> Attachment | None:
+    def get(self, key: Key) -> ParsedAttachment | None:
         """What a definition says."""
         return self._by_definition.get(key)
 
@@ -114,7 +114,7 @@ class Attachments:
         known = frozenset(names)
         return any(each.may_describe(known, range_) for each in self._by_definition.values())
 
-    def stating(self, network: str) -> list[Attachment]:
+    def stating(self, network: str) -> list[ParsedAttachment]:
         """The definitions that have a say in how the network is cut into slices, oldest first.
 
         A classic one has, where its range overlaps a sliced one: two books would be kept of the same addresses.
@@ -157,13 +157,13 @@ class Attachments:
         used = self._indexed().classic
         return [name for name, key in self._classic.items() if key == network and name not in used]
 
-    def _indexed(self) -> "_Names":
+    def _indexed(self) -> "_ObjectNames":
         if self._names is None:
             self._names = _index(self._by_definition.values())
         return self._names
 
 
-class _Names(Struct, frozen=True, kw_only=True):
+class _ObjectNames(Struct, frozen=True, kw_only=True):
     """What objects of networks are called."""
 
     own: dict[str, list[str]]
@@ -176,7 +176,7 @@ class _Names(Struct, frozen=True, kw_only=True):
     """The networks' own."""
 
 
-def _index(attachments: Iterable[Attachment]) -> _Names:
+def _index(attachments: Iterable[ParsedAttachment]) -> _ObjectNames:
     networks = [each.network for each in attachments if each.network is not None]
     own: defaultdict[str, list[str]] = defaultdict(list)
     shipped: defaultdict[tuple[str, IPNetwork], list[str]] = defaultdict(list)
@@ -186,7 +186,7 @@ def _index(attachments: Iterable[Attachment]) -> _Names:
                 own[each.node_slice_pool_name()].append(network.key)
                 for name in node_slice_pool_names(each, Naming.WHEREABOUTS):
                     shipped[name, each.addresses.network].append(network.key)
-    return _Names(
+    return _ObjectNames(
         own=own,
         shipped=shipped,
         classic=frozenset(
@@ -198,13 +198,13 @@ def _index(attachments: Iterable[Attachment]) -> _Names:
     )
 
 
-def _ranges(attachments: Iterable[Attachment]) -> Iterator[NetworkRange]:
+def _ranges(attachments: Iterable[ParsedAttachment]) -> Iterator[NetworkRange]:
     for attachment in attachments:
         if attachment.network is not None:
             yield from attachment.network.ranges
 
 
-def _overlaps(attachment: Attachment, networks: list[IPNetwork]) -> bool:
+def _overlaps(attachment: ParsedAttachment, networks: list[IPNetwork]) -> bool:
     return any(
         overlap(each.addresses.network, network) for each in _ranges([attachment]) for network in networks
     )

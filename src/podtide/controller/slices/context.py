@@ -11,9 +11,9 @@ from podtide.cluster.port import Cluster, ClusterError, Throttled, Unavailable
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.fencing import GuardedWrites
-from podtide.controller.slices.attachments import Attachments
-from podtide.controller.slices.node_pool_index import NodePools
-from podtide.controller.slices.other_networks import OtherLists
+from podtide.controller.slices.attachments import AttachmentIndex
+from podtide.controller.slices.node_pool_index import NodePoolIndex
+from podtide.controller.slices.other_networks import OtherNetworks
 from podtide.resources.names import Naming
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
@@ -26,18 +26,18 @@ SIDE_BY_SIDE = 16
 """How many calls for one network are under way at a time."""
 
 
-class SliceSurroundings(Struct, frozen=True, kw_only=True):
+class SliceContext(Struct, frozen=True, kw_only=True):
     """Handed to every part, which takes of it what it needs."""
 
     cluster: Cluster
     """To read afresh. Whoever writes uses `writes`."""
     writes: GuardedWrites
     events: EventRecorder
-    attachments: Attachments
+    attachments: AttachmentIndex
     nodes: Informer[Node]
     slice_pools: Informer[NodeSlicePool]
-    node_pools: NodePools
-    other_lists: OtherLists
+    node_pools: NodePoolIndex
+    other_networks: OtherNetworks
     namespace: str
     naming: Naming
     quarantine_seconds: float

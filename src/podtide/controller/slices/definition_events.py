@@ -5,7 +5,7 @@ from podtide.resources.base import Key
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 
 
-class Announcing:
+class DefinitionEvents:
     """Writes Events on definitions, and remembers what it said."""
 
     def __init__(self, events: EventRecorder) -> None:

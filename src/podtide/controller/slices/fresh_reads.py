@@ -5,7 +5,7 @@ may have, is what a copy that is behind would lead to.
 """
 
 from podtide.cluster.port import Conflict, NotFound
-from podtide.controller.slices.context import SliceSurroundings
+from podtide.controller.slices.context import SliceContext
 from podtide.controller.slices.node_pool_index import named_network
 from podtide.controller.slices.node_pool_object import belongs
 from podtide.core.networks.slices import SliceAssignment
@@ -14,14 +14,14 @@ from podtide.resources.ip_pool import IPPool
 
 
 async def find_anothers_pool(
-    around: SliceSurroundings, pool: str, node_slice_pool: str, assignment: SliceAssignment
+    context: SliceContext, pool: str, node_slice_pool: str, assignment: SliceAssignment
 ) -> IPPool | None:
     """Who else has a name that the pool of this slice may have, if anybody.
 
     Conflict when it is the slice's own pool, or an inert one of the same network, which is to be removed first.
     """
     try:
-        found = await around.cluster.get(IPPool, pool, around.namespace)
+        found = await context.cluster.get(IPPool, pool, context.namespace)
     except NotFound:
         return None
     if belongs(found, node_slice_pool, assignment):

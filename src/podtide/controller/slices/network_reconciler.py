@@ -5,11 +5,11 @@ All about one network is done under one key by one worker at a time, so nothing 
 
 from msgspec import Struct
 
-from podtide.controller.slices.attachments import Attachment
-from podtide.controller.slices.context import SliceSurroundings
-from podtide.controller.slices.definition_events import Announcing
+from podtide.controller.slices.attachments import ParsedAttachment
+from podtide.controller.slices.context import SliceContext
+from podtide.controller.slices.definition_events import DefinitionEvents
 from podtide.controller.slices.node_pool_index import named_network
-from podtide.controller.slices.range_reconciler import Assigning, Outcome, WantedRange
+from podtide.controller.slices.range_reconciler import RangeOutcome, RangeReconciler, WantedRange
 from podtide.controller.slices.slice_pool_object import network_key, range_of, same_cut, slicing_of
 from podtide.core.agreement import agree
 from podtide.networks.network import NetworkRange
@@ -18,7 +18,7 @@ from podtide.resources.base import Key
 from podtide.resources.node_slice_pool import NodeSlicePool
 
 
-class _Decided(Struct, frozen=True):
+class _AgreedRanges(Struct, frozen=True):
     """What the definitions of a network come to: whose ranges, whether they are to be cut as stated, and the complaint."""
 
     ranges: tuple[NetworkRange, ...]
@@ -26,13 +26,13 @@ class _Decided(Struct, frozen=True):
     complaint: str
 
 
-class Networks:
+class NetworkReconciler:
     """Reconciles networks by key."""
 
-    def __init__(self, around: SliceSurroundings, announcing: Announcing) -> None:
-        self._around = around
-        self._announcing = announcing
-        self._assigning = Assigning(around)
+    def __init__(self, context: SliceContext, definition_events: DefinitionEvents) -> None:
+        self._context = context
+        self._definition_events = definition_events
+        self._ranges = RangeReconciler(context)
         self.waiting: set[str] = set()
         """Networks in which a node waits for a slice: they are looked at when any pool goes."""
         self.draining: set[str] = set()
@@ -40,25 +40,25 @@ class Networks:
 
     def key_of(self, node_slice_pool: str) -> str:
         """The network under whose key a NodeSlicePool, there or not, is looked after."""
-        around = self._around
-        listed = around.slice_pools.get(Key(around.namespace, node_slice_pool))
-        wanted_by = around.attachments.network_of(node_slice_pool, listed)
+        context = self._context
+        listed = context.slice_pools.get(Key(context.namespace, node_slice_pool))
+        wanted_by = context.attachments.network_of(node_slice_pool, listed)
         return wanted_by or (network_key(listed) if listed else node_slice_pool)
 
     async def reconcile(self, key: str) -> float | None:
         """Look at a network and do what is to be done for it. Answers when to look again, if at all."""
-        around = self._around
-        around.counts.network_looks += 1
+        context = self._context
+        context.counts.network_looks += 1
         # What happens to pools meanwhile may not have been seen: until the outcome is known, all of it matters.
         self.waiting.add(key)
         self.draining.add(key)
-        outcomes: list[Outcome] = []
-        stating = around.attachments.stating(key)
+        outcomes: list[RangeOutcome] = []
+        stating = context.attachments.stating(key)
         if stating:
             decided = await self._agree(key, stating)
             sliced = [of for of in decided.ranges if of.slicing is not None]
             outcomes += [await self._assign(key, of, decided, stating) for of in sliced]
-        outcomes += [await self._assigning.abandon(name) for name in self._abandoned(key)]
+        outcomes += [await self._ranges.abandon(name) for name in self._abandoned(key)]
         outcomes.append(await self._collect_classic(key))
         if not any(each.is_waiting for each in outcomes):
             self.waiting.discard(key)
@@ -68,7 +68,7 @@ class Networks:
             (each.again_in_seconds for each in outcomes if each.again_in_seconds is not None), default=None
         )
 
-    async def _agree(self, key: str, stating: list[Attachment]) -> _Decided:
+    async def _agree(self, key: str, stating: list[ParsedAttachment]) -> _AgreedRanges:
         """Which of the definitions count; those that differ are told."""
         agreement = agree(
             [each.statement for each in stating], [self._is_in_force(key, each) for each in stating]
@@ -78,14 +78,16 @@ class Networks:
         in_force = "what was first is in force" if agreement.chosen is not None else "nothing is in force"
         others = [stating[place] for place in agreement.dissenting]
         for each in others:
-            await self._announcing.say(each.definition, "Disagreement", _complaint(key, stating, in_force))
-        return _Decided(
+            await self._definition_events.say(
+                each.definition, "Disagreement", _complaint(key, stating, in_force)
+            )
+        return _AgreedRanges(
             chosen.network.ranges,
             agreement.chosen is not None,
             _complaint(key, stating, in_force) if others else "",
         )
 
-    def _is_in_force(self, key: str, attachment: Attachment) -> bool:
+    def _is_in_force(self, key: str, attachment: ParsedAttachment) -> bool:
         """Whether the NodeSlicePools are as this definition states them."""
         assert attachment.network is not None
         sliced = [of for of in attachment.network.ranges if of.slicing is not None]
@@ -97,77 +99,77 @@ class Networks:
         return in_force is not None and of.slicing is not None and same_cut(in_force, of.slicing)
 
     async def _assign(
-        self, key: str, of: NetworkRange, decided: _Decided, stating: list[Attachment]
-    ) -> Outcome:
+        self, key: str, of: NetworkRange, decided: _AgreedRanges, stating: list[ParsedAttachment]
+    ) -> RangeOutcome:
         listed = self._find(key, of)
         name = listed.metadata.name if listed else self._free_name(key, of)
         if not name:
             for each in stating:
-                await self._announcing.say(
+                await self._definition_events.say(
                     each.definition,
                     "NameTaken",
                     f"network {key} gets no slices of {of.addresses}: the NodeSlicePool {of.node_slice_pool_name()} "
                     "is another network's; choose another network_name",
                 )
-            return Outcome()
+            return RangeOutcome()
         wish = of.slicing if decided.holds else None
-        return await self._assigning.assign(
+        return await self._ranges.assign(
             WantedRange(key=key, of=of, name=name, wish=wish, complaint=decided.complaint)
         )
 
     def _find(self, key: str, of: NetworkRange) -> NodeSlicePool | None:
         """The NodeSlicePool of a range, under whichever name it has."""
-        around = self._around
-        for name in node_slice_pool_names(of, around.naming):
-            listed = around.slice_pools.get(Key(around.namespace, name))
-            if listed is not None and around.attachments.network_of(name, listed) == key:
+        context = self._context
+        for name in node_slice_pool_names(of, context.naming):
+            listed = context.slice_pools.get(Key(context.namespace, name))
+            if listed is not None and context.attachments.network_of(name, listed) == key:
                 return listed
         return None
 
     def _free_name(self, key: str, of: NetworkRange) -> str:
         """What to call a new NodeSlicePool; "" when every name is somebody else's."""
-        around = self._around
-        for name in node_slice_pool_names(of, around.naming):
-            is_wanted_by = around.attachments.network_of(name, None)
-            if is_wanted_by in {key, None} and around.slice_pools.get(Key(around.namespace, name)) is None:
+        context = self._context
+        for name in node_slice_pool_names(of, context.naming):
+            is_wanted_by = context.attachments.network_of(name, None)
+            if is_wanted_by in {key, None} and context.slice_pools.get(Key(context.namespace, name)) is None:
                 return name
         return ""
 
     def _abandoned(self, key: str) -> list[str]:
         """The NodeSlicePools of this network, there or told of by pools, that no definition wants."""
-        around = self._around
-        names = {each.metadata.name for each in around.slice_pools.items()} | set(
-            around.node_pools.networks()
+        context = self._context
+        names = {each.metadata.name for each in context.slice_pools.items()} | set(
+            context.node_pools.networks()
         )
         return sorted(name for name in names if self.key_of(name) == key and not self._is_wanted(name))
 
     def _is_wanted(self, node_slice_pool: str) -> bool:
         """Whether a definition wants it, or one that cannot be read may."""
-        around = self._around
-        listed = around.slice_pools.get(Key(around.namespace, node_slice_pool))
-        if around.attachments.network_of(node_slice_pool, listed) is not None:
+        context = self._context
+        listed = context.slice_pools.get(Key(context.namespace, node_slice_pool))
+        if context.attachments.network_of(node_slice_pool, listed) is not None:
             return True
         names = {node_slice_pool, network_key(listed)} if listed else {node_slice_pool}
-        return around.attachments.may_want(names, range_of(listed) if listed else None)
+        return context.attachments.may_want(names, range_of(listed) if listed else None)
 
-    async def _collect_classic(self, key: str) -> Outcome:
+    async def _collect_classic(self, key: str) -> RangeOutcome:
         """Delete the pools for whole ranges that were this network's, once they are empty."""
-        around = self._around
-        found = [around.node_pools.get(name) for name in around.attachments.left_classic(key)]
+        context = self._context
+        found = [context.node_pools.get(name) for name in context.attachments.left_classic(key)]
         left = [
             pool
             for pool in found
             if pool is not None
             and not named_network(pool)
-            and not around.attachments.may_want((key,), pool_range(pool))
+            and not context.attachments.may_want((key,), pool_range(pool))
         ]
         for pool in left:
             if not pool.spec.allocations:
-                await around.writes.delete(pool, unchanged=True)
-        return Outcome(is_draining=any(pool.spec.allocations for pool in left))
+                await context.writes.delete(pool, unchanged=True)
+        return RangeOutcome(is_draining=any(pool.spec.allocations for pool in left))
 
 
-def _complaint(key: str, stating: list[Attachment], in_force: str) -> str:
+def _complaint(key: str, stating: list[ParsedAttachment], in_force: str) -> str:
     said = "; ".join(
         f"{each.definition.key} states "
         + " and ".join(

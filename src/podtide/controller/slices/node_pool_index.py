@@ -20,11 +20,11 @@ _NOBODYS = ""
 """Pools that name no NodeSlicePool: those for whole ranges, and what Whereabouts made."""
 
 
-class NodePools:
+class NodePoolIndex:
     """Reads the copies."""
 
-    def __init__(self, copies: Informer[IPPool], namespace: str, naming: Naming) -> None:
-        self._copies = copies
+    def __init__(self, cache: Informer[IPPool], namespace: str, naming: Naming) -> None:
+        self._cache = cache
         self._namespace = namespace
         self._namings = (naming, *(other for other in Naming if other is not naming))
         self._by_network: defaultdict[str, dict[str, IPNetwork | None]] = defaultdict(dict)
@@ -44,7 +44,7 @@ class NodePools:
 
     def get(self, name: str) -> IPPool | None:
         """The pool of that name."""
-        return self._copies.get(Key(self._namespace, name))
+        return self._cache.get(Key(self._namespace, name))
 
     def networks(self) -> list[str]:
         """All NodeSlicePools, there or not, that pools say they are of."""

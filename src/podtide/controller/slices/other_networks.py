@@ -16,8 +16,8 @@ from contextlib import suppress
 
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Conflict
-from podtide.controller.slices.attachments import Attachments
-from podtide.controller.slices.node_pool_index import NodePools, scope_of
+from podtide.controller.slices.attachments import AttachmentIndex
+from podtide.controller.slices.node_pool_index import NodePoolIndex, scope_of
 from podtide.controller.slices.slice_pool_object import range_of
 from podtide.core.errors import InvalidRange
 from podtide.core.networks.slices import SliceAssignment
@@ -31,13 +31,13 @@ PATIENCE_SECONDS = 10.0
 """How long a write may take to come back by the watch, before the network is looked at again."""
 
 
-class OtherLists:
+class OtherNetworks:
     """Reads the copies."""
 
     def __init__(
-        self, copies: Informer[NodeSlicePool], node_pools: NodePools, attachments: Attachments
+        self, cache: Informer[NodeSlicePool], node_pools: NodePoolIndex, attachments: AttachmentIndex
     ) -> None:
-        self._copies = copies
+        self._cache = cache
         self._node_pools = node_pools
         self._attachments = attachments
         self._news = asyncio.Event()
@@ -71,12 +71,12 @@ class OtherLists:
         return found
 
     def _show(self, written: NodeSlicePool) -> bool:
-        copy = self._copies.get(written.key)
+        copy = self._cache.get(written.key)
         return copy is not None and copy.metadata.resource_version == written.metadata.resource_version
 
     def _overlapping(self, name: str, of: NetworkRange) -> Iterator[NodeSlicePool]:
         names = self._attachments.network_names()
-        for each in self._copies.items():
+        for each in self._cache.items():
             other = each.metadata.name
             if other == name or scope_of(other, names) != of.network_name:
                 continue

@@ -20,14 +20,14 @@ from podtide.cluster.workers import Workers
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.fencing import Check, GuardedWrites, unguarded
-from podtide.controller.slices.attachments import Attachments, understood
-from podtide.controller.slices.context import SliceSurroundings
-from podtide.controller.slices.definition_events import Announcing
-from podtide.controller.slices.network_reconciler import Networks
-from podtide.controller.slices.node_pool_index import NodePools, named_network
+from podtide.controller.slices.attachments import AttachmentIndex, parsed
+from podtide.controller.slices.context import SliceContext
+from podtide.controller.slices.definition_events import DefinitionEvents
+from podtide.controller.slices.network_reconciler import NetworkReconciler
+from podtide.controller.slices.node_pool_index import NodePoolIndex, named_network
 from podtide.controller.slices.node_pool_object import is_marked_gone
-from podtide.controller.slices.other_networks import OtherLists
-from podtide.controller.slices.requeue_delay import GATHER_SECONDS, Pacing
+from podtide.controller.slices.other_networks import OtherNetworks
+from podtide.controller.slices.requeue_delay import GATHER_SECONDS, RequeueDelay
 from podtide.controller.slices.unclaimed_pools import UnclaimedPools
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
@@ -71,15 +71,15 @@ class SliceController:
         self._nodes = nodes or self._informer(Node, Scope())
         self._definitions = self._informer(NetworkAttachmentDefinition, Scope())
         self._slice_pools = self._informer(NodeSlicePool, scope)
-        self._pool_copies = self._informer(IPPool, scope)
+        self._pool_cache = self._informer(IPPool, scope)
         self._queue, self._unread = WorkQueue[str](), WorkQueue[Key]()
         self._pool_queue = WorkQueue[str]()
 
         writes = GuardedWrites(cluster, check, self.metrics.writes)
-        self._attachments = Attachments()
-        self._node_pools = NodePools(self._pool_copies, namespace, naming)
-        self._other_lists = OtherLists(self._slice_pools, self._node_pools, self._attachments)
-        around = SliceSurroundings(
+        self._attachments = AttachmentIndex()
+        self._node_pools = NodePoolIndex(self._pool_cache, namespace, naming)
+        self._other_networks = OtherNetworks(self._slice_pools, self._node_pools, self._attachments)
+        context = SliceContext(
             cluster=cluster,
             writes=writes,
             events=EventRecorder(writes, clock, log),
@@ -87,7 +87,7 @@ class SliceController:
             nodes=self._nodes,
             slice_pools=self._slice_pools,
             node_pools=self._node_pools,
-            other_lists=self._other_lists,
+            other_networks=self._other_networks,
             namespace=namespace,
             naming=naming,
             quarantine_seconds=settings.quarantine_seconds,
@@ -95,20 +95,20 @@ class SliceController:
             clock=clock,
             log=log,
         )
-        self._announcing = Announcing(around.events)
-        self._networks = Networks(around, self._announcing)
-        self._pacing = Pacing(clock)
-        self._unclaimed = UnclaimedPools(around)
+        self._definition_events = DefinitionEvents(context.events)
+        self._networks = NetworkReconciler(context, self._definition_events)
+        self._delay = RequeueDelay(clock)
+        self._unclaimed = UnclaimedPools(context)
 
     async def run(self) -> NoReturn:
         """Work until cancelled, or until an invariant is broken."""
         self._nodes.add_handler(self._on_node)
         self._definitions.add_handler(self._on_definition)
         self._slice_pools.add_handler(self._on_slice_pool)
-        self._pool_copies.add_handler(self._on_pool)
-        for copies in (self._slice_pools, self._pool_copies):
-            copies.on_watch.append(self._on_watch)
-        own: list[Informer[Any]] = [self._definitions, self._slice_pools, self._pool_copies]
+        self._pool_cache.add_handler(self._on_pool)
+        for cache in (self._slice_pools, self._pool_cache):
+            cache.on_watch.append(self._on_watch)
+        own: list[Informer[Any]] = [self._definitions, self._slice_pools, self._pool_cache]
         if self._keeps_nodes:
             own.append(self._nodes)
         try:
@@ -125,7 +125,7 @@ class SliceController:
         raise AssertionError("queues that nobody stops have no end")
 
     async def _reconcile(self, network: str) -> float | None:
-        self._pacing.begin_look(network, self._entries(network))
+        self._delay.begin_look(network, self._entries(network))
         return await self._networks.reconcile(network)
 
     def _entries(self, network: str) -> int:
@@ -140,7 +140,7 @@ class SliceController:
         """Say what is wrong with a definition."""
         attachment = self._attachments.get(key)
         if attachment is not None and attachment.complaint:
-            await self._announcing.say(attachment.definition, "InvalidConfig", attachment.complaint)
+            await self._definition_events.say(attachment.definition, "InvalidConfig", attachment.complaint)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if old is None or new is None:  # kubelets write the rest every few seconds
@@ -155,9 +155,9 @@ class SliceController:
         before = self._attachments.get(key)
         if new is None:
             self._attachments.drop(key)
-            self._announcing.forget(key)
+            self._definition_events.forget(key)
         else:
-            self._attachments.put(understood(new))
+            self._attachments.put(parsed(new))
             self._unread.add(key)
         after = self._attachments.get(key)
         self._look_soon(*(each.network.key for each in (before, after) if each and each.network))
@@ -167,7 +167,7 @@ class SliceController:
     def _on_slice_pool(self, old: NodeSlicePool | None, new: NodeSlicePool | None) -> None:
         known = new or old
         assert known is not None
-        self._other_lists.note()
+        self._other_networks.note()
         self._look_soon(self._networks.key_of(known.metadata.name))
 
     def _on_pool(self, old: IPPool | None, new: IPPool | None) -> None:
@@ -205,7 +205,7 @@ class SliceController:
 
     def _look_soon(self, *networks: str) -> None:
         for key in networks:
-            self._queue.add_after(key, self._pacing.seconds_until_look(key))
+            self._queue.add_after(key, self._delay.seconds_until_look(key))
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
         return Informer(

@@ -14,7 +14,7 @@ ENTRIES_A_SECOND = 1_000
 """How much of a list a second of rest is for. An entry is about 65 bytes, so events have a list written at about 65 kB/s."""
 
 
-class Pacing:
+class RequeueDelay:
     """Remembers until when each network rests."""
 
     def __init__(self, clock: Clock) -> None:

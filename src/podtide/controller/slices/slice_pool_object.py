@@ -32,7 +32,7 @@ SERVED = "Served"
 ACCEPTED = "Accepted"
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class ConditionFinding(Struct, frozen=True, kw_only=True):
     """What a condition is to say."""
 
     type: str
@@ -130,7 +130,9 @@ def confirmed(pool: NodeSlicePool, now: float) -> NodeSlicePool:
     return structs.replace(pool, metadata=structs.replace(pool.metadata, annotations=marks))
 
 
-def conditions_after(pool: NodeSlicePool | None, findings: Iterable[Finding], now: str) -> list[Condition]:
+def conditions_after(
+    pool: NodeSlicePool | None, findings: Iterable[ConditionFinding], now: str
+) -> list[Condition]:
     """The conditions of the pool with these findings. What holds is said only where it did not hold before."""
     before = pool.status.conditions if pool and pool.status else []
     generation = pool.metadata.generation if pool else 0
@@ -155,7 +157,7 @@ def conditions_after(pool: NodeSlicePool | None, findings: Iterable[Finding], no
     return after
 
 
-def news(pool: NodeSlicePool | None, findings: Iterable[Finding]) -> list[Finding]:
+def news(pool: NodeSlicePool | None, findings: Iterable[ConditionFinding]) -> list[ConditionFinding]:
     """The findings whose reason is another than the pool's condition has: each is worth an Event."""
     before = pool.status.conditions if pool and pool.status else []
     reasons = {each.type: each.reason for each in before}
@@ -166,20 +168,22 @@ def news(pool: NodeSlicePool | None, findings: Iterable[Finding]) -> list[Findin
     ]
 
 
-def served(slicing: Slicing, assigned: int, waiting: Sequence[str], nodes: int, *, has_room: bool) -> Finding:
+def served(
+    slicing: Slicing, assigned: int, waiting: Sequence[str], nodes: int, *, has_room: bool
+) -> ConditionFinding:
     """Whether every node has a slice."""
     if not waiting:
-        return Finding(type=SERVED, holds=True, reason="EveryNode", message="every node has a slice")
+        return ConditionFinding(type=SERVED, holds=True, reason="EveryNode", message="every node has a slice")
     who = f"{len(waiting)} of {nodes} nodes wait for a slice of {slicing.range}, {waiting[0]} first: "
     if not has_room:
-        return Finding(
+        return ConditionFinding(
             type=SERVED,
             holds=False,
             reason="ObjectTooLarge",
             message=f"{who}an object of 1.5 MB lists no more than the {assigned} that are assigned; "
             "use a second network for the other nodes",
         )
-    return Finding(
+    return ConditionFinding(
         type=SERVED,
         holds=False,
         reason="NoSliceFree",
@@ -189,11 +193,13 @@ def served(slicing: Slicing, assigned: int, waiting: Sequence[str], nodes: int, 
     )
 
 
-def accepted(complaint: str, reason: str) -> Finding:
+def accepted(complaint: str, reason: str) -> ConditionFinding:
     """Whether the network is cut as its definitions say; a complaint says why not."""
     if complaint:
-        return Finding(type=ACCEPTED, holds=False, reason=reason, message=complaint)
-    return Finding(type=ACCEPTED, holds=True, reason="AsStated", message="the range is cut as it is stated")
+        return ConditionFinding(type=ACCEPTED, holds=False, reason=reason, message=complaint)
+    return ConditionFinding(
+        type=ACCEPTED, holds=True, reason="AsStated", message="the range is cut as it is stated"
+    )
 
 
 def _is_range(key: str) -> bool:

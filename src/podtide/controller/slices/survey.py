@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podtide.cluster.port import NotFound
 from podtide.controller.machines import machine_of
-from podtide.controller.slices.context import SliceSurroundings, side_by_side
+from podtide.controller.slices.context import SliceContext, side_by_side
 from podtide.controller.slices.node_pool_object import custody_of
 from podtide.core.errors import InvalidRange
 from podtide.core.networks.slice_custody import Custody, Step, is_live, next_step
@@ -28,7 +28,7 @@ from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 
 
-class Holding(Struct, frozen=True, kw_only=True):
+class SliceHolding(Struct, frozen=True, kw_only=True):
     """A node's slice and the pool of it, if it has one."""
 
     assignment: SliceAssignment
@@ -48,10 +48,10 @@ class Holding(Struct, frozen=True, kw_only=True):
         return self.custody is not None and self.custody.is_inert
 
 
-class Survey(Struct, frozen=True, kw_only=True):
+class RangeSurvey(Struct, frozen=True, kw_only=True):
     """All slices of a range that are somebody's, and all nodes."""
 
-    holdings: dict[SliceAssignment, Holding]
+    holdings: dict[SliceAssignment, SliceHolding]
     nodes: dict[str, Node]
     """By name, those that have waited longest first."""
     strays: tuple[IPPool, ...] = ()
@@ -75,21 +75,21 @@ class Survey(Struct, frozen=True, kw_only=True):
         return [(each.assignment, each.pool) for each in holdings if each.pool is not None and each.is_inert]
 
 
-class Surveying:
+class RangeSurveyor:
     """Looks."""
 
-    def __init__(self, around: SliceSurroundings) -> None:
-        self._around = around
+    def __init__(self, context: SliceContext) -> None:
+        self._context = context
 
-    async def survey(self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None) -> Survey:
+    async def survey(self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None) -> RangeSurvey:
         """What is there for the NodeSlicePool of that name; `of` tells how pools are called that do not say whose they are."""
-        nodes = {node.metadata.name: node for node in sorted(self._around.nodes.items(), key=_seniority)}
+        nodes = {node.metadata.name: node for node in sorted(self._context.nodes.items(), key=_seniority)}
         pools, strays = self._pools(name, listed, of)
         holdings = {key: self._holding(key, pool, nodes) for key, pool in pools.items()}
         doubtful = [key for key, each in holdings.items() if _is_doubtful(each, nodes)]
         await self._ask_for(nodes, {key.node for key in doubtful})
         holdings |= {key: self._holding(key, pools[key], nodes) for key in doubtful}
-        return Survey(holdings=holdings, nodes=nodes, strays=tuple(strays))
+        return RangeSurvey(holdings=holdings, nodes=nodes, strays=tuple(strays))
 
     def _pools(
         self, name: str, listed: NodeSlicePool | None, of: NetworkRange | None
@@ -104,7 +104,7 @@ class Surveying:
         strays: list[IPPool] = []
         entries = listed.status.allocations if listed and listed.status else ()
         inert: list[tuple[IPPool, IPNetwork]] = []
-        for pool, slice_ in self._around.node_pools.of(name):
+        for pool, slice_ in self._context.node_pools.of(name):
             node = pool.metadata.annotations.get(NODE_ANNOTATION, "")
             if slice_ is None or not node:
                 continue
@@ -126,7 +126,7 @@ class Surveying:
             if entry.node_name and (entry.node_name, entry.slice_range) not in told:
                 with suppress(InvalidRange):  # an entry that cannot be read is nobody's
                     assignment = SliceAssignment(entry.node_name, parse_network(entry.slice_range))
-                    pool_found = self._around.node_pools.find(of, name, assignment) if of else None
+                    pool_found = self._context.node_pools.find(of, name, assignment) if of else None
                     found.setdefault(assignment, pool_found)
         return found, strays
 
@@ -135,31 +135,33 @@ class Surveying:
 
         async def ask(name: str) -> None:
             try:
-                nodes[name] = await self._around.cluster.get(Node, name)
+                nodes[name] = await self._context.cluster.get(Node, name)
             except NotFound:
                 nodes.pop(name, None)
 
         await side_by_side(ask, sorted(doubtful))
 
-    def _holding(self, assignment: SliceAssignment, pool: IPPool | None, nodes: dict[str, Node]) -> Holding:
+    def _holding(
+        self, assignment: SliceAssignment, pool: IPPool | None, nodes: dict[str, Node]
+    ) -> SliceHolding:
         if pool is None:
-            return Holding(assignment=assignment, pool=None, custody=None, step=Step.KEEP)
+            return SliceHolding(assignment=assignment, pool=None, custody=None, step=Step.KEEP)
         custody = custody_of(pool)
         step = self._step(custody, nodes.get(assignment.node))
-        return Holding(assignment=assignment, pool=pool, custody=custody, step=step)
+        return SliceHolding(assignment=assignment, pool=pool, custody=custody, step=step)
 
     def _step(self, custody: Custody, node: Node | None) -> Step:
-        around = self._around
+        context = self._context
         return next_step(
             custody,
             node.metadata.uid if node else "",
             machine_of(node),
-            now=around.clock.wall(),
-            quarantine_seconds=around.quarantine_seconds,
+            now=context.clock.wall(),
+            quarantine_seconds=context.quarantine_seconds,
         )
 
 
-def _is_doubtful(holding: Holding, nodes: Container[str]) -> bool:
+def _is_doubtful(holding: SliceHolding, nodes: Container[str]) -> bool:
     """Whether something is to be concluded from a Node's absence, or from another's presence."""
     if holding.pool is None:
         return holding.assignment.node not in nodes

@@ -12,7 +12,7 @@ from podtide.controller.subnets.owed_nodes import OwedNodes
 from podtide.core.subnet.scaler import SubnetScaler
 
 
-class Subnets:
+class KnownSubnets:
     """What is known of subnets between two looks at them."""
 
     def __init__(self, looks: WorkQueue[str], always: Iterable[str]) -> None:

@@ -10,14 +10,14 @@ from msgspec import structs
 
 from podtide.allocator.port import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
-from podtide.controller.subnets.overrides import Configured, in_force_condition, override_condition
+from podtide.controller.subnets.overrides import ConfiguredBounds, in_force_condition, override_condition
 from podtide.controller.subnets.status import (
     is_worth_writing,
     out_of_reach_condition,
     reach_conditions,
     subnet_status,
 )
-from podtide.controller.term_context import Surroundings
+from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
@@ -31,12 +31,12 @@ class SubnetObjects:
 
     def __init__(
         self,
-        around: Surroundings,
+        context: TermContext,
         subnets: Informer[ClusterSubnet],
         states: Informer[ClusterSubnetState],
     ) -> None:
-        self._writes = around.writes
-        self._clock = around.clock
+        self._writes = context.writes
+        self._clock = context.clock
         self._subnets = subnets
         self._states = states
         self._written_at: dict[str, float] = {}
@@ -70,7 +70,7 @@ class SubnetObjects:
         self,
         shown: ClusterSubnet | None,
         subnet: Subnet,
-        configured: Configured,
+        configured: ConfiguredBounds,
         others: Sequence[ClusterBounds],
     ) -> ClusterSubnet:
         """Have the ClusterSubnet say what was read and what is in force, as far as that is worth a write.

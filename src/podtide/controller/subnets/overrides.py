@@ -24,7 +24,7 @@ AS_CONFIGURED = "BatchAsConfigured"
 """The condition of a ClusterSubnet: whether the largest batch that the cluster asks for is in force."""
 
 
-class Configured(Struct, frozen=True):
+class ConfiguredBounds(Struct, frozen=True):
     """What this cluster asks for, and what is wrong with the override that it does not ask for."""
 
     bounds: BatchBounds
@@ -40,7 +40,7 @@ def default_bounds(settings: Settings) -> BatchBounds:
     )
 
 
-def configure(override: ScalerOverride, settings: Settings, otherwise: BatchBounds) -> Configured:
+def configure(override: ScalerOverride, settings: Settings, otherwise: BatchBounds) -> ConfiguredBounds:
     """What the cluster asks for from now on; `otherwise`, what it asked for before, if the override is refused."""
     default = default_bounds(settings)
     try:
@@ -54,12 +54,12 @@ def configure(override: ScalerOverride, settings: Settings, otherwise: BatchBoun
         )
         check_fit(bounds, settings.max_ips)
     except InvalidInput as error:
-        return Configured(otherwise, f"{error}; until then {otherwise.words} is asked for")
-    return Configured(bounds)
+        return ConfiguredBounds(otherwise, f"{error}; until then {otherwise.words} is asked for")
+    return ConfiguredBounds(bounds)
 
 
 def override_condition(
-    override: ScalerOverride, configured: Configured, generation: int, now: str
+    override: ScalerOverride, configured: ConfiguredBounds, generation: int, now: str
 ) -> Condition:
     """What a ClusterSubnet says of its override."""
     words = configured.bounds.words

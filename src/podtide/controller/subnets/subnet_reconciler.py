@@ -32,11 +32,17 @@ from podtide.controller.subnets.batch_decision import (
     scaler_of,
     standing_of,
 )
-from podtide.controller.subnets.known_subnets import Subnets
+from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.subnets.objects import SubnetObjects
-from podtide.controller.subnets.overrides import Configured, configure, default_bounds, from_port, to_port
+from podtide.controller.subnets.overrides import (
+    ConfiguredBounds,
+    configure,
+    default_bounds,
+    from_port,
+    to_port,
+)
 from podtide.controller.subnets.owed_nodes import in_turn
-from podtide.controller.term_context import Surroundings
+from podtide.controller.term_context import TermContext
 from podtide.core.subnet.batch import Patience, Reading, Standing, Step, SubnetDecision
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.scaler import SubnetScaler
@@ -51,7 +57,7 @@ BatchRule = Callable[[Standing, Reading, BatchBounds, Patience], SubnetDecision]
 """Decides which batch is in force: `core.subnet.batch.decide_batch`, or a baseline that it is compared with."""
 
 
-class _Told(Struct, frozen=True):
+class _ToldState(Struct, frozen=True):
     """What nodes and people were told of a subnet."""
 
     batch: int
@@ -61,39 +67,39 @@ class _Told(Struct, frozen=True):
     starved: bool
 
 
-class SubnetLooks:
+class SubnetReconciler:
     """Looks at subnets, one look at a time for each."""
 
     def __init__(
         self,
-        around: Surroundings,
+        context: TermContext,
         objects: SubnetObjects,
-        subnets: Subnets,
+        subnets: KnownSubnets,
         nodes: WorkQueue[str],
         rule: BatchRule,
     ) -> None:
-        self._around = around
-        self._options = around.options
-        self._settings = around.settings
+        self._context = context
+        self._options = context.options
+        self._settings = context.settings
         self._objects = objects
         self._subnets = subnets
         self._nodes = nodes
         self._rule = rule
         self._asked: dict[str, Bounds] = {}
         """What this cluster asks for, by subnet, as the allocator was told in this term."""
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _ToldState] = {}
         """What nodes were told last."""
         self._missing: set[str] = set()
 
-    async def look(self, name: str) -> float | None:
+    async def reconcile(self, name: str) -> float | None:
         """Look at a subnet. Answers when to look again; None when no node uses it any more."""
-        self._around.counts.looks += 1
+        self._context.counts.looks += 1
         if not self._subnets.is_used(name):
             self._forget(name)
             return None
         try:
             demand = await promptly(
-                self._around.allocator.demand(self._options.network, name), f"look at subnet {name}"
+                self._context.allocator.demand(self._options.network, name), f"look at subnet {name}"
             )
         except NoSuchSubnet as refusal:
             self._note_answer()
@@ -112,25 +118,25 @@ class SubnetLooks:
         self._asked.pop(name, None)
         self._told.pop(name, None)
         self._missing.discard(name)
-        self._around.counts.subnets.pop(name, None)
+        self._context.counts.subnets.pop(name, None)
         self._objects.forget(name)
         self._subnets.forget(name)
 
     def _note_answer(self) -> None:
-        if self._around.outage.note_answer():
-            self._around.log.info("the allocator answers again")
+        if self._context.outage.note_answer():
+            self._context.log.info("the allocator answers again")
 
     async def _note_unavailable(self, name: str, error: AllocatorUnavailable) -> None:
         """Once the allocator counts as away, say so where people look for what the subnet has."""
-        if self._around.outage.note_failure(error):
-            self._around.log.warning("the allocator does not answer; will go on trying", error=str(error))
-        if self._around.outage.is_known and self._options.cluster_subnets:
+        if self._context.outage.note_failure(error):
+            self._context.log.warning("the allocator does not answer; will go on trying", error=str(error))
+        if self._context.outage.is_known and self._options.cluster_subnets:
             await self._objects.write_out_of_reach(name, str(error))
 
     def _note_missing(self, name: str, refusal: NoSuchSubnet) -> None:
         if name not in self._missing:
             self._missing.add(name)
-            self._around.log.warning(
+            self._context.log.warning(
                 "a subnet that nodes are to use is not there", subnet=name, error=str(refusal)
             )
 
@@ -143,7 +149,7 @@ class SubnetLooks:
     async def _serve_whose_turn_it_is(self, subnet: Subnet) -> None:
         free = subnet.capacity - subnet.reserved
         if subnet.owed and free > 0:
-            debts = await self._around.allocator.owed(subnet.network, subnet.name)
+            debts = await self._context.allocator.owed(subnet.network, subnet.name)
             for node in in_turn(debts, free, self._options.cluster):
                 self._subnets.give_turn(node)
                 self._nodes.add(node)
@@ -162,7 +168,7 @@ class SubnetLooks:
         await self._record_events(told_by, subnet.in_force, decision)
         self._note(subnet, decision)
 
-    async def _ask_for(self, override: ScalerOverride, demand: SubnetDemand) -> Configured:
+    async def _ask_for(self, override: ScalerOverride, demand: SubnetDemand) -> ConfiguredBounds:
         """Have the allocator know what this cluster asks for. A refused override leaves that as it was."""
         name, cluster = demand.subnet.name, self._options.cluster
         known = next((each.bounds for each in demand.bounds if each.cluster == cluster), None)
@@ -171,7 +177,7 @@ class SubnetLooks:
         configured = configure(override, self._settings, otherwise)
         asked = to_port(configured.bounds)
         if asked != self._asked.get(name) or (known is not None and known != asked):
-            await self._around.allocator.set_bounds(
+            await self._context.allocator.set_bounds(
                 demand.subnet.network, name, cluster=cluster, bounds=asked
             )
             self._asked[name] = asked
@@ -183,16 +189,20 @@ class SubnetLooks:
         if decided == subnet.in_force:
             return subnet
         try:
-            return await self._around.allocator.put_in_force(subnet.network, subnet.name, decided)
+            return await self._context.allocator.put_in_force(subnet.network, subnet.name, decided)
         except Overtaken:
-            return await self._around.allocator.get_subnet(subnet.network, subnet.name)
+            return await self._context.allocator.get_subnet(subnet.network, subnet.name)
 
     async def _tell(
-        self, shown: ClusterSubnet | None, subnet: Subnet, configured: Configured, others: list[ClusterBounds]
+        self,
+        shown: ClusterSubnet | None,
+        subnet: Subnet,
+        configured: ConfiguredBounds,
+        others: list[ClusterBounds],
     ) -> Resource:
         """Write what is in force where agents look for it. Answers the object that Events are about."""
         if subnet.name not in self._told and shown is not None and (was := shown.status.scaler) is not None:
-            self._told[subnet.name] = _Told(
+            self._told[subnet.name] = _ToldState(
                 was.batch, was.buffer, exhausted=shown.status.exhausted, starved=shown.status.starved
             )
         state = await self._objects.write_state(subnet.name, exhausted=subnet.in_force.exhausted)
@@ -205,7 +215,7 @@ class SubnetLooks:
     async def _record_events(self, about: Resource, in_force: InForce, decision: SubnetDecision) -> None:
         """Tell people what changed since they were told last, by whichever cluster's decision."""
         name = about.metadata.name
-        now = _Told(
+        now = _ToldState(
             in_force.batch,
             float(Fraction(in_force.buffer)),
             exhausted=in_force.exhausted,
@@ -220,7 +230,7 @@ class SubnetLooks:
             await self._record(about, in_force.step, in_force.reason)
 
     async def _record(self, about: Resource, reason: str, message: str) -> None:
-        await self._around.events.record(about, reason, message, warning=reason in _ALARMING)
+        await self._context.events.record(about, reason, message, warning=reason in _ALARMING)
 
     def _look_at_users(self, name: str) -> None:
         for node in self._subnets.users(name):
@@ -238,7 +248,7 @@ class SubnetLooks:
         self._subnets.note_look(name, scaler, anybody_owed=subnet.owed > 0)
         if changed and not self._options.cluster_subnets:
             self._tell_users_of_scaler(name)
-        self._around.counts.subnets[name] = SubnetCounts(
+        self._context.counts.subnets[name] = SubnetCounts(
             capacity=subnet.capacity,
             reserved=subnet.reserved,
             containers=subnet.containers,
