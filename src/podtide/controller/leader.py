@@ -221,7 +221,7 @@ class Leader:
         finally:
             self._counts.leading = False
             await self._term.close()
-        raise AssertionError("queues that nobody stops have no end")
+        raise AssertionError("work queues ended without being stopped")
 
     async def _sweep_cluster(self, cluster: str) -> float | None:
         await self._term.recognised.wait()

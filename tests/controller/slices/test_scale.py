@@ -12,7 +12,7 @@ import pytest
 from busy_api_server import Call
 from controller.slices.network_world import a_network_world, conf, ipam, moment
 from network_fleet import AGENTS, CONTROLLER, NetworkFleet, network_text
-from podtide.controller.slices.requeue_delay import ENTRIES_A_SECOND, GATHER_SECONDS, RequeueDelay
+from podtide.controller.slices.program import ENTRIES_A_SECOND, GATHER_SECONDS, RequeueDelay
 from podtide.core.networks.slice_list import LARGEST_BYTES
 from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPPool
@@ -100,7 +100,7 @@ async def test_where_a_list_would_exceed_an_object_of_1500_kb_the_nodes_beyond_w
         assert served is not None
         assert (served.status, served.reason) == ("False", "ObjectTooLarge")
         assert f"{waiting} of 5500 nodes wait for a slice of 10.0.0.0/8" in served.message
-        assert f"an object of 1.5 MB lists no more than the {pool.status.assigned}" in served.message
+        assert f"limited to 1.5 MB and cannot list more than the {pool.status.assigned}" in served.message
         assert await world.events(NodeSlicePool, "blue") == [("ObjectTooLarge", served.message)]
 
 

@@ -1,16 +1,15 @@
-"""A secondary network: what its definitions say, which of its ranges are wanted, and what is left of others.
+"""The reconcile of one secondary network: which definition is in force, which ranges are wanted, and what remains of others.
 
-All about one network is done under one key by one worker at a time, so nothing here needs a lock.
+Everything about one network is done under one key by one worker at a time, so nothing here needs a lock.
 """
 
 from msgspec import Struct
 
-from podtide.controller.slices.attachments import ParsedAttachment
-from podtide.controller.slices.context import SliceContext
-from podtide.controller.slices.definition_events import DefinitionEvents
-from podtide.controller.slices.node_pool_index import named_network
+from podtide.controller.slices.attachments import DefinitionEvents, ParsedAttachment
+from podtide.controller.slices.node_pools import named_network
 from podtide.controller.slices.range_reconciler import RangeOutcome, RangeReconciler, WantedRange
-from podtide.controller.slices.slice_pool_object import network_key, range_of, same_cut, slicing_of
+from podtide.controller.slices.slice_pools import network_key, range_of, same_cut, slicing_of
+from podtide.controller.slices.survey import SliceContext
 from podtide.core.agreement import agree
 from podtide.networks.network import NetworkRange
 from podtide.networks.ownership import node_slice_pool_names, pool_range
@@ -19,7 +18,7 @@ from podtide.resources.node_slice_pool import NodeSlicePool
 
 
 class _AgreedRanges(Struct, frozen=True):
-    """What the definitions of a network come to: whose ranges, whether they are to be cut as stated, and the complaint."""
+    """The ranges of a network by its definitions, whether they agree (`holds`), and the message for those that disagree."""
 
     ranges: tuple[NetworkRange, ...]
     holds: bool
@@ -34,19 +33,19 @@ class NetworkReconciler:
         self._definition_events = definition_events
         self._ranges = RangeReconciler(context)
         self.waiting: set[str] = set()
-        """Networks in which a node waits for a slice: they are looked at when any pool goes."""
+        """Keys of networks in which a node waits for a slice: they are reconciled again when any pool is deleted."""
         self.draining: set[str] = set()
-        """Networks in which something waits for pools to become empty."""
+        """Keys of networks in which something waits for pools to become empty."""
 
     def key_of(self, node_slice_pool: str) -> str:
-        """The network under whose key a NodeSlicePool, there or not, is looked after."""
+        """The key of the network that a NodeSlicePool of that name belongs to, whether or not the pool exists."""
         context = self._context
         listed = context.slice_pools.get(Key(context.namespace, node_slice_pool))
         wanted_by = context.attachments.network_of(node_slice_pool, listed)
         return wanted_by or (network_key(listed) if listed else node_slice_pool)
 
     async def reconcile(self, key: str) -> float | None:
-        """Look at a network and do what is to be done for it. Answers when to look again, if at all."""
+        """Reconcile a network. Returns after how many seconds to do it again, or None."""
         context = self._context
         context.counts.network_looks += 1
         # What happens to pools meanwhile may not have been seen: until the outcome is known, all of it matters.
@@ -69,7 +68,7 @@ class NetworkReconciler:
         )
 
     async def _agree(self, key: str, stating: list[ParsedAttachment]) -> _AgreedRanges:
-        """Which of the definitions count; those that differ are told."""
+        """Choose the definition that is in force; write an Event on each that disagrees with it."""
         agreement = agree(
             [each.statement for each in stating], [self._is_in_force(key, each) for each in stating]
         )
@@ -88,7 +87,7 @@ class NetworkReconciler:
         )
 
     def _is_in_force(self, key: str, attachment: ParsedAttachment) -> bool:
-        """Whether the NodeSlicePools are as this definition states them."""
+        """Whether the NodeSlicePools are cut as this definition states."""
         assert attachment.network is not None
         sliced = [of for of in attachment.network.ranges if of.slicing is not None]
         return bool(sliced) and all(self._is_cut_so(key, of) for of in sliced)
@@ -127,7 +126,7 @@ class NetworkReconciler:
         return None
 
     def _free_name(self, key: str, of: NetworkRange) -> str:
-        """What to call a new NodeSlicePool; "" when every name is somebody else's."""
+        """The name for a new NodeSlicePool; "" if every name belongs to another network."""
         context = self._context
         for name in node_slice_pool_names(of, context.naming):
             is_wanted_by = context.attachments.network_of(name, None)
@@ -136,7 +135,7 @@ class NetworkReconciler:
         return ""
 
     def _abandoned(self, key: str) -> list[str]:
-        """The NodeSlicePools of this network, there or told of by pools, that no definition wants."""
+        """The names of this network's NodeSlicePools that no definition wants; some may only be named by IPPools."""
         context = self._context
         names = {each.metadata.name for each in context.slice_pools.items()} | set(
             context.node_pools.networks()
@@ -144,7 +143,7 @@ class NetworkReconciler:
         return sorted(name for name in names if self.key_of(name) == key and not self._is_wanted(name))
 
     def _is_wanted(self, node_slice_pool: str) -> bool:
-        """Whether a definition wants it, or one that cannot be read may."""
+        """Whether a definition wants it, or one that cannot be parsed may want it."""
         context = self._context
         listed = context.slice_pools.get(Key(context.namespace, node_slice_pool))
         if context.attachments.network_of(node_slice_pool, listed) is not None:
@@ -178,4 +177,4 @@ def _complaint(key: str, stating: list[ParsedAttachment], in_force: str) -> str:
         )
         for each in stating
     )
-    return f"definitions of network {key} disagree, and {in_force}: {said}; let them state the same"
+    return f"definitions of network {key} disagree, and {in_force}: {said}; make them state the same"

@@ -1,11 +1,15 @@
-"""The pools of slices that are assigned: made where there is none, and kept to the Node that has them."""
+"""The IPPools of slices that are assigned: created where missing, confirmed, and bound to the Node that has the slice."""
 
 from collections.abc import Iterable
 
-from podtide.controller.slices.context import SliceContext, side_by_side
-from podtide.controller.slices.fresh_reads import find_anothers_pool
-from podtide.controller.slices.node_pool_object import bound, marked_gone, new_pool, ownership
-from podtide.controller.slices.survey import RangeSurvey, SliceHolding
+from podtide.controller.slices.node_pools import bound, marked_gone, new_pool, ownership
+from podtide.controller.slices.survey import (
+    RangeSurvey,
+    SliceContext,
+    SliceHolding,
+    find_anothers_pool,
+    side_by_side,
+)
 from podtide.core.networks.slice_custody import Step
 from podtide.core.networks.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
@@ -19,7 +23,7 @@ _CONFIRMING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER}
 
 
 class NodePoolReconciler:
-    """Writes nodes' own pools."""
+    """Creates and writes nodes' own pools."""
 
     def __init__(self, context: SliceContext) -> None:
         self._context = context
@@ -27,7 +31,7 @@ class NodePoolReconciler:
     async def make_pools(
         self, name: str, of: NetworkRange, assignments: Iterable[SliceAssignment], survey: RangeSurvey
     ) -> list[PoolOfSlice]:
-        """Make the pools of these slices, which have none. They are inert."""
+        """Create the pools of these slices, which have none. They are inert until they are confirmed."""
         made: list[PoolOfSlice] = []
 
         async def make(assignment: SliceAssignment) -> None:
@@ -39,7 +43,10 @@ class NodePoolReconciler:
         return made
 
     async def confirm(self, name: str, inert: Iterable[PoolOfSlice], survey: RangeSurvey) -> None:
-        """Have agents use these pools: their slices have been listed since they were made, and in no other list."""
+        """Confirm these pools, so that agents use them.
+
+        Each slice must have been listed since its pool was created, in one list only.
+        """
 
         async def confirm_one(item: PoolOfSlice) -> None:
             assignment, pool = item
@@ -50,7 +57,7 @@ class NodePoolReconciler:
     async def without_pool(
         self, name: str, of: NetworkRange, kept: Iterable[SliceAssignment], survey: RangeSurvey
     ) -> list[SliceAssignment]:
-        """For which slices of nodes that are there a pool is to be made, by fresh reads; Conflict when a copy lacks one."""
+        """The slices of existing nodes that have no pool, by fresh reads; Conflict if the cache lacked one."""
         missing = [each for each in kept if each.node in survey.nodes and survey.holdings[each].pool is None]
         nameable: set[SliceAssignment] = set()
 
@@ -62,7 +69,7 @@ class NodePoolReconciler:
         return [each for each in missing if each in nameable]
 
     def confirms(self, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> bool:
-        """Whether caring for these would confirm a pool that is not: only slices that were listed since may be."""
+        """Whether `care` would confirm a pool of these slices: then the list has to be written first."""
         holdings = (survey.holdings[each] for each in kept)
         return any(
             each.step in _CONFIRMING and each.custody is not None and not each.custody.is_confirmed
@@ -70,7 +77,7 @@ class NodePoolReconciler:
         )
 
     async def care(self, name: str, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> None:
-        """Do with the pools of kept slices what is to be done, but for inert ones, which `confirm` is for."""
+        """Carry out the next step for the pools of kept slices, except inert ones, which `confirm` is for."""
 
         async def take_step(holding: SliceHolding) -> None:
             await self._take_step(name, holding, survey)
@@ -81,7 +88,7 @@ class NodePoolReconciler:
         )
 
     def seconds_until_due(self, survey: RangeSurvey) -> float | None:
-        """When the next quarantine is over."""
+        """In how many seconds the next quarantine ends; None if there is none."""
         context = self._context
         ends = [
             each.custody.gone_since + context.quarantine_seconds
@@ -110,10 +117,10 @@ class NodePoolReconciler:
     async def _free_name(
         self, name: str, of: NetworkRange, assignment: SliceAssignment, *, reads_all: bool
     ) -> str:
-        """What to call a new pool: the preferred name, or another where that is somebody else's; "" when all are.
+        """The name for a new pool: the first that no other pool has; "" if all are taken.
 
-        That one is, a fresh read has to show: what the copies have come to show since the survey may be the slice's own pool,
-        and may be no more. What they do not show is read on demand.
+        That a name is taken has to be shown by a fresh read: a pool that appeared in the cache since the survey may be
+        the slice's own, or may be deleted already. With `reads_all`, names that the cache lacks are read as well.
         """
         context = self._context
         names = context.node_pools.names(of, assignment)
@@ -125,7 +132,9 @@ class NodePoolReconciler:
         if free:
             return free[0]
         why = (
-            f"the IPPools {' and '.join(names)} are others'" if names else "the pool's name would be too long"
+            f"the IPPools {' and '.join(names)} belong to others"
+            if names
+            else "the pool's name would be too long"
         )
         context.log.warning(
             "no pool for a node",

@@ -1,17 +1,18 @@
-"""One range of a network that is cut into slices: who has which, and the objects that say so.
+"""The reconcile of one range that is cut into slices: which node has which slice, and the objects that say so.
 
-The order of writes is what keeps a crash between any two of them harmless (DESIGN.md, "Slices"):
+The order of writes makes a crash between any two of them harmless (DESIGN.md, "Slices"):
 
-    pools of freed slices are deleted → pools of assigned slices are made, inert → the NodeSlicePool is written → pools are
-    confirmed
+    delete the pools of freed slices → create the pools of assigned ones, inert → write the NodeSlicePool → confirm the
+    pools
 
-A pool is confirmed only after a write of the list that has its entry, and that was made when the pool was there. That an
-entry is listed already is not enough: the copy may be behind, and a write that frees the slice may still be on its way,
-from a term that is over (the definition was away, and is back). Such a write is for the version before, and comes to
-nothing. And whoever frees the slice after it finds the pool, and deletes it first; then confirming it comes to nothing.
+A pool is confirmed only after a write of the NodeSlicePool that contains its entry and was made when the pool existed.
+That an entry is already listed is not enough: the cache may be stale, and a write that frees the slice may still be in
+flight, from a former term (the definition was deleted and created again). That write carries the previous
+resourceVersion, so it now fails with a conflict. And a later reconcile that frees the slice finds the pool and deletes
+it first; then the confirmation fails.
 
-A request to make a pool may arrive at any time, when all this is long over. What it makes stays inert
-(`podtide.networks.confirmation`), and is removed at the next look.
+A request to create a pool may arrive long after its reconcile ended. The pool it creates stays inert
+(`podtide.networks.confirmation`), and the next reconcile removes it.
 """
 
 from collections.abc import Sequence
@@ -21,9 +22,8 @@ from msgspec import Struct
 
 from podtide.cluster.port import Conflict
 from podtide.controller.counts import SliceCounts
-from podtide.controller.slices.context import SliceContext
 from podtide.controller.slices.node_pool_reconciler import NodePoolReconciler, PoolOfSlice
-from podtide.controller.slices.slice_pool_object import (
+from podtide.controller.slices.slice_pools import (
     LARGEST_TOTAL,
     ConditionFinding,
     accepted,
@@ -36,7 +36,7 @@ from podtide.controller.slices.slice_pool_object import (
     written,
 )
 from podtide.controller.slices.slice_removal import SliceRemoval
-from podtide.controller.slices.survey import RangeSurvey, RangeSurveyor
+from podtide.controller.slices.survey import RangeSurvey, RangeSurveyor, SliceContext
 from podtide.core.networks.slice_list import room_for
 from podtide.core.networks.slices import SliceAssignment, SlicePlan, Slicing, assign_slices, in_address_order
 from podtide.core.ranges import overlap
@@ -48,10 +48,10 @@ from podtide.resources.timestamps import to_time
 
 
 class RangeOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a range."""
+    """The result of one reconcile of a range."""
 
     again_in_seconds: float | None = None
-    """When a quarantine is over."""
+    """When a quarantine ends."""
     is_waiting: bool = False
     """Whether a node waits for a slice."""
     is_draining: bool = False
@@ -62,14 +62,14 @@ class WantedRange(Struct, frozen=True, kw_only=True):
     """A range that is to be cut into slices."""
 
     key: str
-    """Of its network."""
+    """The key of its network."""
     of: NetworkRange
     name: str
-    """Of its NodeSlicePool, there or not."""
+    """The name of its NodeSlicePool, which need not exist yet."""
     wish: Slicing | None
-    """How it should be cut; None when its definitions disagree: then it stays as it is."""
+    """How it should be cut; None where its definitions disagree: then it stays as it is."""
     complaint: str
-    """What is wrong with those who disagree."""
+    """The message about definitions that disagree; "" if none does."""
 
 
 class RangeReconciler:
@@ -82,7 +82,7 @@ class RangeReconciler:
         self._node_pools = NodePoolReconciler(context)
 
     async def assign(self, range_: WantedRange) -> RangeOutcome:
-        """Give every node a slice, as far as there are any."""
+        """Assign a slice to every node, as far as there are any."""
         context, name, of = self._context, range_.name, range_.of
         listed = context.slice_pools.get(Key(context.namespace, name))
         in_force = slicing_of(listed) if listed else None
@@ -125,7 +125,7 @@ class RangeReconciler:
     async def _confirm(
         self, range_: WantedRange, written: NodeSlicePool, pools: Sequence[PoolOfSlice], survey: RangeSurvey
     ) -> None:
-        """Have agents use these pools, as far as no other list has an entry for the same addresses."""
+        """Confirm these pools, so that agents use them, except those that overlap an entry of another network."""
         if not pools:
             return
         await self._context.other_networks.shown_since(written)
@@ -135,12 +135,12 @@ class RangeReconciler:
         await self._node_pools.confirm(range_.name, alone, survey)
         if contested:
             raise Conflict(
-                f"slice {min(contested, key=str)} of NodeSlicePool {written.key} overlaps one in the list of another network: "
-                "one of them gives way; look again"
+                f"slice {min(contested, key=str)} of NodeSlicePool {written.key} overlaps an entry of another network's NodeSlicePool: "
+                "one of them gives way; reconcile again"
             )
 
     async def abandon(self, name: str) -> RangeOutcome:
-        """Free every slice of a range that no definition wants any more, as pods give up their addresses."""
+        """Free the slices of a range that no definition wants any more, each as soon as no pod has an address of it."""
         context = self._context
         listed = context.slice_pools.get(Key(context.namespace, name))
         of = described(listed) if listed else None
@@ -161,7 +161,7 @@ class RangeReconciler:
         slicing = slicing_of(listed)
         if not kept:
             await self._context.writes.delete(listed, unchanged=True)
-            self._context.log.info("network collected", pool=listed.metadata.name)
+            self._context.log.info("network removed", pool=listed.metadata.name)
         elif slicing is not None:
             conditions = listed.status.conditions if listed.status else []
             left = written(listed, listed.metadata, slicing, in_address_order(kept), conditions)
@@ -192,7 +192,7 @@ class RangeReconciler:
         assignments: Sequence[SliceAssignment],
         findings: tuple[ConditionFinding, ...],
     ) -> NodeSlicePool:
-        """Have the NodeSlicePool say so, if it does not. Answers it as it is now."""
+        """Write the NodeSlicePool if it differs. Returns the current version."""
         context = self._context
         place = ObjectMeta(
             name=range_.name, namespace=context.namespace, annotations={NETWORK_ANNOTATION: range_.key}

@@ -1,29 +1,39 @@
-"""What is left of a slice that nobody has any more: its pool, the Lease of who wrote it, reservations of its addresses.
+"""What is deleted when a slice or a network is gone: pools, the Leases of their writers, reservations of their addresses.
 
-All of it goes before the slice is given to another (DESIGN.md, "Slices"). The pool goes by the version that was found
-empty: whoever takes an address of it meanwhile has won.
+All of it is deleted before the slice is assigned to another node (DESIGN.md, "Slices"). A pool is deleted with the
+resourceVersion that was found empty as precondition: an agent that takes an address of it at the same time wins.
+
+`UnclaimedPools` is about empty pools for whole ranges that no definition asks for, and for which this term never saw
+one. The pool of a classic network is deleted when its last definition is (`network_reconciler`); this is for those
+whose definition was deleted while no controller ran. Nothing in such a pool says that it was a definition's, so it is
+recognised by what is missing. That is no risk: an agent that needs the pool after all creates it again, as Whereabouts
+does, and an agent that writes at the same instant wins.
 """
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from podtide.cluster.port import NotFound
-from podtide.controller.slices.context import SliceContext, side_by_side
-from podtide.controller.slices.fresh_reads import find_anothers_pool
-from podtide.controller.slices.survey import SliceHolding
+from podtide.controller.slices.node_pools import named_network
+from podtide.controller.slices.slice_pools import range_of
+from podtide.controller.slices.survey import SliceContext, SliceHolding, find_anothers_pool, side_by_side
 from podtide.core.networks.slices import SliceAssignment
-from podtide.core.ranges import IPAddress, IPNetwork, network_at
+from podtide.core.ranges import IPAddress, IPNetwork, network_at, overlap
 from podtide.networks.network import NetworkRange
+from podtide.networks.ownership import pool_range
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import NODE_ANNOTATION
-from podtide.resources.names import reserved_address
+from podtide.resources.names import normalise_range, reserved_address
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
+from podtide.resources.timestamps import to_wall_seconds
 
 _PAGE_ITEMS = 500
 
 
 class SliceRemoval:
-    """Deletes."""
+    """Deletes what is left of freed slices."""
 
     def __init__(self, context: SliceContext) -> None:
         self._context = context
@@ -37,7 +47,7 @@ class SliceRemoval:
     ) -> None:
         """Delete what is left of the freed slices of the NodeSlicePool of that name.
 
-        A pool in which somebody holds an address is never deleted, nor is a reservation that may be of another pool.
+        A pool that holds an address for a pod is never deleted, nor is a reservation that may be of another pool.
         """
         empty = [each for each in freed if each.custody is None or not each.custody.in_use]
         if not empty:
@@ -58,16 +68,16 @@ class SliceRemoval:
             )
 
     async def discard(self, strays: Iterable[IPPool]) -> None:
-        """Delete pools that never counted: nothing was taken of them, so nothing else is left of them."""
+        """Delete pools that were never confirmed: no address was taken of them, so they left no Lease and no reservation."""
 
         async def discard_one(pool: IPPool) -> None:
             await self._context.writes.delete(pool, unchanged=True)
-            self._context.log.info("a pool that nobody confirmed is removed", pool=pool.metadata.name)
+            self._context.log.info("unconfirmed pool deleted", pool=pool.metadata.name)
 
         await side_by_side(discard_one, strays)
 
     async def _collect_pool(self, name: str, holding: SliceHolding, of: NetworkRange | None) -> None:
-        """Delete the slice's pool and its Lease; Conflict when it has another pool, which is to be seen to first."""
+        """Delete the slice's pool and its Lease; Conflict if the slice has another pool, which has to be deleted first."""
         context, assignment, pool = self._context, holding.assignment, holding.pool
         own = ""
         if pool is not None:
@@ -81,7 +91,7 @@ class SliceRemoval:
                 await self._collect_lease(each, assignment.node)
 
     async def _collect_lease(self, name: str, node: str) -> None:
-        """The Lease is called like the pool; what the node's agent did not mark, or another holds, is somebody else's."""
+        """Delete the Lease of the pool's name, unless annotation or holder say that it is another's."""
         try:
             lease = await self._context.cluster.get(Lease, name, self._context.namespace)
         except NotFound:
@@ -93,7 +103,7 @@ class SliceRemoval:
     async def _collect_reservations(
         self, network_name: str, gone: set[IPNetwork], others: set[IPNetwork]
     ) -> None:
-        """One look at all reservations, whatever the number of slices."""
+        """Delete the reservations in these slices, with one pass over all reservations, whatever the number of slices."""
 
         def is_left(reservation: OverlappingRangeIPReservation) -> bool:
             address = reserved_address(network_name, reservation.metadata.name)
@@ -108,7 +118,69 @@ class SliceRemoval:
             more, is_last = page.more, not page.more
 
 
+class UnclaimedPools(Struct, frozen=True):
+    """Reconciles pools for whole ranges by name."""
+
+    context: SliceContext
+
+    def may_be(self, pool: IPPool) -> bool:
+        """Whether the pool looks like an unclaimed one, as far as the pool itself and the known definitions tell."""
+        return (
+            not pool.spec.allocations
+            and _is_for_a_whole_range(pool)
+            and self.context.attachments.classic_network(pool.metadata.name) is None
+        )
+
+    async def reconcile(self, name: str) -> float | None:
+        """Delete the pool if it is unclaimed.
+
+        Returns after how many seconds to look again, or None: its events queue it anyway.
+        """
+        context = self.context
+        pool = context.node_pools.get(name)
+        range_ = pool_range(pool) if pool is not None else None
+        if pool is None or range_ is None or not self.may_be(pool):
+            return None
+        if self._may_be_wanted(range_):
+            return context.quarantine_seconds
+        if (left_seconds := self._seconds_until_old(pool)) > 0:
+            return left_seconds
+        await context.writes.delete(pool, unchanged=True)
+        context.log.info("unclaimed pool deleted", pool=name)
+        return None
+
+    def _may_be_wanted(self, range_: IPNetwork) -> bool:
+        """Whether a network is there, or may be, that overlaps the range: then its own worker takes care of the pool."""
+        context = self.context
+        lists = (range_of(each) for each in context.slice_pools.items())
+        return (
+            context.attachments.may_want((), range_)
+            or context.attachments.have_to_do_with(range_)
+            or any(each is not None and overlap(each, range_) for each in lists)
+        )
+
+    def _seconds_until_old(self, pool: IPPool) -> float:
+        """For how long the pool is too young to be judged: its definition may not have reached the cache yet."""
+        made = to_wall_seconds(pool.metadata.creation_timestamp) if pool.metadata.creation_timestamp else 0.0
+        left_seconds = made + self.context.quarantine_seconds - self.context.clock.wall()
+        return min(
+            left_seconds, self.context.quarantine_seconds
+        )  # by a clock that was ahead it would be much longer
+
+
 def _is_in(slices: set[IPNetwork], address: IPAddress) -> bool:
-    """Whether the address is in one of the slices, which are thousands of one size or two."""
+    """Whether the address is in one of the slices. There may be thousands, but they have only one or two sizes."""
     lengths = {slice_.prefixlen for slice_ in slices if slice_.version == address.version}
     return any(network_at(address, length) in slices for length in lengths)
+
+
+def _is_for_a_whole_range(pool: IPPool) -> bool:
+    """Whether it is named like a pool for a whole range and is not a node's own.
+
+    Whereabouts' pools of slices can be named so, too.
+    """
+    range_ = pool_range(pool)
+    if range_ is None or named_network(pool) or pool.metadata.annotations.get(NODE_ANNOTATION):
+        return False
+    whole = normalise_range(str(range_))
+    return pool.metadata.name == whole or pool.metadata.name.endswith(f"-{whole}")
