@@ -21,10 +21,10 @@ from rich.console import Console
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from patience import PATIENCE_SECONDS
-from podtide.cli.top.cidrs import cidr_tables
 from podtide.cli.top.command import look_once
 from podtide.cli.top.drawing import drawing_of
-from podtide.cli.top.informers import WatchedCluster
+from podtide.cli.top.sources import WatchedCluster
+from podtide.cli.top.tables import cidr_tables
 from podtide.resources.cluster_subnet import SubnetCidr
 from podtide.resources.pod import PodPhase
 

@@ -14,11 +14,10 @@ from cluster.faulty_cluster import FaultyCluster
 from podtide.allocator.port import AllocatorUnavailable, Subnet, SubnetSpec, Wish
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, open_allocator
 from podtide.cli.screen_width import fitted
-from podtide.cli.top.allocator import PolledAllocator
 from podtide.cli.top.command import lines_of, look_once
 from podtide.cli.top.drawing import drawing_of
-from podtide.cli.top.informers import WatchedCluster
 from podtide.cli.top.overview import ReservedBy
+from podtide.cli.top.sources import PolledAllocator, WatchedCluster
 from podtide.cluster.port import Unavailable
 from podtide.runtime.clock import LoopClock
 

@@ -1,4 +1,4 @@
-"""The command line: one file per command, and the only place that puts programs together.
+"""The command line: one module or package per command, and the only place that puts programs together.
 
 A command is imported when it is used, so `podtide --help` costs no more than click itself.
 """
@@ -8,7 +8,7 @@ import sys
 import click
 
 from podtide import __version__
-from podtide.cli.lazy import LazyGroup
+from podtide.cli.lazy_group import LazyGroup
 from podtide.core.errors import FixError, PodtideError
 
 BAD_INPUT = 2
@@ -56,10 +56,10 @@ FAILED = 1
             "List, and end, the quarantine of what removed nodes had.",
         ),
         "simulate": (
-            "podtide.cli.simulate.command:simulate",
+            "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
         ),
-        "subnet": ("podtide.cli.subnet.command:subnet", "Add, list, show, grow, shrink and remove subnets."),
+        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow, shrink and remove subnets."),
         "top": (
             "podtide.cli.top.command:top",
             "Show how full the subnets are and how the nodes do, worst first.",

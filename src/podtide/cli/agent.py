@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,12 +20,12 @@ from podtide.agent.secondary_program import SecondaryAgent
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cni_options import installation_options
 from podtide.cli.health import serving_health
-from podtide.cli.named_file import NamedFile
-from podtide.cli.names import NODE_NAME
-from podtide.cli.node_name import find_node_name
+from podtide.cli.names import NODE_NAME, require_object_name
+from podtide.cli.path_options import NamedFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cni.conflist import InterfaceType
+from podtide.cni.network_config import FLAT_FILE_PATHS
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
@@ -34,6 +35,8 @@ from podtide.runtime.randomness import system_randomness
 from podtide.runtime.settings import Settings
 
 _OPEN = "the API of CNS is for this machine's root alone: listen on 127.0.0.1"
+NODE_NAME_FILES = tuple(Path(path).with_name("nodename") for path in FLAT_FILE_PATHS)
+"""Beside Whereabouts' flat files; the first file that contains a name counts."""
 
 
 class _AgentPlan(Struct, frozen=True, kw_only=True):
@@ -145,6 +148,36 @@ def agent(  # noqa: PLR0913 - one argument per option
         settings=settings,
     )
     run(lambda: _serve(plan, log.bind(node=plan.node_name)), log)
+
+
+def find_node_name(environment: Mapping[str, str], files: Iterable[Path] = NODE_NAME_FILES) -> str:
+    """The node's name where no option states it: from `NODENAME`, else from a file, else the host's name.
+
+    The host's name is a guess, because a Node may be named otherwise. Whereabouts' installer therefore leaves the name
+    in a file on the node, for its own programs and those that replace them (WIRE.md §5).
+    """
+    if stated := environment.get("NODENAME", "").strip():
+        require_object_name(stated, "the environment variable NODENAME")
+        return stated
+    for path in files:
+        if written := _written_in(path):
+            require_object_name(written, f"the node name in {path}")
+            return written
+    host = socket.gethostname().lower()  # as a kubelet does that is told no other
+    require_object_name(host, "no --node-name is given, and the host's name")
+    return host
+
+
+def _written_in(path: Path) -> str:
+    """The name in the file; "" if there is no file. A file that cannot be read is an error, not a reason to guess."""
+    try:
+        return path.read_text().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path} is to say this node's name, and cannot be read ({error}): correct that, or give --node-name"
+        ) from error
 
 
 async def _serve(plan: _AgentPlan, log: Logger) -> None:

@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
-from podtide.cli.named_file import ExistingFile
+from podtide.cli.path_options import ExistingFile
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.clock import SystemClock
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from podtide.cli.named_file import NamedFile
+from podtide.cli.path_options import NamedFile
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from podtide.cli.named_file import NamedFile
 from podtide.cli.names import NAMESPACE
+from podtide.cli.path_options import NamedFile
 from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
 from podtide.cluster.port import Cluster
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE

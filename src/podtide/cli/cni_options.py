@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from podtide.agent.cni_installation import Installation, RuntimeDirectories, read_plugin
-from podtide.cli.named_directory import NamedDirectory
-from podtide.cli.named_file import NamedFile
+from podtide.cli.path_options import NamedDirectory, NamedFile
 from podtide.cni.conflist import InterfaceType, PrimaryNetwork
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened

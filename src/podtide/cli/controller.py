@@ -12,8 +12,8 @@ from msgspec import Struct
 from podtide.allocator.port import Allocator
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.health import serving_health
-from podtide.cli.named_file import ExistingFile
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
+from podtide.cli.path_options import ExistingFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import click
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
+from podtide.cli.allocator.cluster import known_cluster
 from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.cluster_lists import list_all
-from podtide.cli.known_cluster import known_cluster
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.program import log_option
 from podtide.cli.screen_width import fitted, screen_width

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from podtide.cli.named_directory import NamedDirectory
+from podtide.cli.path_options import NamedDirectory
 
 
 @click.command(name="uninstall-cni")

@@ -7,7 +7,7 @@ import click
 
 from podtide.allocator.store import InvalidDatabaseUrl, open_allocator
 from podtide.allocator.store import backup as copies
-from podtide.cli.named_file import NamedFile
+from podtide.cli.path_options import NamedFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 

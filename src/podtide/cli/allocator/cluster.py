@@ -5,10 +5,10 @@ import click
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
 from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
-from podtide.cli.known_cluster import known_cluster, refuse_if_acting
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
-from podtide.core.errors import InvalidInput
+from podtide.core.errors import FixError, InvalidInput
+from podtide.resources.timestamps import to_time
 
 _COLUMNS = ("NAME", "UID", "CONTAINERS", "OF ANOTHER UID", "WITHOUT UID", "CONTROLLER", "REPORTED")
 _DISPENSABLE = ("CONTROLLER", "WITHOUT UID", "OF ANOTHER UID")
@@ -139,3 +139,32 @@ def _row(record: ClusterRecord) -> tuple[str, ...]:
         record.holder or _NONE,
         "yes" if record.reported else "AWAITED",
     )
+
+
+class StillActing(FixError):
+    """A controller has a term for the cluster that is to be forgotten."""
+
+
+async def known_cluster(allocator: AdministeredAllocator, name: str) -> ClusterRecord:
+    """The allocator's record of the cluster. Refused if the allocator knows nothing of it, not even something in quarantine.
+
+    A misspelt name must not look like a cluster for which nothing is left to do.
+    """
+    records = (await allocator.list_clusters()).clusters
+    for record in records:
+        if record.name == name:
+            return record
+    if (await allocator.quarantined(cluster=name, limit=1)).items:
+        return ClusterRecord(name=name)
+    known = ", ".join(record.name for record in records) or "none"
+    raise InvalidInput(f"no cluster {name} is known to the allocator: those that are: {known}")
+
+
+def refuse_if_acting(record: ClusterRecord, uid: str | None) -> None:
+    """Raises if a controller has a term for the cluster whose containers, of one uid or all, are to be deleted."""
+    if record.holder and uid in {None, record.uid}:
+        raise StillActing(
+            f"controller {record.holder} acts for cluster {record.name} until {to_time(record.term_until)}, and renews that as "
+            "long as it runs: the nodes of a cluster that lives would lose their addresses; stop its podtide and try "
+            "again, or say --force"
+        )

@@ -18,8 +18,8 @@ from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import Rules, open_allocator
 from podtide.cli.allocator.backup import backup, restore
 from podtide.cli.allocator.cluster import cluster, release
-from podtide.cli.duration import DURATION
-from podtide.cli.named_file import ExistingFile
+from podtide.cli.number_options import DURATION
+from podtide.cli.path_options import ExistingFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.durations import format_duration

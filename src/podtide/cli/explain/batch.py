@@ -9,7 +9,8 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from podtide.cli.output import COUNT, FRACTION, output_option, show, table
+from podtide.cli.number_options import COUNT, FRACTION
+from podtide.cli.output import output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened, text
 from podtide.core.subnet.batch import Reading, Rung, Standing, Step, decide_batch

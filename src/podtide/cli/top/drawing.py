@@ -1,12 +1,11 @@
-"""`podtide top` as rich draws it."""
+"""`podtide top` on a terminal. A module of its own, because rich is imported only where it draws."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from podtide.cli.top.cidrs import cidr_tables
 from podtide.cli.top.overview import Overview
-from podtide.cli.top.tables import TopTable, tables_of
+from podtide.cli.top.tables import TopTable, cidr_tables, tables_of
 
 
 def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:

@@ -69,6 +69,17 @@ def tables_of(overview: Overview) -> tuple[TopTable, TopTable]:
     )
 
 
+def cidr_tables(overview: Overview) -> tuple[TopTable, ...]:
+    """The table; none where every subnet has one range."""
+    rows = tuple(
+        TopRow((line.name, each.cidr, each.gateway or "-", "draining" if each.draining else "ok"))
+        for line in overview.subnets
+        if len(line.cidrs) > 1
+        for each in line.cidrs
+    )
+    return (TopTable(("SUBNET", "CIDR", "GATEWAY", "STATE"), rows),) if rows else ()
+
+
 def _subnet_row(line: SubnetLine) -> TopRow:
     used = f"{100 * line.reserved // line.capacity}%" if line.capacity and line.reserved is not None else None
     state = "starved" if line.starved else "exhausted" if line.exhausted else "ok"

@@ -14,10 +14,9 @@ from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.output import counted
 from podtide.cli.suggested_commands import SuggestedCommands
-from podtide.cli.why.facts import WhyFacts
+from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.cli.why.next_step import what_next
-from podtide.cli.why.parameters import RightRequest, right_request
-from podtide.cli.why.subnets import SubnetFacts
+from podtide.cli.why.right_request import RightRequest, right_request
 from podtide.cluster.served.ages import age
 from podtide.core.subnet.count_text import count_text
 from podtide.resources.cluster_subnet import ClusterSubnet

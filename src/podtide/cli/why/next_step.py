@@ -1,28 +1,32 @@
-"""The first line of `podtide why`: what is so, and what will happen next or what a person should do. Decides only.
+"""The first line of `podtide why`: what is so, and what happens next or what a person should do. No I/O.
 
-The obstacles are looked for in the order in which an address travels: the pod, its node, the node's pool, its request, who
-has to answer that, the subnet. The first that is found is the one to speak of. Where no pod waits for an address, an
-obstacle that the next one would meet is still worth a word: "nothing has to happen" is said only where nothing has to.
+The obstacles are looked for in the order in which an address travels: the pod, its node, the node's pool, its request,
+the controller and the allocator that answer it, the subnet. The first one found is reported. Where no pod waits for an
+address, an obstacle that the next pod would meet is reported: "nothing has to happen" is said only where nothing has
+to.
 """
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.agent.request.node_config import node_uid_of, refusal_of
+from podtide.cli.observed_node import ObservedNode
+from podtide.cli.output import counted
 from podtide.cli.suggested_commands import SuggestedCommands
-from podtide.cli.why.facts import WhyFacts
-from podtide.cli.why.full_subnet import subnet_obstacle
-from podtide.cli.why.parameters import RightRequest
-from podtide.cli.why.programs import agent_advice
+from podtide.cli.why.facts import SubnetFacts, WhyFacts
+from podtide.cli.why.right_request import RightRequest
 from podtide.cluster.served.ages import age
 from podtide.controller.nodes.config_status import GRANTED, GrantReason, condition_of
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.event import EventType
-from podtide.resources.pod import Pod
+from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
+_NAME_LABEL, _COMPONENT_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/component"
+_AGENT = ("podtide", "agent")
 _PATIENCE_SECONDS = 10.0
 """What agent and controller do takes them less than this, unless something is wrong with them."""
 _PLUGIN_SECONDS = 30.0
 """The same for kubelet and plugin: an ADD may wait 10 s, and a kubelet's back-off begins at a few seconds."""
+_MOST_NAMED = 3
 
 
 def what_next(facts: WhyFacts, right: RightRequest | None, commands: SuggestedCommands) -> str:
@@ -196,3 +200,61 @@ def _waited(facts: WhyFacts) -> float:
         return facts.now - min(to_wall_seconds(each) for each in made)
     except InvalidTimestamp:
         return 0.0
+
+
+def subnet_obstacle(
+    subnet: SubnetFacts, node: ObservedNode, commands: SuggestedCommands, *, ahead: bool = False
+) -> str:
+    """Why the node waits for addresses of the subnet; "" when it does not. `ahead`: why it would."""
+    owed = subnet.owed()
+    if (node.name not in owed and not ahead) or subnet.free is None:
+        return ""
+    debts = f"{counted(len(owed), 'node is', 'nodes are')} owed {counted(sum(owed.values()), 'address', 'addresses')}"
+    if subnet.free:
+        return (
+            f"{counted(subnet.free, 'address is', 'addresses are')} free in subnet {subnet.name} and {debts}: "
+            "the request controller grants them at its next look, within seconds"
+        )
+    parts = [f"subnet {subnet.name} is full: all {subnet.capacity} addresses are reserved"]
+    if owed:
+        parts.append(debts)
+    parts += [words for words in (_idle(subnet), _elsewhere(subnet)) if words]
+    return f"{', '.join(parts)}; grow it with `{commands.grow(subnet.network, subnet.name)}`, or remove pods"
+
+
+def _idle(subnet: SubnetFacts) -> str:
+    idle = subnet.idle()
+    if not idle:
+        return "none is idle"
+    named = [f"{name} ({count})" for name, count in idle.items()][:_MOST_NAMED]
+    if len(idle) > _MOST_NAMED:
+        named.append(f"{len(idle) - _MOST_NAMED} more")
+    words = f"{counted(sum(idle.values()), 'is', 'are')} idle on {', '.join(named)}"
+    silent = sorted(set(subnet.silent()) & set(idle))
+    if silent:
+        return f"{words} (the agent of {silent[0]} has not answered the batch in force: see that it runs)"
+    return f"{words} and given back as the batch goes down"
+
+
+def _elsewhere(subnet: SubnetFacts) -> str:
+    """What no node of this cluster shows. Only the allocator can tell other clusters' from quarantine."""
+    if subnet.at_allocator is not None and subnet.at_allocator.quarantined:
+        return f"{subnet.at_allocator.quarantined} in quarantine after their nodes left"
+    return f"{subnet.elsewhere} held by other clusters or in quarantine" if subnet.elsewhere else ""
+
+
+def agent_advice(node: ObservedNode) -> str:
+    """Where to look for the node's agent: at its pod, where the chart put one there."""
+    agent = next((pod for pod in node.pods if _is_agent(pod)), None)
+    if agent is None:
+        return f"see that `podtide agent` runs on node {node.name} and reaches the API server"
+    place = f"-n {agent.metadata.namespace} {agent.metadata.name}"
+    if agent.status.phase != PodPhase.RUNNING:
+        phase = agent.status.phase or "of unknown phase"
+        return f"its pod {agent.key} is {phase}: `kubectl describe pod {place}` says why"
+    return f"`kubectl logs {place}` says what it lacks"
+
+
+def _is_agent(pod: Pod) -> bool:
+    labels = pod.metadata.labels
+    return (labels.get(_NAME_LABEL), labels.get(_COMPONENT_LABEL)) == _AGENT

@@ -21,8 +21,7 @@ from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
-from podtide.controller.repair.orphaned_allocations import AllocationRepair
-from podtide.controller.repair.orphaned_reservations import ReservationRepair
+from podtide.controller.repair.orphans import AllocationRepair, ReservationRepair
 from podtide.controller.repair.pod_lookup import PodLookup
 from podtide.controller.repair.snapshot import read_pods, read_snapshot
 from podtide.controller.repair.writes import RepairWrites

@@ -1,15 +1,58 @@
-"""The subnets that nodes of this cluster use, and the occasions to look at one.
+"""The subnets that nodes of this cluster use, when one is reconciled beside its poll, and which nodes are owed addresses.
 
-Each is looked at every `poll`. Beside that, at once: when it comes into use, when a node got less than it asked for
-(DESIGN.md "Exhaustion": by the same inequality), and, if somebody is owed, when addresses or claims in it ended.
+Each is reconciled every `poll`. Beside that, at once: when a first node uses it, when a node got less than it asked for
+(DESIGN.md "Exhaustion": by the same inequality), and, if a node is owed addresses, when addresses or claims in it
+ended.
+
+The allocator knows the claims of all clusters and the order in which they are served, but it cannot call the
+controller. So the controller remembers which of its nodes wait, and asks when addresses came free. Of the answer it
+takes the nodes whose turn reaches into what is free; a request for the others would only be refused.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
 
+from podtide.allocator.port import Debt
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.subnets.owed_nodes import OwedNodes
 from podtide.core.subnet.scaler import SubnetScaler
+
+
+class OwedNodes:
+    """Nodes of this cluster that are owed, by subnet."""
+
+    def __init__(self) -> None:
+        self._owed: defaultdict[str, dict[str, int]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._owed.values()))
+
+    def note(self, subnet: str, node: str, owed: int) -> bool:
+        """The node is owed this many now; whether that is more than before."""
+        before = self._owed[subnet].pop(node, 0)
+        if owed:
+            self._owed[subnet][node] = owed
+        return owed > before
+
+    def forget(self, node: str) -> None:
+        """The node is gone."""
+        for nodes in self._owed.values():
+            nodes.pop(node, None)
+
+    def in_subnet(self, subnet: str) -> bool:
+        """Whether any node is owed addresses of the subnet."""
+        return bool(self._owed[subnet])
+
+
+def in_turn(debts: Iterable[Debt], free: int, cluster: str) -> list[str]:
+    """The nodes of a cluster whose turn it is, with so many addresses free, in their order."""
+    nodes = []
+    for debt in debts:
+        if free <= 0:
+            break
+        free -= debt.owed
+        if debt.cluster == cluster:
+            nodes.append(debt.node)
+    return nodes
 
 
 class KnownSubnets:

@@ -32,7 +32,7 @@ from podtide.controller.subnets.batch_decision import (
     scaler_of,
     standing_of,
 )
-from podtide.controller.subnets.known_subnets import KnownSubnets
+from podtide.controller.subnets.known_subnets import KnownSubnets, in_turn
 from podtide.controller.subnets.objects import SubnetObjects
 from podtide.controller.subnets.overrides import (
     ConfiguredBounds,
@@ -41,7 +41,6 @@ from podtide.controller.subnets.overrides import (
     from_port,
     to_port,
 )
-from podtide.controller.subnets.owed_nodes import in_turn
 from podtide.controller.term_context import TermContext
 from podtide.core.subnet.batch import Patience, Reading, Standing, Step, SubnetDecision
 from podtide.core.subnet.batch_bounds import BatchBounds

@@ -5,18 +5,17 @@ from collections.abc import Iterator, Sequence
 import click
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.allocator.port import Allocator, CidrHolder, CidrHolders, Debt, Subnet, SubnetSpec
 from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
-from podtide.cli.output import BoundedCount, output_option, show, table
+from podtide.cli.number_options import BoundedCount
+from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
-from podtide.cli.subnet.draining import draining_lines, holders_of
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.layout import exact_network
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
-
 _GATEWAY = "The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address."
 _gateway_option = click.option("--gateway", multiple=True, metavar="ADDRESS", help=_GATEWAY)
 _gateway_of_a_grown_option = click.option(
@@ -25,6 +24,7 @@ _gateway_of_a_grown_option = click.option(
     metavar="ADDRESS",
     help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway moves there; pods that run keep the one they were told.",
 )
+_MOST_NODES = 20
 
 
 @click.group()
@@ -220,3 +220,40 @@ def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
         yield f"  kept back {', '.join(kept)}"
     for debt in debts:
         yield f"  owes {debt.owed} to {debt.node} of {debt.cluster}, where {debt.waiting_pods} pods wait"
+
+
+async def holders_of(allocator: Allocator, subnet: Subnet) -> list[CidrHolders]:
+    """Who has addresses of each CIDR that drains."""
+    return [await allocator.holders(subnet.network, subnet.name, cidr) for cidr in subnet.draining]
+
+
+def draining_lines(subnet: Subnet, held: Sequence[CidrHolders]) -> Iterator[str]:
+    """For each CIDR that drains, who has what of it, and what makes them give it back."""
+    staying = subnet.capacity - subnet.draining_reserved
+    if held and subnet.reserved > staying:
+        yield (
+            f"  the CIDRs that stay have {staying} addresses, and {subnet.reserved} are reserved: nodes will be short "
+            "unless the subnet grows or pods go"
+        )
+    for cidr in held:
+        nodes = cidr.holders
+        reserved = sum(each.primary + each.addresses for each in nodes) + cidr.quarantined
+        yield f"  {cidr.cidr} drains: {reserved} addresses are still reserved, and it leaves when none is"
+        for node in nodes[:_MOST_NODES]:
+            yield f"    {node.node} of {node.cluster} has {_holding(node)}"
+        if len(nodes) > _MOST_NODES:
+            yield f"    and {len(nodes) - _MOST_NODES} more nodes; all of them with `-o json`"
+        if cidr.quarantined:
+            yield f"    removed nodes had {cidr.quarantined}, which are in quarantine until it ends"
+        if nodes:
+            yield (
+                "    an address on a pod stays until the pod is deleted; a primary address until its node asks for another, "
+                "as podtide's agents do, or is replaced"
+            )
+
+
+def _holding(node: CidrHolder) -> str:
+    parts = ["its primary address"] if node.primary else []
+    if node.addresses:
+        parts.append(f"{node.addresses} for pods")
+    return " and ".join(parts)

@@ -1,8 +1,8 @@
-"""The objects behind `podtide top`, followed by informers.
+"""What `podtide top` follows while it is on the screen: the cluster's objects by informers, and the allocator by polling.
 
-A cluster is listed once and then watched: to look at it for an hour costs it little more than to look once. But a server
-that hangs leaves its watches open and says nothing on them, as one does where nothing happens: so it is asked for one
-object now and then, and that it does not answer is said.
+A cluster is listed once and then watched: an hour of `top` costs it little more than one look. But a server that hangs
+leaves its watches open and silent, as one does where nothing happens. So it is asked for one object now and then, and a
+missing answer is shown.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.port import Allocator, AllocatorError, Subnet
 from podtide.cli.observed_node import observe_nodes
-from podtide.cli.top.overview import Overview, overlook
+from podtide.cli.top.overview import Overview, ReservedBy, overlook
 from podtide.cluster.informer import EVERYTHING, Informer, Scope
 from podtide.cluster.port import Cluster, ClusterError, R, Unavailable
 from podtide.cluster.served.ages import age
@@ -126,3 +126,45 @@ class _LoggedError(Struct):
     """What is read of a line of the informers' log."""
 
     error: str = ""
+
+
+class PolledAllocator:
+    """The last answer. Without an allocator there is none, and nothing to complain of."""
+
+    def __init__(self, allocator: Allocator | None, flag: str = "--server") -> None:
+        self.subnets: tuple[Subnet, ...] = ()
+        """Empty while it does not answer: an old number would look like a true one."""
+        self.complaint = ""
+        """Why it does not answer now."""
+        self._allocator = allocator
+        self._flag = flag
+        """What said where it is."""
+        self._has_answered = False
+
+    def trouble(self, overview: Overview | None) -> str:
+        """Why RESERVED is not the allocator's number, of everything or of some subnets; "" when it is."""
+        if self.complaint or not self._has_answered or overview is None:
+            return self.complaint
+        unknown = sorted(
+            line.name for line in overview.subnets if line.reserved_by is not ReservedBy.ALLOCATOR
+        )
+        if not unknown:
+            return ""
+        which = f"subnet {unknown[0]}" if len(unknown) == 1 else f"subnets {', '.join(unknown)}"
+        return f"RESERVED of {which} is what objects show: the allocator has none of the name; correct {self._flag}"
+
+    async def run(self, interval_seconds: float) -> None:
+        """Ask until cancelled."""
+        while True:
+            await self.ask()
+            await asyncio.sleep(interval_seconds)
+
+    async def ask(self) -> None:
+        """Ask once."""
+        if self._allocator is None:
+            return
+        try:
+            self.subnets, self.complaint = await self._allocator.list_subnets(), ""
+            self._has_answered = True
+        except AllocatorError as error:
+            self.subnets, self.complaint = (), f"RESERVED is what objects show: {error}"

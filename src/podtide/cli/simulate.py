@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 import click
 import msgspec
 
-from podtide.cli.output import output_option, show, table
-from podtide.cli.simulate.scenario import play_scenario
+from podtide.cli.output import counted, output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
@@ -17,9 +17,14 @@ from podtide.simulation.run.fault_plan import Plan, plan_for
 from podtide.simulation.run.report import Report
 from podtide.simulation.run.shrinking import Shrinking
 from podtide.simulation.run.simulate import simulate as run
+from podtide.simulation.scenario.document import Scenario
+from podtide.simulation.scenario.playing import play
+from podtide.simulation.scenario.reading import read_scenario
 
 _BROKEN = 1
 _SECONDS_PER_MINUTE = 60
+_UNMET = 1
+_WIDTH = 110
 
 
 def _list_of_faults() -> str:
@@ -149,3 +154,28 @@ def _what_happened(report: Report) -> Iterator[str]:
     yield f"trace: {report.entries} entries, {report.trace_hash}"
     struck = ", ".join(f"{name} {times}" for name, times in report.faults.items())
     yield f"faults: {struck or 'none'}"
+
+
+def play_scenario(file: Path, output: str) -> None:
+    """Play it; exit with status 1 at the first thing that is not as the file says."""
+    scenario = read_scenario(file)
+    if output == "json":
+        outcome = play(scenario, lambda _line: None)
+    else:
+        _introduce(scenario)
+        outcome = play(scenario, click.echo)
+    words = (
+        f"NOT AS EXPECTED: {outcome.failure}"
+        if outcome.failure
+        else f"{counted(outcome.expectations, 'expectation', 'expectations')} met in "
+        f"{outcome.simulated_seconds:.0f} simulated seconds; audit: clean, {outcome.audits} times"
+    )
+    show(output, outcome, [words])
+    if outcome.failure:
+        sys.exit(_UNMET)
+
+
+def _introduce(scenario: Scenario) -> None:
+    click.echo(scenario.title)
+    for line in wrap(scenario.why, _WIDTH):
+        click.echo(f"  {line}")

@@ -1,4 +1,4 @@
-"""Reservations that nobody needs, that are for somebody else, or that are missing."""
+"""Leaks of secondary networks: allocations whose pod is gone, and reservations that are unneeded, wrong or missing."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from podtide.controller.repair.snapshot import PoolEntry, RepairSnapshot
 from podtide.controller.repair.writes import RepairWrites
 from podtide.core.networks.leaks import (
     Fate,
+    Orphaned,
     Patience,
     PodSeen,
     Reserved,
@@ -25,6 +26,46 @@ from podtide.networks.ownership import may_be_reservation_of
 from podtide.resources.names import reservation_name
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.runtime.logging import Logger
+
+
+class AllocationRepair:
+    """Remembers since when an allocation seems to be nobody's."""
+
+    def __init__(self, writes: RepairWrites, *, patience: Patience, log: Logger) -> None:
+        self.suspects = Suspects[PoolEntry]()
+        self._writes = writes
+        self._patience = patience
+        self._log = log
+
+    async def mend(
+        self, books: RepairSnapshot, pods: Mapping[str, PodSeen], fresh: PodLookup, now: float
+    ) -> set[PoolEntry]:
+        """Release what is due. Answers the entries that nobody holds any more."""
+        orphans = {
+            held: self._patience.seconds(reason)
+            for held in books.entries()
+            if (reason := why_orphaned(held.holder, pods.get(held.holder.podref), books.address_of(held)))
+        }
+        due: dict[str, list[PoolEntry]] = defaultdict(list)
+        reasons: dict[PoolEntry, Orphaned] = {}
+        for held in self.suspects.due(orphans, now):
+            pod = await fresh.seen(held.holder.podref)
+            confirmed = why_orphaned(held.holder, pod, books.address_of(held))
+            if confirmed is not None:
+                due[held.pool].append(held)
+                reasons[held] = confirmed
+        released: set[PoolEntry] = set()
+        for pool, entries in due.items():
+            for held in await self._writes.release(pool, entries):
+                released.add(held)
+                self._log.warning(
+                    "released a leaked address",
+                    pool=pool,
+                    address=str(books.address_of(held) or held.key),
+                    pod=held.holder.podref,
+                    reason=reasons[held],
+                )
+        return released
 
 
 class _Doubted(Struct, frozen=True):

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from podtide.agent.request.node_config import networks_of, node_scaler_of
 from podtide.cli.observed_node import ObservedNode
-from podtide.cli.why.facts import WhyFacts
-from podtide.cli.why.subnets import SubnetFacts
+from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.core.exact import exact, text
 from podtide.core.subnet.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
 from podtide.core.subnet.scaling import Decision, decide_request, share_of
