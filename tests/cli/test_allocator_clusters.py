@@ -23,7 +23,7 @@ CLAIM = TermClaim(cluster="east", cluster_uid="uid-east", holder="controller-1")
 
 async def opened(where: Where) -> AdministeredAllocator:  # noqa: F811 - what the fixture gives
     option, url = where
-    if option == "--server":
+    if option == "--allocator":
         return HttpAllocator(Server(url=url))
     return await open_allocator(url, clock=SystemClock())
 

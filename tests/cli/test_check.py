@@ -224,7 +224,7 @@ def test_a_clean_cluster_is_exit_status_0_and_says_what_was_not_checked(podtide:
     assert outcome.status == 0
     first, *rest = outcome.out.splitlines()
     assert first == "clean: 1 node with 3 addresses, 1 pod with one"
-    assert any("name the allocator (--server or --database)" in line for line in rest)
+    assert any("name the allocator (--allocator or --database)" in line for line in rest)
 
 
 async def draw_networks(drawn: DrawnCluster) -> None:

@@ -76,7 +76,7 @@ async def test_a_full_subnet_is_why_a_pod_waits_and_what_to_do_is_said() -> None
         "pod default/web-2 has no address: subnet pods is full: all 253 addresses are reserved, "
         "2 nodes are owed 7 addresses, 4 are idle on b (3), c (1) and given back as the batch goes down, "
         "244 held by other clusters or in quarantine; "
-        "grow it with `podtide subnet grow blue pods CIDR --server URL`, or remove pods"
+        "grow it with `podtide subnet grow blue pods CIDR --allocator URL`, or remove pods"
     )
     assert (await why(drawn, "node/a")).next == chain.next
 

@@ -371,12 +371,12 @@ async def draw_waiting(drawn: DrawnCluster) -> None:
     ("flags", "words"),
     [
         (
-            ("--server", "{closed}"),
-            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --server",
+            ("--allocator", "{closed}"),
+            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --allocator",
         ),
-        (("--server", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
+        (("--allocator", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
         (
-            ("--server", "{open}", "--token-file", "{token}"),
+            ("--allocator", "{open}", "--token-file", "{token}"),
             r"at {open}: .* the token is not known here: .*--token-file {token}: correct it there, or name another file\)",
         ),
         (

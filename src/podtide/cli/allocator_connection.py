@@ -26,23 +26,21 @@ _DEADLINE_SECONDS = 3.0
 class AllocatorConnection(Struct, frozen=True, kw_only=True):
     """Where the allocator is, as the options say."""
 
-    server: str | None
+    url: str | None
     token_file: Path | None
     ca_file: Path | None
     database: str | None
 
     def __post_init__(self) -> None:
-        if bool(self.server) == bool(self.database):
-            raise InvalidInput(
-                "say where the subnets are: either --server URL of an allocator, or --database URL"
-            )
+        if bool(self.url) == bool(self.database):
+            raise InvalidInput("say where the subnets are: either --allocator URL, or --database URL")
         if self.database and (self.token_file or self.ca_file):
-            raise InvalidInput("--token-file and --ca-file are for --server: a database asks for neither")
+            raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
 
     def asked_in_vain(self, error: PodtideError) -> str:
         """That the allocator could not be asked, and which option to correct. It says nothing of others, who go other ways."""
         flag = "--database" if self.database else self._at_fault(error)
-        where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.server}")
+        where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.url}")
         return f"{where}: {error}" if flag in str(error) else f"{where} ({error}): correct {flag}"
 
     def _at_fault(self, error: PodtideError) -> str:
@@ -51,7 +49,7 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
             return "--ca-file"
         if isinstance(error, NotAllowed) or (self.token_file and str(self.token_file) in str(error)):
             return "--token-file"
-        return "--server"
+        return "--allocator"
 
     def ask_as_administration(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
         """The answer to a question that a cluster may not ask."""
@@ -68,14 +66,14 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
     @asynccontextmanager
     async def allocator(self) -> AsyncIterator[AdministeredAllocator]:
         """The allocator, until the context ends."""
-        if self.server:
+        if self.url:
             from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
                 HttpAllocator,
                 Patience,
                 Server,
             )
 
-            server = Server(url=self.server, token_file=self.token_file, authority=self.ca_file)
+            server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
             async with HttpAllocator(server, patience=Patience(deadline_seconds=_DEADLINE_SECONDS)) as there:
                 yield there
         else:
@@ -107,7 +105,9 @@ def _with_options(command: Command, *, is_optional: bool) -> Command:
         click.option("--database", metavar="URL", help="The database, where no allocator need run."),
         click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM."),
         click.option("--token-file", type=_FILE, help="The token to show to the allocator."),
-        click.option("--server", metavar="URL", help="A running allocator, such as https://allocator:8080."),
+        click.option(
+            "--allocator", "url", metavar="URL", help="A running allocator, such as https://allocator:8080."
+        ),
     ):
         reaching = option(reaching)
     return reaching  # type: ignore[return-value]  # its options are the command's and these

@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
+from podtide.cli.allocator_connection import AllocatorConnection
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.health import serving_health
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
@@ -20,7 +21,6 @@ from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.allocator_outage import ANSWER_SECONDS
 from podtide.controller.metrics import ControllerMetrics
 from podtide.controller.program import Controller, ControllerOptions
-from podtide.core.errors import InvalidInput
 from podtide.resources.names import Naming
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.ids import new_uuid
@@ -36,19 +36,8 @@ _RETRY_SECONDS = 3.0
 """How long the client itself goes on trying; after that the controller tells nodes, and tries again."""
 
 
-class _AllocatorLocation(Struct, frozen=True, kw_only=True):
-    """Where the subnets are: behind a running allocator, or in a database that this process opens itself."""
-
-    url: str | None
-    token_file: Path | None
-    ca_file: Path | None
-    database: str | None
-
-    def __post_init__(self) -> None:
-        if bool(self.url) == bool(self.database):
-            raise InvalidInput("say where the subnets are: either --allocator URL, or --database URL")
-        if self.database and (self.token_file or self.ca_file):
-            raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
+class _AllocatorLocation(AllocatorConnection, frozen=True, kw_only=True):
+    """Where the subnets are, for a program that runs on: it waits longer, and may open the database as the allocator."""
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncIterator[Allocator]:
@@ -62,9 +51,7 @@ class _AllocatorLocation(Struct, frozen=True, kw_only=True):
 
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
-            server = Server(
-                url=self.url, token_file=self.token_file, authority=self.ca_file, flag="--allocator"
-            )
+            server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
             # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
             patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
             async with HttpAllocator(server, patience=patience) as there:

@@ -119,7 +119,7 @@ def _introduce(story: Story, plan: Plan, nodes: int) -> None:
 
 
 def _where(plan: Plan) -> str:
-    """The cluster and the allocator's database: the demonstration serves no allocator that --server could name."""
+    """The cluster and the allocator's database: the demonstration serves no allocator that --allocator could name."""
     return f"{_cluster_of(plan)} --database {plan.database}"
 
 

@@ -30,7 +30,7 @@ _WHAT_COULD_HAPPEN = (
 reason_option = click.option(
     "--reason",
     required=True,
-    help="Why no pod has the addresses any more. It is written to this command's log, and with --server to the allocator's.",
+    help="Why no pod has the addresses any more. It is written to this command's log, and with --allocator to the allocator's.",
 )
 
 
@@ -43,7 +43,7 @@ def quarantine() -> None:
     """List, and end, the quarantine of what removed nodes had.
 
     The controller ends quarantines by itself, once no living pod bound to the node's name shows the address. These
-    commands are for what it cannot know. Each asks a running allocator (--server) or the database itself (--database).
+    commands are for what it cannot know. Each asks a running allocator (--allocator) or the database itself (--database).
     """
 
 

@@ -31,7 +31,7 @@ _MOST_NODES = 20
 def subnet() -> None:
     """Add, list, show, grow, shrink and remove subnets.
 
-    Each command asks a running allocator (--server) or the database itself (--database).
+    Each command asks a running allocator (--allocator) or the database itself (--database).
     """
 
 

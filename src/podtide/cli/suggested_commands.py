@@ -38,7 +38,7 @@ class SuggestedCommands(Struct, frozen=True, kw_only=True):
 
     def grow(self, network: str, subnet: str) -> str:
         """Grow a subnet; which CIDR it is to have is a person's to say, and so is what else is in capitals."""
-        where = self.allocator_flags or "--server URL"
+        where = self.allocator_flags or "--allocator URL"
         return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {where}"
 
 
@@ -48,7 +48,7 @@ def own_commands(there: ClusterConnection, connection: AllocatorConnection | Non
     if connection is None:
         return SuggestedCommands(podtide=own_command(), cluster_flags=cluster)
     allocator = _flags(
-        ("--server", connection.server),
+        ("--allocator", connection.url),
         ("--token-file", connection.token_file),
         ("--ca-file", connection.ca_file),
         ("--database", connection.database),

@@ -42,7 +42,7 @@ def check(
 ) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
-    Reads the cluster's objects, those of secondary networks too, and, where --server or --database says how to reach it, the allocator's books. It only
+    Reads the cluster's objects, those of secondary networks too, and, where --allocator or --database says how to reach it, the allocator's books. It only
     ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
     read. Exit status 1 means that something is broken.
     """

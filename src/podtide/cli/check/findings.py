@@ -206,7 +206,7 @@ def _not_checked(seen: CheckedObjects) -> Iterator[str]:
         yield "secondary networks: the credential may not see their objects"
     yield "what agents keep to themselves: their pools are taken from NodeNetworkConfigs and pods"
     if books is None:
-        yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--server or --database)"
+        yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--allocator or --database)"
         return
     for name in books.moving:
         yield f"the counts of subnet {name}: they changed while they were read"

@@ -53,7 +53,7 @@ def top(
 ) -> None:
     """Show how full the subnets are and how the nodes do, worst first.
 
-    On a terminal it is drawn anew until Ctrl-C. RESERVED is what the request controller last wrote, or, where --server
+    On a terminal it is drawn anew until Ctrl-C. RESERVED is what the request controller last wrote, or, where --allocator
     or --database says how to reach it, what the allocator has now. HELD counts secondary addresses, FREE those of them
     that no pod has, PODS the pods with an address, WAITING those without, OWED what the node asks for and was not given.
     """
@@ -76,7 +76,7 @@ async def _look(there: ClusterConnection, connection: AllocatorConnection | None
 
 
 def _flag(connection: AllocatorConnection | None) -> str:
-    return "--database" if connection and connection.database else "--server"
+    return "--database" if connection and connection.database else "--allocator"
 
 
 async def look_once(cluster: Cluster, at_allocator: Iterable[Subnet] = ()) -> Overview:

@@ -131,7 +131,7 @@ class _LoggedError(Struct):
 class PolledAllocator:
     """The last answer. Without an allocator there is none, and nothing to complain of."""
 
-    def __init__(self, allocator: Allocator | None, flag: str = "--server") -> None:
+    def __init__(self, allocator: Allocator | None, flag: str = "--allocator") -> None:
         self.subnets: tuple[Subnet, ...] = ()
         """Empty while it does not answer: an old number would look like a true one."""
         self.complaint = ""

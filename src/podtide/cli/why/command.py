@@ -43,7 +43,7 @@ def why(  # noqa: PLR0913 - one argument per option
 
     POD|NODE is a name, pod/NAME or node/NAME; a bare name is a pod's before it is a node's. The first line is what is
     so and what to do. All is concluded from the cluster's objects, by the functions that podtide's programs decide
-    with; where --server or --database says how to reach it, the allocator is asked how full the subnet is.
+    with; where --allocator or --database says how to reach it, the allocator is asked how full the subnet is.
     """
     chain = asyncio.run(_explain(name, namespace, there, connection))
     show(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
