@@ -7,7 +7,7 @@ to.
 """
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
-from podtide.agent.request.node_config import node_uid_of, refusal_of
+from podtide.agent.request.node_config import refusal_of
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.output import counted
 from podtide.cli.suggested_commands import SuggestedCommands
@@ -82,7 +82,7 @@ def _of_the_node(facts: WhyFacts) -> str:
     if refusal := refusal_of(config, name):
         return refusal
     assert config is not None  # or it would have been refused
-    if node_uid_of(config) != facts.node.metadata.uid:
+    if config.node_uid != facts.node.metadata.uid:
         return (
             f"NodeNetworkConfig {name} belongs to an earlier node of that name: "
             f"{facts.leader.obstacle or 'the request controller replaces it; see that it runs'}"

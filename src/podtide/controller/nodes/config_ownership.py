@@ -13,11 +13,6 @@ def uid_of(node: Node | None) -> str:
     return node.metadata.uid if node else ""
 
 
-def owner_uid(config: NodeNetworkConfig) -> str:
-    """The uid of the Node that a NodeNetworkConfig is of; "" when it does not say."""
-    return next((each.uid for each in config.metadata.owner_references if each.kind == Node.api.kind), "")
-
-
 def is_being_deleted(config: NodeNetworkConfig) -> bool:
     """Whether it is only there until its finalizers are gone."""
     return config.metadata.deletion_timestamp is not None

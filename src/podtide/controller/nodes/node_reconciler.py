@@ -23,7 +23,6 @@ from podtide.controller.nodes.config_ownership import (
     is_being_deleted,
     is_bound,
     new_config,
-    owner_uid,
     uid_of,
     without_finalizer,
 )
@@ -80,7 +79,7 @@ class NodeReconciler:
             if (seconds := self._retirement.wait_seconds(gone)) is not None:
                 return seconds
             await self._delete_containers(name, gone)
-            if config is not None and (is_being_deleted(config) or owner_uid(config) in gone):
+            if config is not None and (is_being_deleted(config) or config.node_uid in gone):
                 await self._let_go(config)
                 self._note_retired(name, gone)
                 return None  # its end is an event, and then there is room for a new one
@@ -98,7 +97,7 @@ class NodeReconciler:
         self, name: str, node: Node | None, config: NodeNetworkConfig | None
     ) -> frozenset[str]:
         """Uids of all Nodes of that name that may have containers, the one that is there among them."""
-        owner = owner_uid(config) if config else ""
+        owner = config.node_uid if config else ""
         return frozenset({*self._suspects.get(name, ()), owner, uid_of(node)} - {""})
 
     async def _read(self, name: str) -> Node | None:

@@ -12,7 +12,6 @@ Containers of another cluster, or of one that is not known, are passed over: tha
 from podtide.cluster.informer import Informer
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
-from podtide.controller.nodes.config_ownership import owner_uid
 from podtide.controller.nodes.node_reconciler import NodeReconciler
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.subnet_choice import node_uid
@@ -68,7 +67,7 @@ class Sweep:
 
     async def _known(self, cluster: str) -> dict[str, str]:
         """The nodes' names by the uids of all Nodes that have something here or at the allocator."""
-        known = {uid: config.metadata.name for config in self._configs.items() if (uid := owner_uid(config))}
+        known = {uid: config.metadata.name for config in self._configs.items() if (uid := config.node_uid)}
         more, is_last = "", False
         while not is_last:
             page = await self._context.allocator.list_containers(cluster=cluster, more=more)
