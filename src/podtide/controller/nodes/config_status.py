@@ -118,6 +118,19 @@ def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
     )
 
 
+def scaler_shown(config: NodeNetworkConfig) -> Scaler | None:
+    """The scaler that the status shows already; None if none was written.
+
+    InvalidScaler if its release threshold is less than its request threshold + 100: an agent that follows it would give
+    back a batch and ask for it again at once, so it is not told the same once more.
+    """
+    shown = config.status.scaler
+    if not shown.is_written:
+        return None
+    release = release_percent(shown.request_threshold_percent, shown.release_threshold_percent or None)
+    return structs.replace(shown, release_threshold_percent=release)
+
+
 def status_after(  # noqa: PLR0913 - all that a status is made from
     config: NodeNetworkConfig,
     node: Node,

@@ -18,6 +18,7 @@ from podtide.controller.nodes.config_status import (
     PLACED,
     condition_of,
     has_all_requested,
+    scaler_shown,
     status_after,
     wire_scaler,
 )
@@ -28,7 +29,7 @@ from podtide.controller.nodes.restored_requests import RestoredRequests
 from podtide.controller.nodes.subnet_choice import ContainerPlace, places_of
 from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.term_context import TermContext
-from podtide.core.errors import RetryError
+from podtide.core.errors import InvalidScaler, RetryError
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.node import Node
@@ -48,6 +49,7 @@ class RequestReconciler:
         self._events = context.events
         self._options = context.options
         self._clock = context.clock
+        self._log = context.log
         self._max_ips = context.settings.max_ips
         self._default = SubnetScaler(context.settings.batch, context.settings.min_free)
         self._subnets = subnets
@@ -127,8 +129,18 @@ class RequestReconciler:
         Until they were looked at, that is what it was told before.
         """
         decided = [scaler for place in places if (scaler := self._subnets.in_force(place.subnet)) is not None]
-        if not decided and config.status.scaler.is_written:
-            return config.status.scaler
+        if not decided:
+            try:
+                shown = scaler_shown(config)
+            except InvalidScaler as error:
+                self._log.warning(
+                    "the scaler of a NodeNetworkConfig is refused and replaced by the configured one",
+                    node=config.metadata.name,
+                    error=str(error),
+                )
+            else:
+                if shown is not None:
+                    return shown
         in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
         return wire_scaler(in_force, self._max_ips)
 
