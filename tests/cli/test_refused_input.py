@@ -327,7 +327,9 @@ def test_a_schedule_that_never_comes(
     podtide: Run, tmp_path: Path, away: tuple[str, str], schedule: str
 ) -> None:
     outcome = podtide(*command("controller", tmp_path, away), "--repair-schedule", schedule)
-    refused(outcome, f"--repair-schedule '{schedule}' is no cron expression that ever comes: write minute")
+    refused(
+        outcome, f"--repair-schedule '{schedule}' is not a cron expression that is ever due: write minute"
+    )
 
 
 @pytest.mark.parametrize("name", [*SUBNETS, *READING, "controller", "allocator"])

@@ -101,7 +101,7 @@ async def test_more_than_a_node_may_have_is_asked_for_in_vain() -> None:
         assert len(await world.names("n1")) == 20
         granted = await world.granted("n1")
         assert granted.reason == "Complete"
-        assert "900 asked for, and a node may have 20" in granted.message
+        assert "900 asked for, limited to 20 per node" in granted.message
         await world.ask("n1", -3)
         await moment()
         assert len(await world.names("n1")) == 20

@@ -1,16 +1,16 @@
-"""All that a controller does while it leads: copies of what it reads, two queues, and who works them off.
+"""Everything that a controller does while it leads: its caches, its work queues, and the reconcilers that work them off.
 
-    Nodes, NodeNetworkConfigs           → queue of nodes   → NodeReconciler.reconcile
-    ClusterSubnets, ClusterSubnetStates → queue of subnets → SubnetReconciler.reconcile, also polled
+    Nodes, NodeNetworkConfigs           → queue of nodes       → NodeReconciler.reconcile
+    owed nodes whose turn it is         → queue of nodes
+    ClusterSubnets, ClusterSubnetStates → queue of subnets     → SubnetReconciler.reconcile, also polled
     short grants, addresses given back  → queue of subnets
-    Nodes that went or came back        → queue of quarantines → QuarantineReconciler.reconcile
-    whose turn it is                    → queue of nodes
+    Nodes that were deleted or are back → queue of quarantines → QuarantineReconciler.reconcile
 
-Beside them, secondary networks have copies and a queue of their own (`slices.program`), and share the copies of Nodes;
-and now and then all that they hold is looked through for leaks (`repair`).
+Beside them, secondary networks have caches and a queue of their own (`slices.program`), and share the cache of Nodes;
+and at an interval all that they hold is searched for leaks (`repair`).
 
-Copies are made anew for every term: a replica that does not lead has no use for them, and what it knew of an earlier
-term is not true any more.
+Caches are built again for every term: a replica that does not lead has no use for them, and what it knew of an earlier
+term is stale.
 """
 
 import asyncio
@@ -55,13 +55,13 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 
 REFUSED = "ControllerRefused"
-"""The reason of the Event that says so."""
+"""The reason of the Event that the allocator refuses this controller."""
 _NODE_WORKERS = 16
 _SUBNET_WORKERS = 4
 
 
 class Leader:
-    """One term's work. Made anew for each."""
+    """The work of one term. A new one is made for each."""
 
     def __init__(  # noqa: PLR0913 - what it acts on, by which leave, and what it runs in: each a parameter, none global
         self,
@@ -236,7 +236,7 @@ class Leader:
             self._counts.owed_nodes = self._subnets.owed_nodes
 
     async def _report_refusals(self) -> NoReturn:
-        """Say by Events when the allocator begins to refuse this controller, and go on where it ceases to."""
+        """Write an Event when the allocator starts to refuse this controller, and queue everything when it stops."""
         while True:
             await self._term.news.wait()
             self._term.news.clear()
@@ -253,11 +253,11 @@ class Leader:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
             if not self._node_cache.is_listing:  # else nobody knows how it went, or whether it did
-                self._quarantines.watched_to_its_end(old)
-                self._retirement.watched_to_its_end(old.metadata.uid)
+                self._quarantines.note_watched_deletion(old)
+                self._retirement.note_watched_deletion(old.metadata.uid)
             self._node_queue.add(old.metadata.name)
             return
-        self._retirement.see(new.metadata.uid)
+        self._retirement.note_present(new.metadata.uid)
         if old is None or _what_matters(old) != _what_matters(new):
             self._node_queue.add(new.metadata.name)
             self._quarantines.node_changed(new.metadata.name)

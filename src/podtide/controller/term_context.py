@@ -14,10 +14,10 @@ from podtide.runtime.settings import Settings
 
 
 class TermContext(Struct, frozen=True, kw_only=True):
-    """Handed to every part, which takes of it what it needs."""
+    """What every part of the controller is given for one term."""
 
     cluster: Cluster
-    """To read afresh. Whoever writes uses `writes`."""
+    """For fresh reads. Writes go through `writes`."""
     writes: GuardedWrites
     allocator: GuardedAllocator
     outage: AllocatorOutage

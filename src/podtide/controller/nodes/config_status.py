@@ -1,11 +1,12 @@
-"""What a NodeNetworkConfig's status says after the allocator answered. Decides only.
+"""The status of a NodeNetworkConfig after the allocator answered. No I/O.
 
-A refusal takes nothing away: the container that the status showed before stays in it, for the node's pods have those
-addresses. Only what is said about it changes. But a status of which the allocator has nothing any more is of the past
-(etcd was restored to before the Node was deleted), and what it shows may be others': then none is shown.
+A refusal takes nothing away: the container that the status showed before stays in it, because the node's pods have
+those addresses; only status and conditions change. But if the allocator has nothing of that container any more, the
+status is from before a restore of etcd (the Node had been deleted since), and its addresses may belong to others: then
+no container is shown.
 
-A node of two families begins with both: while one of its subnets has yet to give it a container, it is shown none, or
-its first pods would have an address of one family for good.
+A node of two families starts with both: while one of its subnets has not given it a container, it is shown none, or its
+first pods would have an address of one family for good.
 """
 
 from collections.abc import Sequence
@@ -41,13 +42,13 @@ from podtide.resources.node_network_config import (
 GRANTED = "Granted"
 """The condition: whether the node has all it asked for."""
 PLACED = "Placed"
-"""The condition: whether its containers are where labels and options say. Said only once there was a reason to."""
+"""The condition: whether its containers are in the subnets that labels and options name. Set once they were not."""
 FORMER = "FormerAddresses"
-"""The condition: whether what former Nodes of its name had is free or this node's. Said only once there was a reason to."""
+"""The condition: whether addresses of former Nodes of its name are in quarantine. Set once some were."""
 
 
 class GrantReason(StrEnum):
-    """Why a node has, or has not, what it asked for; the worse comes later."""
+    """Why a node has, or has not, what it asked for; ordered by severity, the worst last."""
 
     COMPLETE = "Complete"
     SHORT = "SubnetShort"
@@ -62,7 +63,7 @@ class GrantReason(StrEnum):
 
 
 class _GrantVerdict(Struct, frozen=True):
-    """What an answer means, in the words of the wire."""
+    """What an answer means in the fields of a NodeNetworkConfig."""
 
     reason: GrantReason
     config: ConfigStatus
@@ -89,16 +90,16 @@ _REFUSALS: dict[type[GrantRefusal], _GrantVerdict] = {
 }
 _BY_SEVERITY = list(GrantReason)
 _PASSING = frozenset({GrantReason.UNAVAILABLE, GrantReason.RECOVERING})
-"""Outages, which are asked about again and again."""
+"""Outages of the allocator, during which the same wish fails again and again."""
 
 
 def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
-    """What the NodeNetworkConfig says of one aspect."""
+    """The condition of that type; None if there is none."""
     return next((each for each in config.status.conditions if each.type == kind), None)
 
 
 def has_all_requested(config: NodeNetworkConfig) -> bool:
-    """Whether its status says that the node has all it asks for now."""
+    """Whether its status says that the node has all it asks for in its present generation."""
     granted = condition_of(config, GRANTED)
     return (
         granted is not None
@@ -108,7 +109,7 @@ def has_all_requested(config: NodeNetworkConfig) -> bool:
 
 
 def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
-    """What is in force in a subnet, in the words of a NodeNetworkConfig."""
+    """The scaler in force in a subnet, as the fields of a NodeNetworkConfig."""
     request = request_percent(in_force.buffer)
     return Scaler(
         batch_size=in_force.batch,
@@ -142,7 +143,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
 ) -> NodeNetworkConfigStatus:
     """The status once the allocator has answered for each of the node's places.
 
-    `waiting` says what former Nodes of the node's name left, and until when it waits.
+    `waiting` says which addresses of former Nodes of the node's name are in quarantine, and until when.
     """
     before = {container.id: container for container in config.status.network_containers}
     containers = [
@@ -198,9 +199,9 @@ def _words(answer: GrantAnswer, config: NodeNetworkConfig) -> str:
     held, asked = len(container.addresses), config.spec.requested_ip_count
     words = f"subnet {container.subnet}: {held} addresses held, {asked} asked for"
     if asked > container.wanted:
-        words += f", and a node may have {container.wanted}"
+        words += f", limited to {container.wanted} per node"
     if container.owed:
-        words += f", {container.owed} owed: they come as soon as other nodes give addresses back"
+        words += f", {container.owed} owed: granted as soon as other nodes give addresses back"
     return words
 
 
@@ -209,8 +210,8 @@ def _placed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: str)
     if not elsewhere and condition_of(config, PLACED) is None:
         return None
     message = "; ".join(
-        f"{place.stated_by} says {place.stated or 'no subnet'}, but the node's addresses are in {place.subnet} and stay "
-        "there as long as the Node does: say that subnet again, or delete the Node and let it join anew"
+        f"{place.stated_by} names {place.stated or 'no subnet'}, but the node's addresses are in {place.subnet} and stay "
+        "there until the Node is deleted: name that subnet again, or delete the Node and let it join again"
         for place in elsewhere
     )
     return Condition(
@@ -237,7 +238,7 @@ def _former(config: NodeNetworkConfig, waiting: str, now: str) -> Condition | No
 
 
 def _confirmed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: str) -> Condition | None:
-    """The answer to an agent's doubt, once the allocator has said of every container what there is of it."""
+    """The condition that answers an agent's doubt, once the allocator has told what it has of every container."""
     mark = doubt_in(config.metadata.annotations)
     if not mark or any(answer.refusal is not None and not answer.holds_nothing for answer in answers):
         return None
@@ -245,6 +246,6 @@ def _confirmed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: s
 
 
 def _shown(answer: GrantAnswer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
-    """The container as the status shows it; None for one that was never made."""
+    """The container as the status shows it; None for one that was never granted."""
     shown = before if answer.container is None else show_container(answer.container, node)
     return None if shown is None else structs.replace(shown, status=_verdict(answer).container)

@@ -1,4 +1,4 @@
-"""One wish per place to the allocator, and what came of each: a container, or a refusal that is kept as a value.
+"""One wish per place to the allocator, and the answer to each: a container, or a refusal that is kept as a value.
 
 With two subnets one may refuse and the other grant: both answers go into one status.
 """
@@ -25,36 +25,36 @@ GrantRefusal = AllocatorError | InvalidInput
 
 
 class GrantAnswer(Struct, frozen=True):
-    """What the allocator said of one place: exactly one of container and refusal is there."""
+    """The allocator's answer for one place: either a container or a refusal."""
 
     place: ContainerPlace
     container: Container | None = None
     moved: Moved | None = None
-    """What came of it that the machine had left under a former uid, if that was asked for."""
+    """What was moved to the container of what the machine had under a former uid, if that was asked for."""
     refusal: GrantRefusal | None = None
     was_gone: bool = False
-    """Whether the allocator had nothing of this container any more when it was asked for anew, and refused."""
+    """Whether the allocator had nothing of this container when it was asked for again, and refused."""
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether it is certain that nothing which a status showed of the container is the node's any more."""
+        """Whether it is certain that the addresses which a status showed for the container are no longer the node's."""
         return self.was_gone or isinstance(self.refusal, SubnetFull)
 
     @property
     def owed(self) -> int:
-        """Addresses that will come when there are some; a newcomer without a primary waits for that one at least."""
+        """The number of addresses still owed; a new node without a primary is owed at least that one."""
         if self.container is not None:
             return self.container.owed
         return 1 if isinstance(self.refusal, SubnetFull) else 0
 
 
 def wanted_count(config: NodeNetworkConfig, most: int) -> int:
-    """How many addresses the node is to have: what it asks for, within what a node may ask for."""
+    """How many addresses the node is to have: its request, limited to what a node may have."""
     return min(max(config.spec.requested_ip_count, 0), most)
 
 
 def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple[StatedDemand, int]:
-    """What the node states of its demand, with the statement's number; else what follows from its request.
+    """The demand that the node states, with the statement's number; else what follows from its request.
 
     `of_two` says that the node has containers in two subnets.
     """
@@ -76,7 +76,10 @@ def make_wish(  # noqa: PLR0913 - all that a wish is made from
     *,
     machine: MachineIdentity,
 ) -> Wish:
-    """All that the node wants in one of its places. Names for release of another's container mean nothing there."""
+    """The node's wish for one of its places.
+
+    Names for release that belong to its other container have no effect there.
+    """
     stated, number = known_demand(config, most, of_two=len(places) > 1)
     return Wish(
         id=place.container,
@@ -104,10 +107,11 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     *,
     machine: MachineIdentity,
 ) -> tuple[GrantAnswer, ...]:
-    """State the node's wish at each of its places.
+    """Send the node's wish for each of its places.
 
-    Where it has no container yet, what its machine left there under a former uid is moved to it first; not where agents
-    are others' (they know no ClusterSubnets), which would take the new names for addresses that nobody has.
+    Where the node has no container yet, what its machine left there under a former uid is moved to it first. Not where
+    agents are Azure CNS (without ClusterSubnets): they know addresses by name, and would take the new names for free
+    addresses.
     """
     held = {container.id for container in config.status.network_containers}
     wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
@@ -123,7 +127,7 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
 async def state(
     allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool
 ) -> GrantAnswer:
-    """State one wish at its place; `moves`: after what the machine left there was moved to it."""
+    """Send one wish; with `moves`, what the machine left there is moved to the container first."""
     try:
         return await promptly(
             _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"

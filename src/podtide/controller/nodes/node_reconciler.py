@@ -1,17 +1,17 @@
-"""A node's life: from the Node to its NodeNetworkConfig and network containers, and back to nothing.
+"""The life of a node: from the Node to its NodeNetworkConfig and network containers, and back when it is deleted.
 
-Everything about one node is done under one key, its name, by one worker at a time, so its coming, its requests and its
-going never race. Two rules keep it safe (DESIGN.md "Rules that keep races harmless"):
+Everything about one node is done under one key, its name, by one worker at a time, so its creation, its requests and
+its deletion never race. Two rules keep it safe (DESIGN.md "Rules that keep races harmless"):
 
-- The finalizer is on the NodeNetworkConfig before the first wish is made, and comes off after the containers are
-  deleted. So nothing is held for a node that is forgotten.
-- That a copy lacks a Node frees nothing. A fresh read has to confirm, by uid, that it is gone. Nor is anything made
-  for a Node that only a copy shows: garbage collection would take it away, and the next event would make it again.
+- The finalizer is on the NodeNetworkConfig before the first wish is sent, and is removed after the containers are
+  deleted. So no container is left of a node that is forgotten.
+- A Node missing from the cache is confirmed by a fresh GET, by uid, before it counts as deleted. Nor is anything created
+  for a Node that only a stale cache shows: garbage collection would delete it, and the next event would create it again.
 
-    Node there, no NodeNetworkConfig         make it, with request 0
-    another node's NodeNetworkConfig         that node is gone: delete its containers, drop it, then as above
-    being deleted, and its Node is there     somebody's hand: let it go and make it again, the containers stay
-    being deleted or not, no Node            delete the containers, then let it go
+    Node exists, no NodeNetworkConfig        create it, with request 0
+    NodeNetworkConfig of another Node uid    that Node is deleted: delete its containers and the config, then as above
+    being deleted, and its Node exists       somebody deleted it: let it go and create it again, the containers stay
+    Node deleted, NodeNetworkConfig or not   delete the containers, then remove the finalizer
 """
 
 from collections import defaultdict
@@ -60,14 +60,14 @@ class NodeReconciler:
         self._subnets = subnets
         self._quarantines = quarantines
         self._suspects: defaultdict[str, set[str]] = defaultdict(set)
-        """Uids of Nodes that seem to be gone, by name, whose containers may still be there."""
+        """Uids of Nodes that seem to be deleted, by name, whose containers may still exist."""
 
     def suspect(self, name: str, uid: str) -> None:
-        """The Node of that name and uid seems to be gone."""
+        """Note that the Node of that name and uid seems to be deleted."""
         self._suspects[name].add(uid)
 
     async def reconcile(self, name: str) -> float | None:
-        """Look at a node and do what is to be done for it. Answers when to look again, if at all."""
+        """Reconcile a node. Returns after how many seconds to do it again, or None."""
         self._context.counts.reconciles += 1
         node = self._nodes.get(Key("", name))
         config = self._configs.get(Key(SYSTEM_NAMESPACE, name))
@@ -96,7 +96,7 @@ class NodeReconciler:
     def _uids_heard_of(
         self, name: str, node: Node | None, config: NodeNetworkConfig | None
     ) -> frozenset[str]:
-        """Uids of all Nodes of that name that may have containers, the one that is there among them."""
+        """The uids of all Nodes of that name that may have containers, including the present one."""
         owner = config.node_uid if config else ""
         return frozenset({*self._suspects.get(name, ()), owner, uid_of(node)} - {""})
 
@@ -107,7 +107,7 @@ class NodeReconciler:
             return None
 
     async def _delete_containers(self, name: str, gone: frozenset[str]) -> None:
-        """Delete the containers of Nodes that are gone. What they held is in quarantine."""
+        """Delete the containers of Nodes that are deleted. Their addresses go into quarantine."""
         for uid in sorted(gone):
             for container in container_ids(uid):
                 await self._context.allocator.delete_container(
@@ -117,7 +117,10 @@ class NodeReconciler:
             self._quarantines.begun(name)
 
     def _note_retired(self, name: str, gone: frozenset[str]) -> None:
-        """All is done for Nodes that are gone. Not said before, or an outage of the API would count one many times."""
+        """Count and log Nodes for which everything is done.
+
+        Not earlier, or an outage of the API would count one many times.
+        """
         for uid in sorted(gone):
             self._context.counts.retired_nodes += 1
             self._context.log.info("node retired", node=name, uid=uid)
@@ -138,7 +141,7 @@ class NodeReconciler:
 
 
 def _is_doubtful(known: frozenset[str], node: Node | None, config: NodeNetworkConfig | None) -> bool:
-    """Whether something may have to be made or let go of."""
+    """Whether something may have to be created or deleted, so that a fresh read is needed."""
     if config is None:
         return bool(known)
     return is_being_deleted(config) or bool(known - {uid_of(node)})

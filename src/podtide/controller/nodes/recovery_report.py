@@ -1,11 +1,12 @@
-"""What the nodes of this cluster hold, reported to an allocator whose store went back.
+"""What the nodes of this cluster hold, reported to an allocator whose database was restored.
 
-Of each NodeNetworkConfig the status is written first, and then reported as written: a write that is still under way, with
-a grant of before, finds another version and comes to nothing. So nothing can be shown to a node afterwards that was not
-reported. The writing also tells people why the node gets nothing new meanwhile.
+The status of each NodeNetworkConfig is written first and then reported as written: a write with an earlier grant that
+is still in flight now fails with a conflict. So nothing can be shown to a node afterwards that was not reported. The
+written condition also tells people why the node gets nothing new meanwhile.
 
-Pods that outlived their Node have addresses that no NodeNetworkConfig tells of; those were in quarantine, and that may be lost
-with the store. So what living pods show beyond all that was reported is reported too, and is kept from everybody.
+Pods that outlived their Node have addresses that no NodeNetworkConfig shows; those were in quarantine, which may be
+lost with the database. So addresses that living pods show beyond all that was reported are reported too, and granted to
+no node.
 """
 
 from msgspec import structs
@@ -27,12 +28,12 @@ from podtide.resources.node_network_config import NetworkContainer, NodeNetworkC
 from podtide.resources.timestamps import to_time
 
 CONTRADICTED = "AddressHeldTwice"
-"""The reason of the Event."""
+"""The reason of the Event that says that two nodes hold one address."""
 _MOST_ATTEMPTS = 10
 
 
 class RecoveryReport:
-    """Reports all that there is, once for each recovery."""
+    """Reports everything this cluster holds, once for each recovery."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class RecoveryReport:
         self._node_queue, self._sweep_queue = queues
 
     async def run(self, recovery: int) -> None:
-        """Report everything, and say that it was everything."""
+        """Report everything, then tell the allocator that the report is complete."""
         options = self._context.options
         self._term.check()
         self._context.log.warning(
@@ -71,7 +72,7 @@ class RecoveryReport:
         self._sweep_queue.add(options.cluster)  # nodes that went since the store's day are there again
 
     async def _names(self) -> list[str]:
-        """Every node that may hold something: those of a fresh list, and all that this controller ever heard of."""
+        """The names of all nodes that may hold something: from a fresh list, and from the caches."""
         listed = await list_kept(
             self._context.cluster, NodeNetworkConfig, SYSTEM_NAMESPACE, keep=lambda each: each.metadata.name
         )
@@ -95,7 +96,10 @@ class RecoveryReport:
         return reported
 
     async def _report_pods(self, held: list[HeldContainer], recovery: int) -> int:
-        """Have kept what living pods show and no node was reported to hold. Answers how many addresses that are."""
+        """Have the allocator keep what living pods show and no node was reported to hold.
+
+        Returns the number of addresses.
+        """
         options, kept = self._context.options, 0
         known = {each.ip for container in held for each in container.addresses}
         by_node = await shown_by_node(self._context.cluster)
@@ -120,7 +124,7 @@ class RecoveryReport:
         return kept
 
     async def _confirmed(self, name: str, recovery: int) -> NodeNetworkConfig | None:
-        """The NodeNetworkConfig in a version that was written since the recovery began; None where there is none."""
+        """The NodeNetworkConfig in a version that was written since the recovery began; None if it does not exist."""
         for _ in range(_MOST_ATTEMPTS):
             try:
                 config = await self._context.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
@@ -131,7 +135,7 @@ class RecoveryReport:
                 status=ConditionStatus.FALSE,
                 last_transition_time=to_time(self._context.clock.wall()),
                 reason=GrantReason.RECOVERING.value,
-                message=f"the allocator's store went back: what the node holds was reported (recovery {recovery}), and "
+                message=f"the allocator's database was restored: what the node holds was reported (recovery {recovery}), and "
                 "more is granted when every cluster has reported",
                 observed_generation=config.metadata.generation,
             )
@@ -141,7 +145,9 @@ class RecoveryReport:
                 return await self._context.writes.replace_status(structs.replace(config, status=status))
             except Conflict:
                 continue
-        raise Conflict(f"the NodeNetworkConfig of node {name} is written all the time")
+        raise Conflict(
+            f"the NodeNetworkConfig of node {name} was changed during each of {_MOST_ATTEMPTS} attempts to write its status"
+        )
 
     def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
         # What the node named for release it never gives to a pod again: another node may have it by now.

@@ -1,8 +1,8 @@
-"""From a node's request to what it gets: one wish to the allocator, and one status, each only when it is news.
+"""From a node's request to what it gets: one wish to the allocator, and one status, each only when something changed.
 
-The wish is made again when anything it was made from changed (the NodeNetworkConfig in any part, the node's labels or
-addresses), when a node that is owed has its turn or its claim would lapse, and once after a start. So whatever somebody edits, also in the
-status, heals, and what nobody touched costs nothing.
+The wish is sent again when anything it was made from changed (any part of the NodeNetworkConfig, the node's labels or
+addresses), when it is an owed node's turn or its claim would expire, and once after a start. So an edit by hand, also
+of the status, is undone, and a node at rest costs nothing.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from podtide.resources.timestamps import to_time
 
 
 class RequestReconciler:
-    """Carries out the requests of nodes. One call at a time for each node."""
+    """Carries out the requests of nodes, one at a time for each node."""
 
     def __init__(
         self, context: TermContext, subnets: KnownSubnets, quarantines: QuarantineReconciler
@@ -60,14 +60,14 @@ class RequestReconciler:
         )
 
     def forget(self, node: str) -> None:
-        """The node is gone."""
+        """Forget a node that was deleted."""
         self._answered.forget(node)
 
     async def carry_out(self, node: Node, config: NodeNetworkConfig, watch: int) -> float | None:
-        """Bring what the node has in step with what it asks for. Answers when to look again, if at all.
+        """Bring what the node has in line with what it asks for. Returns after how many seconds to do it again, or None.
 
-        `watch` is the number of the watch that the copies are from: versions known from an earlier one may be of another
-        history, and mean nothing any more.
+        `watch` is the number of the watch that filled the cache: resourceVersions known from an earlier watch may be of
+        another history (etcd was restored), and prove nothing.
         """
         name = config.metadata.name
         places = places_of(node, config.status.network_containers, self._options)
@@ -97,7 +97,7 @@ class RequestReconciler:
     async def _ask(
         self, node: Node, config: NodeNetworkConfig, places: Sequence[ContainerPlace]
     ) -> Sequence[GrantAnswer]:
-        """What the allocator says to the node's wishes; while it is known to be away, that."""
+        """The allocator's answers to the node's wishes; during a known outage, refusals without a call."""
         if self._outage.is_known:
             answers: Sequence[GrantAnswer] = [
                 GrantAnswer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
@@ -124,9 +124,9 @@ class RequestReconciler:
                 self._outage.note_answer()
 
     def _scaler(self, config: NodeNetworkConfig, places: Sequence[ContainerPlace]) -> Scaler:
-        """What the node is told to size its pool by: of two subnets, the more frugal decides.
+        """The scaler to show to the node: of two subnets, the one with the smaller batch decides.
 
-        Until they were looked at, that is what it was told before.
+        Until its subnets were reconciled, it is the one that the status shows already.
         """
         decided = [scaler for place in places if (scaler := self._subnets.in_force(place.subnet)) is not None]
         if not decided:
@@ -166,7 +166,7 @@ class RequestReconciler:
         scaler: Scaler,
         watch: int,
     ) -> None:
-        """Write what was answered, and raise what it is to be asked again for."""
+        """Write the status for these answers, and raise the failure for which the wish has to be retried."""
         failure = _worst(answers)
         is_of_the_past = any(answer.was_gone for answer in answers)
         if isinstance(failure, AllocatorUnavailable) and has_all_requested(config) and not is_of_the_past:
@@ -193,16 +193,16 @@ class RequestReconciler:
         )
 
     async def _write_scaler(self, config: NodeNetworkConfig, scaler: Scaler) -> None:
-        """Tell the node of a new batch, where that is the only way it hears of it."""
+        """Write a new batch to the node's status, where that is the only way it learns of it."""
         status = structs.replace(config.status, scaler=scaler)
         if self._differs(status, config.status):
             written = await self._write(config, status)
             self._answered.note_version(config.metadata.name, written.metadata.resource_version)
 
     def _differs(self, status: NodeNetworkConfigStatus, shown: NodeNetworkConfigStatus) -> bool:
-        """Whether the status is to be written.
+        """Whether the status has to be written.
 
-        A new batch alone is not worth a write per node where agents have it from the ClusterSubnet (DESIGN.md "What
+        A new batch alone is not worth a write per node where agents read it from the ClusterSubnet (DESIGN.md "What
         5,000 nodes forbid").
         """
         if self._options.cluster_subnets:
@@ -222,7 +222,10 @@ class RequestReconciler:
 
 
 def _worst(answers: Sequence[GrantAnswer]) -> GrantRefusal | None:
-    """The refusal that decides when to ask again: of several, one that may pass by itself. To be owed is no failure."""
+    """The refusal that decides when to retry: of several, one that may pass by itself.
+
+    Being owed addresses is not a failure.
+    """
     refusals = [each.refusal for each in answers if each.refusal and not isinstance(each.refusal, SubnetFull)]
     return next(
         (each for each in refusals if isinstance(each, RetryError)), refusals[0] if refusals else None

@@ -1,9 +1,9 @@
-"""A node's wish that is stale because the cluster itself went back: etcd was restored from a backup.
+"""A node's wish that is stale because etcd was restored from a backup.
 
-The NodeNetworkConfig has an earlier generation than the allocator was told, or is one that was deleted and is back; or
-the Node was deleted, and its container with it, and is back. Nothing of the kind can happen to a cluster that goes
-forward, so it takes two reads, in this order, to know of it: what the allocator was told last, and then, fresh, what
-is there. The wish is then taken anew, instead of that last one and of no other (`core.subnet.grants.is_taken_anew`).
+The NodeNetworkConfig has an earlier generation than the allocator was told, or was deleted and is back; or the Node was
+deleted, with its container, and is back. Without a restore none of this can happen, so two reads, in this order, prove
+one: what the allocator was told last, and then, fresh, what exists. The wish is then accepted again in place of that
+last one and of no other (`core.subnet.grants.is_taken_anew`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from podtide.runtime.logging import Logger
 
 
 class RestoredRequests:
-    """Asks again for nodes whose objects are of an earlier time than their last wish."""
+    """Sends wishes again for nodes whose objects are older than their last wish."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class RestoredRequests:
     async def ask_again(
         self, node: Node, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]
     ) -> tuple[GrantAnswer, ...]:
-        """The answers, with those anew that were refused as stale; Conflict if it was our copy that was.
+        """The answers, with new ones for wishes that were refused as stale; Conflict if only the cache was stale.
 
-        A Node that is back, on the machine it was, has what it left in quarantine.
+        A Node that is back, on the same machine, gets what it left in quarantine.
         """
         stale = {
             answer.place.container: await self._last(answer.place)
@@ -77,7 +77,7 @@ class RestoredRequests:
         return LastWish(request_uid=held.request_uid, generation=held.generation)
 
     async def _require_current(self, node: Node, config: NodeNetworkConfig) -> None:
-        """Conflict unless both are there, in the version that the wish was made from."""
+        """Conflict unless both exist in the version that the wish was made from."""
         place = config.metadata
         try:
             there = (await self._cluster.get(Node, place.name)).metadata
@@ -89,7 +89,7 @@ class RestoredRequests:
 
     async def _anew(self, wish: Wish, place: ContainerPlace, last: LastWish) -> GrantAnswer:
         self._log.warning(
-            "the cluster went back, as after a restore of etcd: taking an earlier request of a node anew",
+            "etcd seems to be restored from a backup: accepting an earlier request of a node again",
             node=wish.node,
             generation=wish.generation,
             instead_of=last.generation,

@@ -1,12 +1,13 @@
-"""Nodes that have network containers or a NodeNetworkConfig and are gone, found at the start of a term.
+"""Finds nodes that have network containers or a NodeNetworkConfig although they are deleted, at the start of a term.
 
-While a controller runs it hears of every Node that goes. Between two controllers a Node can go whose NodeNetworkConfig
-is gone as well (somebody took the finalizer off): then nothing in the cluster tells of its containers any more. It is
-looked for again when a list of Nodes lacks one that was there, and when a NodeNetworkConfig comes that names a Node
-which nobody saw.
+A running controller sees the deletion of every Node. Between two controllers a Node can be deleted whose
+NodeNetworkConfig is gone as well (somebody removed the finalizer): then nothing in the cluster names its containers any
+more. The sweep is repeated when a new list of Nodes lacks one that was there, and when a NodeNetworkConfig appears that
+names a Node which no watch showed.
 
-Containers of another cluster, or of one that is not known, are passed over: that their Nodes are not here proves nothing
-(`core.subnet.cluster_identity`). And if many nodes seem gone, they wait for a second look (`core.subnet.retirement_brake`).
+Containers of another cluster, or of an unknown one, are skipped: that their Nodes are not here proves nothing
+(`core.subnet.cluster_identity`). And if many nodes seem deleted, they wait for a second sweep
+(`core.subnet.retirement_brake`).
 """
 
 from podtide.cluster.informer import Informer
@@ -24,11 +25,11 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 HELD = "RetirementHeld"
-"""The reason of the Event."""
+"""The reason of the Event that says that retirements wait."""
 
 
 class Sweep:
-    """Looks through all containers of a cluster."""
+    """Goes through all containers of a cluster."""
 
     def __init__(  # noqa: PLR0913 - what it looks through, and whom it tells
         self,
@@ -51,7 +52,7 @@ class Sweep:
         self._told: frozenset[str] = frozenset()
 
     async def run(self, cluster: str) -> float | None:
-        """Suspect every node of this cluster that is gone, as far as the brake allows. Nothing is freed here."""
+        """Suspect every node of this cluster that is deleted, as far as the brake allows. Nothing is freed here."""
         self._term.check()
         known = await self._known(cluster)
         present = frozenset(node.metadata.uid for node in self._cache.items())
@@ -66,7 +67,7 @@ class Sweep:
         return self._retirement.look_again_in_seconds
 
     async def _known(self, cluster: str) -> dict[str, str]:
-        """The nodes' names by the uids of all Nodes that have something here or at the allocator."""
+        """The names of all nodes that have something in the cluster or at the allocator, by the uid of the Node."""
         known = {uid: config.metadata.name for config in self._configs.items() if (uid := config.node_uid)}
         more, is_last = "", False
         while not is_last:
@@ -79,12 +80,12 @@ class Sweep:
 
     async def _tell(self, held: int, nodes: int, example: str) -> None:
         message = (
-            f"{held} of {nodes} nodes of cluster {self._context.options.cluster}, such as {example}, are gone, and this "
-            f"controller did not see them go. They are retired if they are still gone in {LOOK_AGAIN_SECONDS / 60:.0f} "
-            "minutes; if they should be there, see that the controller's kubeconfig is this cluster's, or that no old backup was restored"
+            f"{held} of {nodes} nodes of cluster {self._context.options.cluster}, such as {example}, do not exist, and this "
+            f"controller did not watch their deletion. They are retired if they are still missing in {LOOK_AGAIN_SECONDS / 60:.0f} "
+            "minutes; if they should exist, check that the controller's kubeconfig is this cluster's, and that no old backup was restored"
         )
         self._context.log.warning(
-            "many nodes seem gone: their retirement waits for a second look", nodes=held
+            "many nodes seem deleted: their retirement waits for a second check", nodes=held
         )
         place = ObjectMeta(name="podtide-controller", namespace="kube-system")
         await self._context.events.record(Lease(metadata=place), HELD, message, warning=True)

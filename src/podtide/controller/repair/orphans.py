@@ -29,7 +29,7 @@ from podtide.runtime.logging import Logger
 
 
 class AllocationRepair:
-    """Remembers since when an allocation seems to be nobody's."""
+    """Finds allocations whose pod is gone, and remembers since when."""
 
     def __init__(self, writes: RepairWrites, *, patience: Patience, log: Logger) -> None:
         self.suspects = Suspects[PoolEntry]()
@@ -37,10 +37,10 @@ class AllocationRepair:
         self._patience = patience
         self._log = log
 
-    async def mend(
+    async def repair(
         self, books: RepairSnapshot, pods: Mapping[str, PodSeen], fresh: PodLookup, now: float
     ) -> set[PoolEntry]:
-        """Release what is due. Answers the entries that nobody holds any more."""
+        """Release what is due. Returns the entries whose address is no longer held."""
         orphans = {
             held: self._patience.seconds(reason)
             for held in books.entries()
@@ -69,7 +69,7 @@ class AllocationRepair:
 
 
 class _Doubted(Struct, frozen=True):
-    """A reservation. Made or written anew, it is another."""
+    """The identity of a reservation, by uid and version: one that was written again is judged again."""
 
     name: str
     uid: str
@@ -77,14 +77,14 @@ class _Doubted(Struct, frozen=True):
 
 
 class _Missing(Struct, frozen=True):
-    """A reservation that should be there, and what for."""
+    """A reservation that should exist, and the entry it is for."""
 
     name: str
     held: PoolEntry
 
 
 class ReservationRepair:
-    """Remembers since when reservations and pools do not fit."""
+    """Finds reservations that contradict the pools, and remembers since when."""
 
     def __init__(self, writes: RepairWrites, *, patience: Patience, log: Logger) -> None:
         self.doubted = Suspects[_Doubted]()
@@ -94,7 +94,7 @@ class ReservationRepair:
         self._log = log
         self._disputes: set[_Doubted] = set()
 
-    async def mend(
+    async def repair(
         self,
         books: RepairSnapshot,
         pods: Mapping[str, PodSeen],
@@ -102,7 +102,7 @@ class ReservationRepair:
         fresh: PodLookup,
         now: float,
     ) -> None:
-        """Put right what is due, given the allocations without those that were just released."""
+        """Correct what is due, given the allocations without those that were just released."""
         pools = _Pools(books, pods, released)
         beside = {_identity(item): (item, pools.beside(item)) for item in books.reservations}
         doubted = {
@@ -145,7 +145,7 @@ class ReservationRepair:
             self._tell_of_dispute(identity, podref, reserved.rightful.podref)
 
     def _tell_of_dispute(self, identity: _Doubted, reserved_for: str, held_by: str) -> None:
-        """Once: whoever is wrong, nothing here can tell."""
+        """Log a contradiction once: which of the two is wrong cannot be told here."""
         if identity not in self._disputes:
             self._disputes.add(identity)
             self._log.error(
@@ -157,7 +157,7 @@ class ReservationRepair:
 
 
 class _Pools:
-    """The allocations as reservations are compared with them: by the names that reservations of them have.
+    """The allocations, indexed by the names of their reservations.
 
     Names are compared as they are written. An address has one name in a network, whereas a name can be read as the
     addresses of two networks.
@@ -167,7 +167,7 @@ class _Pools:
         self, books: RepairSnapshot, pods: Mapping[str, PodSeen], released: AbstractSet[PoolEntry]
     ) -> None:
         self.guarded: dict[str, PoolEntry] = {}
-        """What living pods hold in guarded pools, by the name of the reservation that calls for."""
+        """What living pods hold in guarded pools, by the name of the reservation that it needs."""
         self._by_pod = defaultdict[str, list[IPAddress]](list)
         for held in books.entries():
             address = books.address_of(held)
@@ -180,7 +180,7 @@ class _Pools:
                 self.guarded[reservation_name(belonging.network_name, address)] = held
 
     def beside(self, reservation: OverlappingRangeIPReservation) -> Reserved:
-        """The reservation with what pools say of its address."""
+        """The reservation with what the pools say of its address."""
         name, holder = reservation.metadata.name, holder_of(reservation)
         rightful = self.guarded.get(name)
         return Reserved(

@@ -1,4 +1,7 @@
-"""The writes of leak repair. Each carries the version it was decided from, so none undoes what an agent wrote."""
+"""The writes of leak repair.
+
+Each has the version it was decided from as precondition, so none overwrites an agent's write.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,11 +19,14 @@ from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 _ATTEMPTS = 5
-"""A pool that a whole cluster shares is written all the time; what cannot be done now is done at the next look."""
+"""How often a write is retried.
+
+A pool that a whole cluster shares is written all the time; the next pass does the rest.
+"""
 
 
 class RepairWrites:
-    """Carries out what was decided. What somebody else was quicker with is left for the next look."""
+    """Carries out what was decided. What another writer changed first is left for the next pass."""
 
     def __init__(self, cluster: Cluster, writes: GuardedWrites, namespace: str, counts: RepairCounts) -> None:
         self._cluster = cluster
@@ -29,10 +35,10 @@ class RepairWrites:
         self._counts = counts
 
     async def release(self, pool_name: str, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
-        """Strike these entries off a pool. Answers those whose address nobody holds there now.
+        """Remove these entries from a pool. Returns those whose address is not held there now.
 
-        The pool is read again, and what is struck off is exactly what was judged: an entry that another sandbox has
-        taken over meanwhile is another entry.
+        The pool is read again, and exactly the entries that were judged are removed: an entry that another sandbox has
+        taken over since is another entry.
         """
         for _ in range(_ATTEMPTS):
             pool = await self._read_pool(pool_name)
@@ -60,9 +66,9 @@ class RepairWrites:
     async def correct_reservation(
         self, reservation: OverlappingRangeIPReservation, holder: Allocation
     ) -> bool:
-        """Let a reservation say who has the address, without a moment in which it is not reserved.
+        """Change the holder of a reservation in place, so that the address is reserved at every moment.
 
-        Which node the holder is on is not known here, and the one that made it may have no part in it any more.
+        Which node the holder is on is not known here, so the annotation with the former holder's node is removed.
         """
         marks = {
             name: text for name, text in reservation.metadata.annotations.items() if name != NODE_ANNOTATION
@@ -76,7 +82,7 @@ class RepairWrites:
         return True
 
     async def restore_reservation(self, name: str, held: PoolEntry) -> bool:
-        """Reserve an address for who has it, if that is still so."""
+        """Create the reservation for the pod that has the address, if it still has it."""
         pool = await self._read_pool(held.pool)
         if pool is None or not _has(pool.spec.allocations, held):
             return False

@@ -18,7 +18,7 @@ from podtide.core.subnet.scaler import SubnetScaler
 
 
 class OwedNodes:
-    """Nodes of this cluster that are owed, by subnet."""
+    """Nodes of this cluster that are owed addresses, by subnet."""
 
     def __init__(self) -> None:
         self._owed: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -27,14 +27,14 @@ class OwedNodes:
         return sum(map(len, self._owed.values()))
 
     def note(self, subnet: str, node: str, owed: int) -> bool:
-        """The node is owed this many now; whether that is more than before."""
+        """Note how many addresses the node is owed now. Returns whether that is more than before."""
         before = self._owed[subnet].pop(node, 0)
         if owed:
             self._owed[subnet][node] = owed
         return owed > before
 
     def forget(self, node: str) -> None:
-        """The node is gone."""
+        """Forget a node that was deleted."""
         for nodes in self._owed.values():
             nodes.pop(node, None)
 
@@ -44,7 +44,7 @@ class OwedNodes:
 
 
 def in_turn(debts: Iterable[Debt], free: int, cluster: str) -> list[str]:
-    """The nodes of a cluster whose turn it is, with so many addresses free, in their order."""
+    """The nodes of this cluster that are next in the order, with so many addresses free."""
     nodes = []
     for debt in debts:
         if free <= 0:
@@ -56,7 +56,7 @@ def in_turn(debts: Iterable[Debt], free: int, cluster: str) -> list[str]:
 
 
 class KnownSubnets:
-    """What is known of subnets between two looks at them."""
+    """What is known of subnets between two reconciles."""
 
     def __init__(self, looks: WorkQueue[str], always: Iterable[str]) -> None:
         self._looks = looks
@@ -76,7 +76,7 @@ class KnownSubnets:
         return len(self._owed)
 
     def is_used(self, name: str) -> bool:
-        """Whether the subnet is one of the defaults, or some node's."""
+        """Whether the subnet is one of the defaults, or a node uses it."""
         return name in self._always or bool(self._users.get(name))
 
     def users(self, name: str) -> list[str]:
@@ -84,11 +84,11 @@ class KnownSubnets:
         return sorted(self._users.get(name, ()))
 
     def in_force(self, name: str) -> SubnetScaler | None:
-        """What was decided for the subnet; None until it was looked at."""
+        """The scaler that was decided for the subnet; None until it was reconciled."""
         return self._in_force.get(name)
 
     def use(self, node: str, names: Iterable[str]) -> None:
-        """These are the subnets the node uses."""
+        """Note which subnets the node uses."""
         now, before = frozenset(names), self._used_by.get(node, frozenset())
         if now == before:
             return
@@ -101,7 +101,7 @@ class KnownSubnets:
             self._users[name].add(node)
 
     def forget_node(self, node: str) -> None:
-        """The node is gone, and its claims are."""
+        """Forget a node that was deleted, and its claims."""
         for name in self._used_by.get(node, ()):
             self._look_if_owed(name)
         self.use(node, ())
@@ -110,29 +110,29 @@ class KnownSubnets:
         self._in_turn.discard(node)
 
     def note_answer(self, name: str, node: str, *, owed: int, gave_back: bool) -> None:
-        """The allocator answered a node's wish."""
+        """Note the allocator's answer to a node's wish, and queue the subnet if it fell short or freed something."""
         if self._owed.note(name, node, owed):
             self._looks.add(name)
         elif gave_back:
             self._look_if_owed(name)
 
     def give_turn(self, node: str) -> None:
-        """Addresses are free for this node, which is owed."""
+        """Note that addresses are free for this node, which is owed some."""
         self._in_turn.add(node)
 
     def take_turn(self, node: str) -> bool:
-        """Whether addresses are free for this node. Asked once, it asks the allocator."""
+        """Whether it is the node's turn. The turn ends with this call: the caller sends the wish."""
         had = node in self._in_turn
         self._in_turn.discard(node)
         return had
 
     def note_look(self, name: str, in_force: SubnetScaler, *, anybody_owed: bool) -> None:
-        """The subnet was looked at."""
+        """Note the result of a reconcile."""
         self._in_force[name] = in_force
         self._owed_to_anybody[name] = anybody_owed
 
     def forget(self, name: str) -> None:
-        """No node uses the subnet any more."""
+        """Forget a subnet that no node uses any more."""
         self._in_force.pop(name, None)
         self._owed_to_anybody.pop(name, None)
 

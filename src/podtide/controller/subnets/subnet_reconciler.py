@@ -1,8 +1,8 @@
-"""A look at a subnet: how full it is, what is in force from now on, and whose turn it is.
+"""The reconcile of a subnet: how full it is, what is in force from now on, and which owed nodes are served next.
 
 One reading is of one instant at the allocator (`demand`): capacity, reserved, what containers state, what is in force
-and what every cluster asks for. What is decided from it goes back by compare-and-set, so that of several clusters that
-share the subnet one decides, and the others tell their nodes what was decided. Nothing is remembered here but what was
+and what every cluster asks for. The decision is written back by compare-and-set, so that of several clusters that share
+the subnet one decides, and the others tell their nodes what was decided. Nothing is remembered here except what was
 told last: a controller that starts, a new leader and another cluster all decide from the same row.
 """
 
@@ -50,7 +50,7 @@ from podtide.resources.cluster_subnet import ClusterSubnet, ScalerOverride
 
 _ALARMING = frozenset({Step.STARVED.value, Step.EXHAUSTED.value})
 _SCALER_WRITES_PER_SECOND = 100
-"""How many NodeNetworkConfigs are told of a new batch in a second, where that is the only way nodes hear of it."""
+"""How many NodeNetworkConfigs per second get a new batch, where that is the only way nodes learn of it."""
 
 BatchRule = Callable[[Standing, Reading, BatchBounds, Patience], SubnetDecision]
 """Decides which batch is in force: `core.subnet.batch.decide_batch`, or a baseline that it is compared with."""
@@ -61,13 +61,13 @@ class _ToldState(Struct, frozen=True):
 
     batch: int
     buffer: float
-    """As a ClusterSubnet says it."""
+    """As in a ClusterSubnet."""
     exhausted: bool
     starved: bool
 
 
 class SubnetReconciler:
-    """Looks at subnets, one look at a time for each."""
+    """Reconciles subnets by name, one at a time for each."""
 
     def __init__(
         self,
@@ -85,20 +85,20 @@ class SubnetReconciler:
         self._nodes = nodes
         self._rule = rule
         self._asked: dict[str, Bounds] = {}
-        """What this cluster asks for, by subnet, as the allocator was told in this term."""
+        """The bounds that the allocator was told in this term, by subnet."""
         self._told: dict[str, _ToldState] = {}
-        """What nodes were told last."""
+        """What nodes were told last, by subnet."""
         self._missing: set[str] = set()
 
     async def reconcile(self, name: str) -> float | None:
-        """Look at a subnet. Answers when to look again; None when no node uses it any more."""
+        """Reconcile a subnet. Returns after how many seconds to do it again; None if no node uses it any more."""
         self._context.counts.looks += 1
         if not self._subnets.is_used(name):
             self._forget(name)
             return None
         try:
             demand = await promptly(
-                self._context.allocator.demand(self._options.network, name), f"look at subnet {name}"
+                self._context.allocator.demand(self._options.network, name), f"read subnet {name}"
             )
         except NoSuchSubnet as refusal:
             self._note_answer()
@@ -126,9 +126,9 @@ class SubnetReconciler:
             self._context.log.info("the allocator answers again")
 
     async def _note_unavailable(self, name: str, error: AllocatorUnavailable) -> None:
-        """Once the allocator counts as away, say so where people look for what the subnet has."""
+        """Count the failure; once the allocator counts as unavailable, set the condition of the ClusterSubnet."""
         if self._context.outage.note_failure(error):
-            self._context.log.warning("the allocator does not answer; will go on trying", error=str(error))
+            self._context.log.warning("the allocator does not answer; retrying", error=str(error))
         if self._context.outage.is_known and self._options.cluster_subnets:
             await self._objects.write_out_of_reach(name, str(error))
 
@@ -136,11 +136,11 @@ class SubnetReconciler:
         if name not in self._missing:
             self._missing.add(name)
             self._context.log.warning(
-                "a subnet that nodes are to use is not there", subnet=name, error=str(refusal)
+                "a subnet that nodes use does not exist at the allocator", subnet=name, error=str(refusal)
             )
 
     def _note_found(self, name: str) -> None:
-        """Its nodes were refused as long as it was not there, and no event tells them that it is."""
+        """Queue the nodes of a subnet that did not exist before: their wishes were refused, and no event queues them."""
         if name in self._missing:
             self._missing.discard(name)
             self._look_at_users(name)
@@ -168,7 +168,7 @@ class SubnetReconciler:
         self._note(subnet, decision)
 
     async def _ask_for(self, override: ScalerOverride, demand: SubnetDemand) -> ConfiguredBounds:
-        """Have the allocator know what this cluster asks for. A refused override leaves that as it was."""
+        """Tell the allocator the bounds of this cluster, if they changed. A refused override leaves them as they were."""
         name, cluster = demand.subnet.name, self._options.cluster
         known = next((each.bounds for each in demand.bounds if each.cluster == cluster), None)
         before = known or self._asked.get(name)
@@ -183,7 +183,7 @@ class SubnetReconciler:
         return configured
 
     async def _put_in_force(self, subnet: Subnet, decision: SubnetDecision, bounds: BatchBounds) -> Subnet:
-        """The subnet with what is in force now, by this decision or by another cluster's that came first."""
+        """The subnet with what is in force now, by this decision or by that of another cluster that wrote first."""
         decided = in_force_after(subnet.in_force, decision, bounds)
         if decided == subnet.in_force:
             return subnet
@@ -199,7 +199,7 @@ class SubnetReconciler:
         configured: ConfiguredBounds,
         others: list[ClusterBounds],
     ) -> Resource:
-        """Write what is in force where agents look for it. Answers the object that Events are about."""
+        """Write what is in force to the objects that agents watch. Returns the object that Events are about."""
         if subnet.name not in self._told and shown is not None and (was := shown.status.scaler) is not None:
             self._told[subnet.name] = _ToldState(
                 was.batch, was.buffer, exhausted=shown.status.exhausted, starved=shown.status.starved
@@ -212,7 +212,7 @@ class SubnetReconciler:
         return state
 
     async def _record_events(self, about: Resource, in_force: InForce, decision: SubnetDecision) -> None:
-        """Tell people what changed since they were told last, by whichever cluster's decision."""
+        """Write Events about what changed since the last ones, whichever cluster decided it."""
         name = about.metadata.name
         now = _ToldState(
             in_force.batch,
@@ -236,7 +236,7 @@ class SubnetReconciler:
             self._nodes.add(node)
 
     def _tell_users_of_scaler(self, name: str) -> None:
-        """Have each node's NodeNetworkConfig brought in step, one after the other: there may be thousands."""
+        """Queue the subnet's nodes one after the other, so that each gets the new scaler: there may be thousands."""
         for number, node in enumerate(self._subnets.users(name)):
             self._nodes.add_after(node, number / _SCALER_WRITES_PER_SECOND)
 
