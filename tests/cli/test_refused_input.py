@@ -127,7 +127,7 @@ def test_an_unknown_variable_is_nothing_to_a_command_without_settings(
 @pytest.mark.parametrize("name", ["Bad Name", "node_1", "-node", "n" * 254])
 def test_a_node_name_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
     outcome = podtide(*command("agent", tmp_path, away), f"--node-name={name}")
-    refused(outcome, "--node-name '", "is no name that Kubernetes takes: give lower-case letters, digits")
+    refused(outcome, "--node-name '", "is not a valid Kubernetes name: use lower-case letters, digits")
 
 
 @pytest.mark.parametrize("name", ["Bad Subnet", "Pods", "pods_a", "pods."])
@@ -141,7 +141,7 @@ def test_a_subnet_name_that_kubernetes_would_not_take(
         ("--subnet", podtide(*command("controller", tmp_path, away), "--subnet", name)),
         ("--subnet-v6", podtide(*command("controller", tmp_path, away), "--subnet-v6", name)),
     ):
-        refused(outcome, f"{option} '{name}' is no name that Kubernetes takes: give lower-case letters")
+        refused(outcome, f"{option} '{name}' is not a valid Kubernetes name: use lower-case letters")
 
 
 @pytest.mark.parametrize("where", [("--allocator", NOWHERE), ("--database", "sqlite:///nowhere.db")])
@@ -168,7 +168,7 @@ def test_a_file_that_is_not_there(
     if name != "controller":
         arguments = (*SUBNETS.get(name, ("check", *away)), "--allocator", NOWHERE)
     outcome = podtide(*arguments, option, missing)
-    refused(outcome, f"'{option}': there is no file {missing}: correct the path.")
+    refused(outcome, f"'{option}': the file {missing} does not exist: correct the path.")
 
 
 @pytest.mark.parametrize("option", ["--tokens", "--tls-cert", "--tls-key"])
@@ -176,7 +176,7 @@ def test_a_file_that_the_allocator_is_to_read_and_that_is_not_there(
     podtide: Run, tmp_path: Path, option: str
 ) -> None:
     outcome = podtide("allocator", "--database", f"sqlite:///{tmp_path}/x.db", option, str(tmp_path / "none"))
-    refused(outcome, f"'{option}': there is no file {tmp_path / 'none'}: correct the path.")
+    refused(outcome, f"'{option}': the file {tmp_path / 'none'} does not exist: correct the path.")
 
 
 @pytest.mark.parametrize("name", [*SUBNETS, "check", "controller", "allocator"])
@@ -384,7 +384,9 @@ def test_a_namespace_that_is_none(
     arguments = reading[name] if name in reading else command(name, tmp_path, away)
     outcome = podtide(*arguments, "--networks-namespace", namespace)
     refused(
-        outcome, "--networks-namespace '", "is no namespace's name: give lower-case letters, digits and '-'"
+        outcome,
+        "--networks-namespace '",
+        "is not a valid name of a namespace: use lower-case letters, digits and '-'",
     )
 
 
@@ -393,5 +395,5 @@ def test_a_node_to_be_explained_that_is_none(podtide: Run, nodes: str) -> None:
     outcome = podtide("explain", "slices", "--range", "10.0.0.0/16", "--slice-size", "/24", "--nodes", nodes)
     refused(
         outcome,
-        f"--nodes '{nodes.rsplit(',', maxsplit=1)[-1]}' is no name that Kubernetes takes: give lower-case letters",
+        f"--nodes '{nodes.rsplit(',', maxsplit=1)[-1]}' is not a valid Kubernetes name: use lower-case letters",
     )

@@ -171,7 +171,7 @@ def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
         (("--allocator", "x"), "is no address of an allocator"),
         (
             ("--allocator", "http://127.0.0.1:1", "--token-file", "/none"),
-            "'--token-file': there is no file /none",
+            "'--token-file': the file /none does not exist",
         ),
     ],
 )

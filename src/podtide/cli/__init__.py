@@ -77,7 +77,7 @@ def podtide() -> None:
 
 
 def main() -> None:
-    """Run the command; what goes wrong is one line on stderr: exit 2 when the input must change, 1 otherwise."""
+    """Run the command. An error is one line on stderr: exit status 2 if the input must change, else 1."""
     try:
         sys.exit(podtide.main(prog_name="podtide", standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:

@@ -40,7 +40,7 @@ NODE_NAME_FILES = tuple(Path(path).with_name("nodename") for path in FLAT_FILE_P
 
 
 class _AgentPlan(Struct, frozen=True, kw_only=True):
-    """What to run, checked before anything is opened."""
+    """What to run: all options, checked before anything is opened."""
 
     node_name: str
     state_directory: Path
@@ -59,38 +59,38 @@ class _AgentPlan(Struct, frozen=True, kw_only=True):
     "--node-name",
     type=NODE_NAME,
     metavar="NAME",
-    help="This node's name. Default: $NODENAME, else what Whereabouts' nodename file says, else the host's name.",
+    help="This Node's name. Default: $NODENAME, else the name in Whereabouts' nodename file, else the host's name.",
 )
 @click.option(
     "--state-directory",
     default="/var/lib/podtide",
     metavar="DIRECTORY",
     show_default=True,
-    help="Where the journal is kept; made if missing. One agent at a time may have it.",
+    help="The directory of the journal; created if missing. Only one agent at a time can use it.",
 )
 @click.option(
     "--socket",
     type=NamedFile(),
     default=Path("/run/podtide/agent.sock"),
     show_default=True,
-    help="Where the plugin finds the agent.",
+    help="The Unix socket on which the plugin reaches the agent.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
-    help="Where clients of Azure CNS find the agent, such as 127.0.0.1:10090; a loopback address. It answers "
-    "processes of root alone, and /healthz, /readyz and /metrics to anybody. Default: nowhere.",
+    help="Where to serve the API of Azure CNS, such as 127.0.0.1:10090; a loopback address. It answers "
+    "processes of root only; /healthz, /readyz and /metrics are open to all. Default: nowhere.",
 )
 @click.option(
     "--metrics-listen",
     metavar="ADDRESS:PORT",
-    help="Where to serve /metrics, /healthz and /readyz to others, such as 0.0.0.0:9091. Default: nowhere.",
+    help="Where to serve /metrics, /healthz and /readyz to other machines, such as 0.0.0.0:9091. Default: nowhere.",
 )
 @click.option(
     "--node-pool/--no-node-pool",
     default=True,
     show_default=True,
-    help="Whether the node has a pool, for its primary network; without, secondary networks alone are served.",
+    help="Whether the node has a pool for its primary network; without it, only secondary networks are served.",
 )
 @networks_namespace_option
 @installation_options
@@ -122,10 +122,12 @@ def agent(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Run the agent of a node: keep its pool of addresses, and answer the CNI plugin.
 
-    SIGTERM stops it: ADDs that wait are told to try again, and nothing that was answered is forgotten.
+    SIGTERM stops it: ADDs that wait are answered with "try again", and nothing that was answered is lost.
     """
     if not state_directory:
-        raise InvalidInput("--state-directory names no directory: give its path, or leave out the option")
+        raise InvalidInput(
+            "--state-directory is empty: give the path of a directory, or leave out the option"
+        )
     if not node_pool and installation is not None and installation.where.networks is not None:
         raise InvalidInput(
             "the primary network to install has its addresses from the node's pool: leave out --no-node-pool, or "
@@ -206,14 +208,14 @@ async def _serve(plan: _AgentPlan, log: Logger) -> None:
 
 
 def _has_one_gateway(installation: Installation | None) -> bool:
-    """Whether the network that the agent installs is of the plugin that can have no second one."""
+    """Whether the network that the agent installs uses the bridge plugin, which supports one gateway only."""
     if installation is None or installation.where.networks is None:
         return False
     return installation.network.type is InterfaceType.BRIDGE
 
 
 async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
-    """Serve the node's addresses until told to stop; then first those who wait, and the cluster after."""
+    """Serve the node's addresses until a signal comes; then answer ADDs that wait, and leave the cluster last."""
     notes = DeletionNotes(plan.socket, node.addresses, node.networks, log=log)
     notes.carry_out_all()
     running = asyncio.create_task(node.run())
@@ -246,7 +248,7 @@ async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: S
 
 @asynccontextmanager
 async def _shown(plan: _AgentPlan, api: AgentApi) -> AsyncIterator[ListenAddress | None]:
-    """Metrics and health where others may see them; yields where that is, if anywhere."""
+    """Serves metrics and health on --metrics-listen, if given; yields the address."""
     if plan.metrics_listen is None:
         yield None
         return

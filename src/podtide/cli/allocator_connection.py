@@ -1,4 +1,4 @@
-"""How a command reaches an allocator: a running one by its URL, or the database itself."""
+"""How a command reaches an allocator: a running one by its URL (--allocator), or its database (--database)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,11 +20,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FILE = ExistingFile()
 _DEADLINE_SECONDS = 3.0
-"""A person waits for the answer."""
+"""Short, because a person waits for the answer."""
 
 
 class AllocatorConnection(Struct, frozen=True, kw_only=True):
-    """Where the allocator is, as the options say."""
+    """The options that say where the allocator is, checked."""
 
     url: str | None
     token_file: Path | None
@@ -38,13 +38,16 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
             raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
 
     def asked_in_vain(self, error: PodtideError) -> str:
-        """That the allocator could not be asked, and which option to correct. It says nothing of others, who go other ways."""
+        """The message that the allocator could not be asked, and which option to correct.
+
+        It says nothing of the controller, which reaches the allocator by other options.
+        """
         flag = "--database" if self.database else self._at_fault(error)
         where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.url}")
         return f"{where}: {error}" if flag in str(error) else f"{where} ({error}): correct {flag}"
 
     def _at_fault(self, error: PodtideError) -> str:
-        """The option that said what the error is about: errors name the files that were read."""
+        """The option that the error is about: errors name the files that were read."""
         if self.ca_file and str(self.ca_file) in str(error):
             return "--ca-file"
         if isinstance(error, NotAllowed) or (self.token_file and str(self.token_file) in str(error)):
@@ -52,11 +55,11 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
         return "--allocator"
 
     def ask_as_administration(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
-        """The answer to a question that a cluster may not ask."""
+        """Runs a question that needs the administrator's token, and returns the answer."""
         return asyncio.run(self._ask(question))
 
     def ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
-        """The answer to one question."""
+        """Runs a question, and returns the answer."""
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
@@ -65,7 +68,7 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def allocator(self) -> AsyncIterator[AdministeredAllocator]:
-        """The allocator, until the context ends."""
+        """Yields the allocator, open until the context ends."""
         if self.url:
             from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
                 HttpAllocator,
@@ -85,12 +88,12 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
 
 
 def allocator_options(command: Command) -> Command:
-    """Adds the options that say where; the command gets an `AllocatorConnection` as `connection`."""
+    """Adds these options to a command, which gets an `AllocatorConnection` as `connection`."""
     return _with_options(command, is_optional=False)
 
 
 def optional_allocator_options(command: Command) -> Command:
-    """The same for a command that can do without: where no option says anything, it gets None."""
+    """The same for a command that works without an allocator: it gets None if none of the options is given."""
     return _with_options(command, is_optional=True)
 
 
@@ -102,11 +105,18 @@ def _with_options(command: Command, *, is_optional: bool) -> Command:
         return command(connection=None if is_unset else AllocatorConnection(**where), **given)
 
     for option in (
-        click.option("--database", metavar="URL", help="The database, where no allocator need run."),
-        click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM."),
-        click.option("--token-file", type=_FILE, help="The token to show to the allocator."),
         click.option(
-            "--allocator", "url", metavar="URL", help="A running allocator, such as https://allocator:8080."
+            "--database",
+            metavar="URL",
+            help="The allocator's database itself, instead of a running allocator.",
+        ),
+        click.option("--ca-file", type=_FILE, help="The CA certificate of the allocator, as PEM."),
+        click.option("--token-file", type=_FILE, help="The file with the token for the allocator."),
+        click.option(
+            "--allocator",
+            "url",
+            metavar="URL",
+            help="The URL of a running allocator, such as https://allocator:8080.",
         ),
     ):
         reaching = option(reaching)

@@ -33,15 +33,15 @@ _FILE = ExistingFile()
 
 
 _RETRY_SECONDS = 3.0
-"""How long the client itself goes on trying; after that the controller tells nodes, and tries again."""
+"""How long the client itself retries; after that the controller tells nodes, and retries the call."""
 
 
 class _AllocatorLocation(AllocatorConnection, frozen=True, kw_only=True):
-    """Where the subnets are, for a program that runs on: it waits longer, and may open the database as the allocator."""
+    """The same options for a program: it waits longer for an answer, and may open the database as the allocator."""
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncIterator[Allocator]:
-        """The allocator, until the context ends."""
+        """Yields the allocator, open until the context ends."""
         if self.url:
             from podtide.allocator.client import (  # noqa: PLC0415 - one of two ways is taken
                 HttpAllocator,
@@ -70,7 +70,7 @@ class _AllocatorLocation(AllocatorConnection, frozen=True, kw_only=True):
 
 
 class _ControllerPlan(Struct, frozen=True, kw_only=True):
-    """What to run, checked before anything is opened."""
+    """What to run: all options, checked before anything is opened."""
 
     options: ControllerOptions
     allocator: _AllocatorLocation
@@ -107,13 +107,13 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     type=OBJECT_NAME,
     default="",
     metavar="NAME",
-    help="The subnet of a second address, for dual stack, of nodes without the label podtide.io/subnet-v6.",
+    help="For dual stack, the subnet of the second address of nodes without the label podtide.io/subnet-v6.",
 )
 @click.option(
     "--cluster-subnets/--no-cluster-subnets",
     default=True,
     show_default=True,
-    help="Whether to make ClusterSubnets; without them every node is told the batch by itself, as Azure CNS has it.",
+    help="Whether to write ClusterSubnets; without them each NodeNetworkConfig gets the batch, as Azure CNS expects.",
 )
 @click.option(
     "--secondary-networks/--no-secondary-networks",
@@ -127,32 +127,34 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     type=click.Choice([naming.value for naming in Naming]),
     default=Naming.PODTIDE.value,
     show_default=True,
-    help="Whose rule the names of nodes' own pools follow; pools under either name are found.",
+    help="Which program's naming the nodes' own pools follow; pools under either name are found.",
 )
 @click.option(
     "--repair-schedule",
     default="",
     metavar="CRON",
-    help="When to look for leaks in secondary networks, such as '30 4 * * *' (UTC). Default: every --repair-interval.",
+    help="When to search secondary networks for leaks, such as '30 4 * * *' (UTC). Default: every --repair-interval.",
 )
 @click.option(
     "--hold-removed-nodes/--no-hold-removed-nodes",
     default=False,
     show_default=True,
-    help="Hold what a removed node had until its machine returns or is booted, or `podtide quarantine end` frees it.",
+    help="Hold a removed node's addresses until its machine returns or reboots, or `podtide quarantine end` is run.",
 )
-@click.option("--allocator", metavar="URL", help="A running allocator, such as https://allocator:8080.")
-@click.option("--token-file", type=_FILE, help="The token to show to the allocator.")
-@click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM.")
+@click.option(
+    "--allocator", metavar="URL", help="The URL of a running allocator, such as https://allocator:8080."
+)
+@click.option("--token-file", type=_FILE, help="The file with the token for the allocator.")
+@click.option("--ca-file", type=_FILE, help="The CA certificate of the allocator, as PEM.")
 @click.option(
     "--database",
     metavar="URL",
-    help="Be the allocator too, for this cluster alone, on sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    help="Run the allocator in this process, for this cluster only, on sqlite:///FILE or postgresql://USER@HOST/NAME.",
 )
 @click.option(
     "--identity",
     metavar="NAME",
-    help="What this replica is called in the Lease. Default: the host's name and chance.",
+    help="The holder's name of this replica in the Lease. Default: the host's name and a random part.",
 )
 @click.option(
     "--metrics-listen",

@@ -30,23 +30,27 @@ _SCRIPT = ".py"
     epilog="Stories: " + "; ".join(f"{story.name} ({story.sentence})" for story in STORIES.values()) + "."
 )
 @click.option(
-    "--story", type=click.Choice(list(STORIES)), default="tide", show_default=True, help="What happens."
+    "--story",
+    type=click.Choice(list(STORIES)),
+    default="tide",
+    show_default=True,
+    help="Which story is told.",
 )
 @click.option(
-    "--nodes", type=click.IntRange(2, 200), default=20, show_default=True, help="How many nodes there are."
+    "--nodes", type=click.IntRange(2, 200), default=20, show_default=True, help="The number of nodes."
 )
 @click.option(
-    "--subnet", metavar="CIDR", help="The subnet of all pods. Default: the smallest that the story fits into."
+    "--subnet", metavar="CIDR", help="The subnet of all pods. Default: the smallest in which the story fits."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="What chance is drawn from.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed of all random choices.")
 @click.option(
     "--speed",
     type=click.FloatRange(0.1, 20.0),
     default=1.0,
     show_default=True,
-    help="How many times as fast; 1 is about a minute.",
+    help="The speed factor; 1 takes about a minute.",
 )
-@click.option("--plain", is_flag=True, help="Print lines, as is done where there is no terminal.")
+@click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
 def demo(  # noqa: PLR0913 - one argument per option
     *, story: str, nodes: int, subnet: str | None, seed: int, speed: float, plain: bool
 ) -> None:
@@ -119,7 +123,7 @@ def _introduce(story: Story, plan: Plan, nodes: int) -> None:
 
 
 def _where(plan: Plan) -> str:
-    """The cluster and the allocator's database: the demonstration serves no allocator that --allocator could name."""
+    """The flags for other commands: the cluster and the database, because the demo serves no allocator over HTTP."""
     return f"{_cluster_of(plan)} --database {plan.database}"
 
 
@@ -141,6 +145,6 @@ def _report(outcome: Outcome) -> None:
 
 
 def _tell(words: str, indent: int = 0) -> None:
-    """On a screen, in lines that break between words."""
+    """Print a line; on a terminal, wrapped between words."""
     for line in folded(" " * indent, " " * 2 * indent, words, screen_width()):
         click.echo(line)

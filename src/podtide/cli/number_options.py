@@ -19,7 +19,7 @@ class FractionType(click.ParamType[Fraction]):
     name = "fraction"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        """Read it, and call it by its option's name when it is no number."""
+        """The exact value; an error names the option."""
         del ctx
         return exact(value, param.opts[0] if param else "value")
 
@@ -28,19 +28,19 @@ FRACTION = FractionType()
 
 
 class CountType(click.ParamType[int]):
-    """A whole number. Which ones make sense, a negative one for instance, is for the decision to say."""
+    """A whole number. Whether a negative one makes sense is for the command to say."""
 
     name = "count"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read it, and call it by its option's name when it is none."""
+        """The number; an error names the option."""
         del ctx
         if isinstance(value, int):
             return value
         if not _WHOLE_NUMBER.fullmatch(value.strip()):
             name = param.opts[0] if param else "value"
             raise InvalidInput(
-                f"{name} {shortened(value)!r} is no whole number of at most 18 digits: give one"
+                f"{name} {shortened(value)!r} is not a whole number of at most 18 digits: give one such as 16"
             )
         return int(value)
 
@@ -49,14 +49,14 @@ COUNT = CountType()
 
 
 class BoundedCount(CountType):
-    """A whole number between two bounds, which whoever is asked would refuse in words that name no option."""
+    """A whole number between two bounds. It is checked here because the error has to name the option."""
 
     def __init__(self, least: int, most: int) -> None:
         self._least = least
         self._most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read it, and call it by its option's name when it is none, or out of bounds."""
+        """The number; an error names the option and the bounds."""
         try:
             number = super().convert(value, param, ctx)
         except InvalidInput:
@@ -71,7 +71,7 @@ class BoundedCount(CountType):
 
 
 class DurationType(click.ParamType[float]):
-    """A duration, in seconds to the command; one of nothing at all only where that `may_be_zero`."""
+    """A duration, in seconds for the command; zero only if `may_be_zero`."""
 
     name = "duration"
 
@@ -79,7 +79,7 @@ class DurationType(click.ParamType[float]):
         self._may_be_zero = may_be_zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read it as people write it, and call it by its option's name when it is none that can be used."""
+        """The seconds; an error names the option and the bounds."""
         del ctx
         if isinstance(value, float):
             return value

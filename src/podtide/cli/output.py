@@ -12,7 +12,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def output_option(command: Command) -> Command:
-    """`-o text` for people, `-o json` for programs; the command gets it as `output`."""
+    """Adds `-o text|json` to a command, which gets it as `output`."""
     return click.option(
         "-o",
         "--output",
@@ -24,7 +24,7 @@ def output_option(command: Command) -> Command:
 
 
 def show(output: str, document: Any, lines: Iterable[str]) -> None:
-    """Print the document or the lines, as asked."""
+    """Print the document as JSON, or the lines as text."""
     if output == "json":
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(document, enc_hook=_plain)).decode() + "\n")
     else:
@@ -44,7 +44,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def warn(words: Iterable[str]) -> None:
-    """Print what was tolerated, one line each, where it does not disturb a program that reads the answer."""
+    """Print warnings to stderr, one line each, where they do not disturb a program that reads the output."""
     for line in words:
         click.echo(f"podtide: warning: {line}", err=True)
 

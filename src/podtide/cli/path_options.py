@@ -1,4 +1,4 @@
-"""Paths as options: one type each for every command, so that an empty or wrong path is refused everywhere in the same words."""
+"""Paths as options: one type for every command, so that a wrong path is refused everywhere in the same words."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ class NamedFile(click.Path):
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
+        """The path; refused if it is empty."""
         if value == "":
-            self.fail("this names no file: give its path, or leave out the option.", param, ctx)
+            self.fail("the path is empty: give the path of a file, or leave out the option.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -23,10 +23,10 @@ class ExistingFile(NamedFile):
     """The path of a file that is to be read: a missing one is refused at once."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
+        """The path; refused if there is no such file."""
         path = super().convert(value, param, ctx)
         if not path.exists():
-            self.fail(f"there is no file {path}: correct the path.", param, ctx)
+            self.fail(f"the file {path} does not exist: correct the path.", param, ctx)
         return path
 
 
@@ -37,7 +37,7 @@ class NamedDirectory(click.Path):
         super().__init__(file_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
+        """The path; refused if it is empty."""
         if value == "":
-            self.fail("this names no directory: give its path, or leave out the option.", param, ctx)
+            self.fail("the path is empty: give the path of a directory, or leave out the option.", param, ctx)
         return super().convert(value, param, ctx)

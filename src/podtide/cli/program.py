@@ -1,4 +1,4 @@
-"""What the commands share that run a program until they are told to stop: settings, logs, the cluster, signals."""
+"""What commands share that run a program until a signal stops it: settings, logs, the cluster, signals."""
 
 import asyncio
 import os
@@ -24,11 +24,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class UnexpectedError(StopError):
-    """The program fell over something that nobody thought of. The log has the traceback."""
+    """An error that no code handles. The log has the traceback."""
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
-    """Adds a flag for each of these settings; the command gets them all, from flags and environment, as `settings`."""
+    """Adds a flag for each of these settings; the command gets all settings, from flags and environment, as `settings`."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -60,7 +60,7 @@ def _option(setting: Setting) -> Callable[[Command], Command]:
 
 
 def log_option(command: Command) -> Command:
-    """`--log-level`; the command gets a logger as `log`, and what libraries log goes there too."""
+    """Adds `--log-level`; the command gets a logger as `log`, which also gets what libraries log."""
 
     @wraps(command)
     def with_log(*, log_level: str, **others: Any) -> Any:
@@ -69,7 +69,11 @@ def log_option(command: Command) -> Command:
         return command(log=log, **others)
 
     option = click.option(
-        "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What to log."
+        "--log-level",
+        type=click.Choice(LEVELS),
+        default="info",
+        show_default=True,
+        help="The least severe level that is logged.",
     )
     return option(with_log)  # type: ignore[return-value]  # its options are the command's and this one
 
@@ -82,7 +86,7 @@ def access_to(there: ClusterConnection) -> Access:
 
 
 def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
-    """Run a program to its end. Whatever ends it unexpectedly is a line in the log and one for people."""
+    """Run a program to its end. An unexpected error is logged with its traceback and reported in one line."""
     raise_descriptor_limit()
     try:
         asyncio.run(program())
@@ -91,12 +95,12 @@ def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
     except Exception as error:
         log.exception("failed", error=str(error))
         raise UnexpectedError(
-            f"stopped by an error nobody foresaw ({type(error).__name__}): please report it"
+            f"stopped by an unexpected error ({type(error).__name__}): see the traceback in the log, and please report it"
         ) from error
 
 
 class Signals:
-    """SIGTERM and SIGINT, from now on."""
+    """SIGTERM and SIGINT, caught from now on."""
 
     def __init__(self) -> None:
         self._received: asyncio.Queue[str] = asyncio.Queue()
@@ -104,12 +108,12 @@ class Signals:
             asyncio.get_running_loop().add_signal_handler(number, self._received.put_nowait, number.name)
 
     async def next(self) -> str:
-        """The name of the next one."""
+        """The name of the next signal."""
         return await self._received.get()
 
 
 async def until_told(signals: Signals, tasks: Iterable["asyncio.Task[NoReturn]"], log: Logger) -> None:
-    """Let these run until a signal says to stop. If one ends before, that is an error, and it is raised."""
+    """Wait until a signal says to stop. If one of the tasks ends before, its error is raised."""
     told = asyncio.create_task(signals.next())
     try:
         done, _ = await asyncio.wait({told, *tasks}, return_when=asyncio.FIRST_COMPLETED)

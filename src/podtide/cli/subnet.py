@@ -22,7 +22,7 @@ _gateway_of_a_grown_option = click.option(
     "--gateway",
     multiple=True,
     metavar="ADDRESS",
-    help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway moves there; pods that run keep the one they were told.",
+    help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway changes; running pods keep the former one.",
 )
 _MOST_NODES = 20
 
@@ -31,7 +31,7 @@ _MOST_NODES = 20
 def subnet() -> None:
     """Add, list, show, grow, shrink and remove subnets.
 
-    Each command asks a running allocator (--allocator) or the database itself (--database).
+    Each command asks a running allocator (--allocator) or its database (--database).
     """
 
 
@@ -41,7 +41,7 @@ def subnet() -> None:
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_option
 @click.option(
-    "--keep-back", multiple=True, metavar="ADDRESS", help="An address never to be given; may be repeated."
+    "--keep-back", multiple=True, metavar="ADDRESS", help="An address that is never granted; may be repeated."
 )
 @click.option(
     "--keep-back-first",
@@ -49,7 +49,7 @@ def subnet() -> None:
     default=0,
     show_default=True,
     metavar="COUNT",
-    help="How many of the lowest addresses after the gateway are never to be given.",
+    help="How many of the lowest addresses after the gateway are never granted.",
 )
 @allocator_options
 @output_option
@@ -66,7 +66,7 @@ def add(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Add a subnet to a network.
 
-    NETWORK appears with its first subnet. The same subnet again is there already, and that is fine.
+    A network is created with its first subnet. Adding the same subnet again is no error and changes nothing.
     """
     spec = SubnetSpec(
         network=network,
@@ -98,7 +98,7 @@ def grow(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Add CIDRs to a subnet, each with a gateway of its own.
 
-    A CIDR that it has and that drains gives addresses again. One that it has gets the gateway that is named for it.
+    A CIDR that the subnet has already stops draining, and its gateway becomes the one that is given for it.
     """
     grown = connection.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
     show(output, grown, [_sentence(grown)])
@@ -109,9 +109,9 @@ def grow(  # noqa: PLR0913 - one argument per option
 @click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @click.option(
-    "--now", is_flag=True, help="Take the CIDRs out at once, or refuse if anything in them is in use."
+    "--now", is_flag=True, help="Remove the CIDRs at once; refused if any of their addresses is in use."
 )
-@click.option("--cancel", is_flag=True, help="Let CIDRs that drain give addresses again.")
+@click.option("--cancel", is_flag=True, help="Stop draining: grant addresses of these CIDRs again.")
 @allocator_options
 @output_option
 def shrink(  # noqa: PLR0913 - one argument per option
@@ -223,12 +223,12 @@ def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
 
 
 async def holders_of(allocator: Allocator, subnet: Subnet) -> list[CidrHolders]:
-    """Who has addresses of each CIDR that drains."""
+    """For each draining CIDR, which nodes hold addresses of it."""
     return [await allocator.holders(subnet.network, subnet.name, cidr) for cidr in subnet.draining]
 
 
 def draining_lines(subnet: Subnet, held: Sequence[CidrHolders]) -> Iterator[str]:
-    """For each CIDR that drains, who has what of it, and what makes them give it back."""
+    """For each draining CIDR, what nodes hold of it, and when they give it back, as text."""
     staying = subnet.capacity - subnet.draining_reserved
     if held and subnet.reserved > staying:
         yield (

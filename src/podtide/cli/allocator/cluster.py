@@ -1,4 +1,4 @@
-"""`podtide allocator cluster` and `release`: to whom names belong, and a store that waits for reports."""
+"""`podtide allocator cluster` and `release`: which cluster a name belongs to, and a database that waits for reports."""
 
 import click
 
@@ -12,7 +12,7 @@ from podtide.resources.timestamps import to_time
 
 _COLUMNS = ("NAME", "UID", "CONTAINERS", "OF ANOTHER UID", "WITHOUT UID", "CONTROLLER", "REPORTED")
 _DISPENSABLE = ("CONTROLLER", "WITHOUT UID", "OF ANOTHER UID")
-"""Before a uid is shortened, which is there to be copied."""
+"""Columns to drop before a uid is shortened, which people need to copy."""
 _NONE = "-"
 
 
@@ -30,7 +30,7 @@ def cluster() -> None:
 def list_clusters(*, connection: AllocatorConnection, output: str) -> None:
     """List clusters with their uids, and say whether the allocator grants.
 
-    Where it waits for reports after its store went back, the first line says so.
+    Where it waits for reports after its database was restored, the first line says so.
     """
     registry = connection.ask_as_administration(lambda allocator: allocator.list_clusters())
     lines = [_waiting(registry)] if registry.recovering else []
@@ -41,7 +41,10 @@ def list_clusters(*, connection: AllocatorConnection, output: str) -> None:
 @cluster.command()
 @click.argument("name")
 @click.option(
-    "--to-uid", required=True, metavar="UID", help="The uid of the other cluster's namespace kube-system."
+    "--to-uid",
+    required=True,
+    metavar="UID",
+    help="The uid of the namespace kube-system of the cluster that is to own the name.",
 )
 @allocator_options
 @output_option
@@ -61,13 +64,11 @@ def move(*, name: str, to_uid: str, connection: AllocatorConnection, output: str
 
 @cluster.command()
 @click.argument("name")
+@click.option("--uid", metavar="UID", help="Only containers that record this uid; the name keeps its owner.")
 @click.option(
-    "--uid", metavar="UID", help="Only containers that record this uid; the name stays whose it is."
+    "--without-uid", is_flag=True, help="Only containers that record no uid; the name keeps its owner."
 )
-@click.option(
-    "--without-uid", is_flag=True, help="Only containers that record no uid; the name stays whose it is."
-)
-@click.option("--force", is_flag=True, help="Also while a controller acts for the cluster.")
+@click.option("--force", is_flag=True, help="Do it even while a controller acts for the cluster.")
 @allocator_options
 @output_option
 def forget(  # noqa: PLR0913 - one argument per option
@@ -111,11 +112,11 @@ def release(*, connection: AllocatorConnection, output: str) -> None:
     """
     before = connection.ask_as_administration(lambda allocator: allocator.list_clusters())
     connection.ask_as_administration(lambda allocator: allocator.end_recovery())
-    awaited = ", ".join(before.awaited) or "nobody"
+    awaited = ", ".join(before.awaited) or "no cluster"
     words = (
         f"it grants again, without a report of {awaited}"
         if before.recovering
-        else "it did not wait for anybody"
+        else "it did not wait for any cluster"
     )
     show(output, {"awaited": before.awaited}, [words])
 
@@ -146,7 +147,7 @@ class StillActing(FixError):
 
 
 async def known_cluster(allocator: AdministeredAllocator, name: str) -> ClusterRecord:
-    """The allocator's record of the cluster. Refused if the allocator knows nothing of it, not even something in quarantine.
+    """The allocator's record of the cluster; refused if it knows nothing of it, not even something in quarantine.
 
     A misspelt name must not look like a cluster for which nothing is left to do.
     """
@@ -157,7 +158,7 @@ async def known_cluster(allocator: AdministeredAllocator, name: str) -> ClusterR
     if (await allocator.quarantined(cluster=name, limit=1)).items:
         return ClusterRecord(name=name)
     known = ", ".join(record.name for record in records) or "none"
-    raise InvalidInput(f"no cluster {name} is known to the allocator: those that are: {known}")
+    raise InvalidInput(f"the allocator knows no cluster {name}: it knows {known}; correct the name")
 
 
 def refuse_if_acting(record: ClusterRecord, uid: str | None) -> None:

@@ -1,4 +1,4 @@
-"""`podtide check`: the invariants, asked of a live cluster."""
+"""`podtide check`: the invariants, checked in a live cluster."""
 
 import asyncio
 import sys
@@ -28,7 +28,7 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod
 
 _AGAIN_AFTER_SECONDS = 1.0
-"""Longer than an object takes to follow another: what still does not fit by then is broken."""
+"""Longer than one object takes to follow another: what is still inconsistent by then is broken."""
 _VIOLATED = 1
 
 
@@ -42,9 +42,9 @@ def check(
 ) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
-    Reads the cluster's objects, those of secondary networks too, and, where --allocator or --database says how to reach it, the allocator's books. It only
-    ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
-    read. Exit status 1 means that something is broken.
+    Reads the cluster's objects, those of secondary networks too, and, if --allocator or --database is given, the
+    allocator's records. It only reads. What looks broken is read once more before it is reported, because a live
+    cluster changes while it is read. Exit status 1 means that something is broken.
     """
     findings = asyncio.run(_check(there, connection, networks_namespace or there.networks_namespace()))
     show(output, _document(findings), _lines(findings))
@@ -68,7 +68,7 @@ async def _check(
 async def read(
     cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE
 ) -> CheckedObjects:
-    """Read everything once: first who uses addresses, then who was given them, so that a use is never ahead."""
+    """Read everything once: first uses of addresses, then their grants, so that no use is newer than its grant."""
     pods = await list_all(cluster, Pod)
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
     books = await _read_books(allocator) if allocator else None
@@ -76,7 +76,7 @@ async def read(
 
 
 async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | None:
-    """Not every cluster has secondary networks, nor every credential a say in them."""
+    """The secondary networks, if the cluster has any; None if the credential may not read them."""
     try:
         attachments = await list_if_known(cluster, NetworkAttachmentDefinition)
         pools = await list_if_known(cluster, IPPool, namespace)
@@ -108,12 +108,12 @@ async def _read_books(allocator: Allocator) -> AllocatorRecords:
 
 
 def _timeless(subnet: Subnet) -> Subnet:
-    """The subnet without what another read of it shows otherwise although nothing was done."""
+    """The subnet without the fields that differ between two reads although nothing changed."""
     return replace(subnet, in_force=replace(subnet.in_force, age_seconds=0.0))
 
 
 async def _audit_database(allocator: Allocator) -> tuple[Violation, ...]:
-    """Where the database itself was named, it is read whole; a service does not offer that."""
+    """The violations in the database, if --database is given; an allocator does not offer that over HTTP."""
     from podtide.allocator.store import DatabaseAllocator  # noqa: PLC0415 - not needed to ask a service
 
     return await allocator.audit() if isinstance(allocator, DatabaseAllocator) else ()

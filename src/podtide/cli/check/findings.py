@@ -1,9 +1,9 @@
-"""What `podtide check` finds in what it read: the invariants of `core.audit.invariants`, asked of a live cluster.
+"""What `podtide check` finds in what it read: the invariants of `core.audit.invariants`, applied to a live cluster.
 
-The objects of a cluster show less than its programs know. What an agent keeps of its pool is not among them, so a
-node's pool is put together from its NodeNetworkConfig (what it holds, what it gives back) and its pods (what is in
-use). What an allocator keeps is asked of the allocator, where one can be reached; else the NodeNetworkConfigs are
-taken at their word, and what then cannot be checked is said.
+The objects of a cluster show less than its programs know. The state of an agent's pool is not among them, so a node's
+pool is derived from its NodeNetworkConfig (what it holds, what it gives back) and its pods (what is in use). The
+allocator's records are asked of the allocator, if it can be reached; else the NodeNetworkConfigs are taken as they are,
+and what cannot be checked then is listed.
 """
 
 from collections import defaultdict
@@ -30,28 +30,28 @@ from podtide.core.pool.states import State
 
 
 class AllocatorRecords(Struct, frozen=True, kw_only=True):
-    """What an allocator keeps, as far as we may see it."""
+    """What an allocator has recorded, as far as the token may see it."""
 
     containers: tuple[Container, ...]
     subnets: tuple[Subnet, ...]
-    """Those that were the same before and after the containers were read: of the others, the counts prove nothing."""
+    """Those that did not change while the containers were read: for the others the counts prove nothing."""
     moving: tuple[str, ...] = ()
     """The others, by name."""
     broken: tuple[Violation, ...] = ()
-    """What the allocator's own audit of its database found."""
+    """The violations that the allocator's own audit of its database found."""
 
 
 class CheckedObjects(Struct, frozen=True):
-    """One reading of a live cluster."""
+    """One read of a live cluster."""
 
     nodes: tuple[ObservedNode, ...]
     books: AllocatorRecords | None
     networks: NetworkPicture | None = NetworkPicture()
-    """The secondary networks; None when we may not see them."""
+    """The secondary networks; None if the credential may not read them."""
 
 
 class CheckFindings(Struct, frozen=True, kw_only=True):
-    """What is broken, what was looked at, and what could not be."""
+    """What is broken, what was checked, and what could not be."""
 
     violations: tuple[Violation, ...]
     not_checked: tuple[str, ...]
@@ -67,7 +67,7 @@ class CheckFindings(Struct, frozen=True, kw_only=True):
 
 
 def find(seen: CheckedObjects) -> CheckFindings:
-    """All that one reading shows."""
+    """Everything that one read shows."""
     # Where there is no container there is no pool either: pods there have their addresses from somebody else.
     views = tuple(_node_view(node) for node in seen.nodes if node.containers)
     pods = tuple(_pod_views(seen.nodes))
@@ -90,10 +90,10 @@ def find(seen: CheckedObjects) -> CheckFindings:
 
 
 def confirmed(first: CheckFindings, second: CheckFindings) -> CheckFindings:
-    """The second, with only those violations that the first has too.
+    """The second findings, with only those violations that the first have too.
 
-    A cluster moves while it is read, piece by piece, so that pieces of two moments may not fit together. What is
-    really broken is still so at the next reading; its numbers may have changed.
+    A cluster changes while it is read, so that two parts that were read at different times may not match. What is
+    really broken is still so at the second read; its numbers may have changed.
     """
     before = {(violation.invariant, violation.subject) for violation in first.violations}
     lasting = tuple(
@@ -147,7 +147,7 @@ def _compare_with_books(
 
 
 def _counts(books: AllocatorRecords) -> Iterator[Violation]:
-    """Whether what containers hold adds up, network by network: addresses of two networks may be the same."""
+    """Whether what containers hold adds up, network by network: two networks may use the same addresses."""
     networks: dict[str, list[Subnet]] = defaultdict(list)
     for subnet in books.subnets:
         networks[subnet.network].append(subnet)
@@ -158,7 +158,7 @@ def _counts(books: AllocatorRecords) -> Iterator[Violation]:
 
 
 def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
-    """The counts. What is reserved and nobody's is in quarantine, as far as can be seen from outside."""
+    """The counts. What is reserved and in no container is in quarantine, as far as can be seen from outside."""
     granted = sum(1 + len(grant.addresses) for grant in held if grant.subnet == subnet.name)
     resting = max(0, subnet.reserved - granted)
     return Ledger(
@@ -173,7 +173,7 @@ def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
 def _left_behind(
     nodes: tuple[ObservedNode, ...], ours: set[str], containers: tuple[Container, ...]
 ) -> Iterator[Violation]:
-    """Containers of this cluster whose node is gone: its name is not among the nodes'."""
+    """Containers of this cluster whose node does not exist."""
     names = {node.name for node in nodes}
     clusters = {container.cluster for container in containers if container.id in ours}
     for container in containers:
@@ -192,7 +192,7 @@ def _grant(container: Container) -> Grant:
 
 
 def _sees_all_of(subnet: Subnet, books: AllocatorRecords) -> bool:
-    """Whether we may see all containers of the subnet: a cluster's own token shows only its own."""
+    """Whether all containers of the subnet are visible: a cluster's own token shows only its own."""
     visible = sum(
         (container.network, container.subnet) == (subnet.network, subnet.name)
         for container in books.containers

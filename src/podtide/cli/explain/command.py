@@ -1,4 +1,4 @@
-"""`podtide explain`: every decision of the core, asked with numbers of one's own."""
+"""`podtide explain`: every decision of the core, with numbers from the command line."""
 
 import click
 

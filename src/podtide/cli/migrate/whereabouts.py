@@ -29,11 +29,11 @@ _FOR_SOMEBODY_TO_DO = 1
 _AGAIN_AFTER_SECONDS = 1.0
 """Longer than an ADD takes from reservation to pool."""
 _MOST_LINES = 10
-"""Of what is wrong in the same way: JSON has all of it."""
+"""The most lines about one kind of problem: JSON has all."""
 
 
 class MigrationOutcome(Struct, frozen=True, kw_only=True):
-    """What was found, and what became of the changes."""
+    """What was found, and what happened to the changes."""
 
     found: Migration
     applied: bool
@@ -51,7 +51,7 @@ class MigrationOutcome(Struct, frozen=True, kw_only=True):
 @click.option(
     "--dry-run", is_flag=True, help="Show what would change, and what is wrong today. Writes nothing."
 )
-@click.option("--apply", "apply_", is_flag=True, help="Do it, one definition at a time.")
+@click.option("--apply", "apply_", is_flag=True, help="Apply the changes, one definition at a time.")
 @networks_namespace_option
 @cluster_options
 @output_option
@@ -78,7 +78,7 @@ async def _migrate(there: ClusterConnection, namespace: str, *, apply_: bool) ->
 
 
 async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> MigrationOutcome:
-    """Look at a cluster, and change it if told so."""
+    """Read a cluster, and change it if asked to."""
     _tell(f"reading definitions and pods, and reservations and pools in namespace {namespace}")
     found = plan_migration(await read_situation(cluster, namespace))
     if found.for_you or found.mended_by_repair:
@@ -97,7 +97,7 @@ async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> 
 
 
 async def read_situation(cluster: Cluster, namespace: str) -> Situation:
-    """Read everything once, in the order in which nothing alive can seem to be dead."""
+    """Read everything once, in an order in which nothing that is in use can look unused."""
     return Situation(
         attachments=await list_all(cluster, NetworkAttachmentDefinition),
         reservations=await list_if_known(cluster, OverlappingRangeIPReservation, namespace),
@@ -108,7 +108,10 @@ async def read_situation(cluster: Cluster, namespace: str) -> Situation:
 
 
 async def carry_out(cluster: Cluster, change: Change) -> bool:
-    """Write one definition, if it is as it was read. Only its configuration is stated: all else is its owners'."""
+    """Write one definition, if it is as it was read.
+
+    Only its configuration is applied: all other fields stay their owners'.
+    """
     read = change.attachment.metadata
     place = ObjectMeta(
         name=read.name, namespace=read.namespace, uid=read.uid, resource_version=read.resource_version
@@ -122,7 +125,7 @@ async def carry_out(cluster: Cluster, change: Change) -> bool:
 
 
 def _tell(words: str) -> None:
-    """Progress, where it does not disturb a program that reads the answer."""
+    """Print progress to stderr, where it does not disturb a program that reads the output."""
     click.echo(f"podtide: {words}", err=True)
 
 
@@ -151,7 +154,7 @@ def _lines(outcome: MigrationOutcome) -> Iterator[str]:
     if outcome.applied:
         yield from _section("changed from whereabouts to podtide", outcome.changed)
         yield from _section(
-            "not changed, because somebody wrote them meanwhile; run it again", outcome.overtaken
+            "not changed, because they were written meanwhile; run it again", outcome.overtaken
         )
     else:
         yield from _section(

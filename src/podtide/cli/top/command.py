@@ -27,7 +27,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 
 _UNTIL_KNOWN_SECONDS = 0.1
-"""How often to look whether there is anything to draw."""
+"""How often to check whether there is anything to draw yet."""
 
 
 @click.command()
@@ -37,9 +37,9 @@ _UNTIL_KNOWN_SECONDS = 0.1
     type=INTERVAL,
     default=2.0,
     show_default="2s",
-    help="How often to draw anew, on a terminal.",
+    help="How often to redraw on a terminal.",
 )
-@click.option("--once", is_flag=True, help="Print once and end, as is done where there is no terminal.")
+@click.option("--once", is_flag=True, help="Print once and exit, as without a terminal.")
 @cluster_options
 @optional_allocator_options
 @output_option
@@ -53,7 +53,7 @@ def top(
 ) -> None:
     """Show how full the subnets are and how the nodes do, worst first.
 
-    On a terminal it is drawn anew until Ctrl-C. RESERVED is what the request controller last wrote, or, where --allocator
+    On a terminal it is redrawn until Ctrl-C. RESERVED is what the request controller last wrote, or, where --allocator
     or --database says how to reach it, what the allocator has now. HELD counts secondary addresses, FREE those of them
     that no pod has, PODS the pods with an address, WAITING those without, OWED what the node asks for and was not given.
     """
@@ -89,7 +89,7 @@ async def look_once(cluster: Cluster, at_allocator: Iterable[Subnet] = ()) -> Ov
 
 
 def lines_of(overview: Overview, width: int | None) -> Iterator[str]:
-    """Both tables as text; on a screen they are made to fit."""
+    """All tables as text; on a terminal they are made to fit."""
     subnets, nodes = tables_of(overview)
     yield from subnets.lines(width)
     for table in (*cidr_tables(overview), nodes):

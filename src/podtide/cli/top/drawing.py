@@ -9,7 +9,7 @@ from podtide.cli.top.tables import TopTable, cidr_tables, tables_of
 
 
 def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
-    """All tables, the worst on top: what does not fit on the screen are the nodes that do best."""
+    """All tables, worst first: what does not fit on the screen are the nodes in the best state."""
     trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))

@@ -29,7 +29,7 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
 
 _SETTLED_SECONDS = 5.0
-"""A watch that has been open so long is one: connections that fail do so earlier. And so long a gap is not worth a word."""
+"""After so long a watch counts as open, because connections that fail do so earlier. Shorter gaps are not reported."""
 _PROBE_EVERY_SECONDS = 10.0
 _PROBE_SECONDS = 5.0
 """How long the server may take to answer for one object."""
@@ -37,7 +37,7 @@ _SYSTEM = Scope(namespace=SYSTEM_NAMESPACE)
 
 
 class WatchedCluster:
-    """What is known of a cluster now. `run` keeps it up to date."""
+    """The objects of a cluster, which `run` keeps up to date."""
 
     def __init__(self, cluster: Cluster, clock: Clock | None = None) -> None:
         self._cluster = cluster
@@ -58,7 +58,7 @@ class WatchedCluster:
         self._no_answer = ""
 
     async def run(self) -> None:
-        """Follow the cluster until cancelled."""
+        """Watch the cluster until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers.values():
                 tasks.create_task(informer.run())
@@ -70,7 +70,7 @@ class WatchedCluster:
             await self._probe()
 
     async def _probe(self) -> None:
-        """Any answer is one, a refusal too."""
+        """Check whether the server answers; a refusal is an answer too."""
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self._cluster.list(ClusterSubnet, SYSTEM_NAMESPACE, limit=1)
@@ -85,7 +85,7 @@ class WatchedCluster:
         self._answered_at, self._no_answer = self._clock.monotonic(), ""
 
     def overview(self, at_allocator: Iterable[Subnet] = ()) -> Overview | None:
-        """What is known; None until everything is."""
+        """The overview; None until all informers have synced."""
         if not all(informer.synced.is_set() for informer in self._informers.values()):
             return None
         nodes = observe_nodes(self._configs.items(), self._pods.items())
@@ -94,7 +94,7 @@ class WatchedCluster:
     def complaint(self) -> str:
         """What is wrong now, and for how long; "" as soon as it is over.
 
-        Informers say it once, however long it lasts, and not that it is over: that follows from their watches.
+        Informers log an error once, however long it lasts, and not when it is over: that follows from their watches.
         """
         now = self._clock.monotonic()
         for kind, informer in self._informers.items():
@@ -123,26 +123,26 @@ class WatchedCluster:
 
 
 class _LoggedError(Struct):
-    """What is read of a line of the informers' log."""
+    """The part that is read of a line of the informers' log."""
 
     error: str = ""
 
 
 class PolledAllocator:
-    """The last answer. Without an allocator there is none, and nothing to complain of."""
+    """The allocator's last answer. Without an allocator there is none, and no error."""
 
     def __init__(self, allocator: Allocator | None, flag: str = "--allocator") -> None:
         self.subnets: tuple[Subnet, ...] = ()
-        """Empty while it does not answer: an old number would look like a true one."""
+        """Empty while it does not answer: an old number would look like a present one."""
         self.complaint = ""
         """Why it does not answer now."""
         self._allocator = allocator
         self._flag = flag
-        """What said where it is."""
+        """The option that says where it is."""
         self._has_answered = False
 
     def trouble(self, overview: Overview | None) -> str:
-        """Why RESERVED is not the allocator's number, of everything or of some subnets; "" when it is."""
+        """Why RESERVED is not the allocator's number, for all or for some subnets; "" if it is."""
         if self.complaint or not self._has_answered or overview is None:
             return self.complaint
         unknown = sorted(
@@ -154,7 +154,7 @@ class PolledAllocator:
         return f"RESERVED of {which} is what objects show: the allocator has none of the name; correct {self._flag}"
 
     async def run(self, interval_seconds: float) -> None:
-        """Ask until cancelled."""
+        """Poll until cancelled."""
         while True:
             await self.ask()
             await asyncio.sleep(interval_seconds)

@@ -13,7 +13,7 @@ _UNKNOWN = "-"
 
 
 class TopRow(Struct, frozen=True):
-    """The cells, and whether a person should look here."""
+    """The cells, and whether the row is to be highlighted."""
 
     cells: tuple[str, ...]
     is_bad: bool = False
@@ -25,10 +25,10 @@ class TopTable(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: tuple[TopRow, ...]
     dispensable: tuple[str, ...] = ()
-    """Columns that go first where the screen is narrow."""
+    """Columns to drop first on a narrow terminal."""
 
     def fitted(self, width: int | None) -> "TopTable":
-        """The same for a screen of that width."""
+        """The same table for a terminal of that width."""
         heads, *cells = fitted(
             [self.columns, *(row.cells for row in self.rows)], width, dispensable=self.dispensable
         )
@@ -36,13 +36,13 @@ class TopTable(Struct, frozen=True):
         return TopTable(tuple(heads), tuple(rows))
 
     def lines(self, width: int | None = None) -> Iterator[str]:
-        """As plain text."""
+        """The table as plain text."""
         shown = self.fitted(width)
         return table([shown.columns, *(row.cells for row in shown.rows)])
 
 
 def tables_of(overview: Overview) -> tuple[TopTable, TopTable]:
-    """Subnets, and nodes."""
+    """The tables of subnets and of nodes."""
     return (
         TopTable(
             (
@@ -70,7 +70,7 @@ def tables_of(overview: Overview) -> tuple[TopTable, TopTable]:
 
 
 def cidr_tables(overview: Overview) -> tuple[TopTable, ...]:
-    """The table; none where every subnet has one range."""
+    """The table of the ranges of subnets that have several; empty if none has."""
     rows = tuple(
         TopRow((line.name, each.cidr, each.gateway or "-", "draining" if each.draining else "ok"))
         for line in overview.subnets

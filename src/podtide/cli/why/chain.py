@@ -1,8 +1,8 @@
-"""The chain of decisions behind a pod's address, or behind its absence. Decides what to say; reads nothing.
+"""The chain of decisions behind a pod's address, or behind its absence. No I/O.
 
 Each link follows from the one before it: the pod, whether it needs an address, whether it has one; then its node: the
-demand, the parameters in force, the request that follows from both, what is asked, what was given; then the subnet.
-The numbers come from the functions that the programs themselves decide with, so the chain cannot say otherwise.
+demand, the parameters in force, the request that follows from both, what is asked, what was granted; then the subnet.
+The numbers come from the functions that the programs themselves decide with, so the chain cannot contradict them.
 """
 
 from collections import Counter
@@ -32,13 +32,13 @@ _SUBNET_KINDS = frozenset({ClusterSubnet.api.kind, ClusterSubnetState.api.kind})
 
 
 class ChainLink(Struct, frozen=True):
-    """One step of the chain: what it is about, what is so, and the terms of that."""
+    """One step of the chain: its topic, a sentence, and details."""
 
     topic: str
     words: str
     details: tuple[str, ...] = ()
     is_verbose: bool = False
-    """Terms and formulas, for who wants to check a decision."""
+    """Whether it is shown with --verbose only: terms and formulas, to check a decision."""
 
 
 class NodeNumbers(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class NodeNumbers(Struct, frozen=True, kw_only=True):
     held: int
     owed: int
     should_request: int | None = None
-    """None where nothing says what is in force."""
+    """None if nothing says what is in force."""
 
 
 class DecisionChain(Struct, frozen=True, kw_only=True):
@@ -64,13 +64,13 @@ class DecisionChain(Struct, frozen=True, kw_only=True):
     numbers: NodeNumbers | None
     """None for a pod without a node."""
     next: str
-    """What will happen, or what a person should do."""
+    """What happens next, or what a person should do."""
     not_asked: str = ""
-    """Why the allocator could not be asked, and which flag to correct; "" where it answered, or was not to be asked."""
+    """Why the allocator could not be asked, and which flag to correct; "" if it answered, or was not to be asked."""
 
     @property
     def headline(self) -> str:
-        """The truth and the next thing to do, in one line."""
+        """What is so and what to do, in one line."""
         words = f"{self.verdict}: {self.next}"
         return f"{words}; {self.not_asked}" if self.not_asked else words
 
@@ -78,7 +78,7 @@ class DecisionChain(Struct, frozen=True, kw_only=True):
 def build_chain(
     facts: WhyFacts, commands: SuggestedCommands | None = None, not_asked: str = ""
 ) -> DecisionChain:
-    """Everything that is known, link by link. `commands` are those to print for people to run."""
+    """All links of the chain. `commands` are those to print for people to copy."""
     addresses = shown_addresses(facts.pod) if facts.pod else ()
     node, right = facts.observed, right_request(facts)
     links = [*_pod_links(facts, addresses)]
@@ -147,7 +147,7 @@ def _pod_links(facts: WhyFacts, addresses: tuple[str, ...]) -> Iterator[ChainLin
 
 
 def _is_odd(pod: Pod) -> bool:
-    """Whether it needs no address, or not for long: then that is what there is to say."""
+    """Whether it needs no address, or not for long: then the link is shown without --verbose."""
     return pod.spec.host_network or pod_on_node(pod).ended or pod.metadata.deletion_timestamp is not None
 
 
@@ -270,7 +270,7 @@ def _known_count(count: int | None) -> str:
 
 
 def _standing(facts: SubnetFacts, now: float) -> str:
-    """Whether it is exhausted, for how long as far as that is told, and whether it is starved."""
+    """Whether the subnet is exhausted, for how long if that is known, and whether it is starved."""
     assert facts.subnet is not None  # whose standing it is
     status, state = facts.subnet.status, facts.state.status if facts.state else None
     exhausted = "exhausted" if status.exhausted else "not exhausted"
@@ -280,7 +280,7 @@ def _standing(facts: SubnetFacts, now: float) -> str:
 
 
 def _node_conditions(config: NodeNetworkConfig, now: float) -> tuple[str, ...]:
-    """What the controller concluded; of an earlier request it says nothing about this one."""
+    """The conditions of the NodeNetworkConfig; those of an earlier generation are marked."""
     conditions = config.status.conditions
     return tuple(
         f"{words} [of an earlier request]" if each.observed_generation < config.metadata.generation else words
@@ -296,7 +296,10 @@ def _conditions(conditions: Iterable[Condition], now: float) -> tuple[str, ...]:
 
 
 def _event_links(facts: WhyFacts) -> Iterator[ChainLink]:
-    """The latest Events; equal ones are one, with a count. Those of subnets carry formulas."""
+    """The latest Events; equal ones are folded into one with a count.
+
+    Those of subnets carry formulas, and are verbose.
+    """
     folded: dict[tuple[str, bool], tuple[int, str | None]] = {}
     for event in facts.events:
         about = f"{event.involved_object.kind} {event.involved_object.name}"

@@ -25,7 +25,10 @@ _DEFAULT_NAMESPACE = "default"
     "-n", "--namespace", default="", help="The pod's namespace. Default: the context's, else default."
 )
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Show the formulas too, and all that was said of the subnet."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show formulas as well, and all conditions and Events of the subnet.",
 )
 @cluster_options
 @optional_allocator_options
@@ -41,9 +44,9 @@ def why(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Explain why a pod has its address, or has none.
 
-    POD|NODE is a name, pod/NAME or node/NAME; a bare name is a pod's before it is a node's. The first line is what is
-    so and what to do. All is concluded from the cluster's objects, by the functions that podtide's programs decide
-    with; where --allocator or --database says how to reach it, the allocator is asked how full the subnet is.
+    POD|NODE is a name, pod/NAME or node/NAME; a bare name is looked up as a pod first, then as a node. The first line
+    is what is so and what to do. Everything is concluded from the cluster's objects, by the functions that podtide's
+    programs decide with; if --allocator or --database is given, the allocator is asked how full the subnet is.
     """
     chain = asyncio.run(_explain(name, namespace, there, connection))
     show(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
@@ -70,7 +73,7 @@ async def _explain(
 
 
 def lines_of(chain: DecisionChain, *, verbose: bool, width: int | None) -> Iterator[str]:
-    """The answer as text. On a screen the links are folded to its width, but the first line, whose command is to be copied."""
+    """The answer as text. On a terminal the links are wrapped, but not the first line, whose command is to be copied."""
     yield chain.headline
     links = [link for link in chain.links if verbose or not link.is_verbose]
     indent = max((len(link.topic) for link in links), default=0) + 4

@@ -1,4 +1,4 @@
-"""What `podtide why` reads: a pod or node, its subnets, Events and the controllers' Lease, and the allocator where it can.
+"""What `podtide why` reads: a pod or node, its subnets, Events, the controllers' Lease, and the allocator if it is named.
 
 R is the allocator's number. Where the allocator is not asked, a ClusterSubnet's `reserved` may be half a minute old,
 and what nodes show to hold is a lower bound.
@@ -35,14 +35,14 @@ _NAME = re.compile(r"(?:(?P<kind>pods?|po|nodes?|no)/)?(?P<name>[^/]+)")
 
 
 class NoSuchSubject(InvalidInput):
-    """Neither a pod nor a node is called that."""
+    """There is neither a pod nor a node of that name."""
 
 
 class LeaderState(Struct, frozen=True):
-    """Whether a request controller leads, and why it is thought that none does."""
+    """Whether a request controller leads, as far as its Lease tells."""
 
     obstacle: str = ""
-    """In words; "" while one leads, or where it cannot be known."""
+    """Why none seems to lead; "" if one does, or if it cannot be known."""
 
 
 class SubnetFacts(Struct, frozen=True, kw_only=True):
@@ -53,29 +53,29 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
     subnet: ClusterSubnet | None
     state: ClusterSubnetState | None
     holders: tuple[ObservedNode, ...]
-    """Every node with a container in the subnet; with its pods only where the subnet is full."""
+    """All nodes with a container in the subnet; with their pods only if the subnet is full."""
     at_allocator: Subnet | None = None
-    """None where the allocator was not asked, or could not be."""
+    """None if the allocator was not asked, or could not be."""
     allocator_error: AllocatorError | InvalidInput | None = None
-    """Why it could not. That the request controller can is another matter: it goes another way."""
+    """Why it could not be asked. The request controller may still reach it, by its own options."""
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the subnet runs low; its ClusterSubnet goes before its ClusterSubnetState."""
+        """Whether the subnet runs low; its ClusterSubnet takes precedence over its ClusterSubnetState."""
         if self.subnet is not None and self.subnet.is_judged:
             return self.subnet.status.exhausted or self.subnet.status.starved
         return self.state is not None and self.state.status is not None and self.state.status.exhausted
 
     @property
     def capacity(self) -> int | None:
-        """Q; None where nothing tells."""
+        """Q; None if nothing states it."""
         if self.at_allocator is not None:
             return self.at_allocator.capacity
         return self.subnet.status.capacity if self.subnet is not None and self.subnet.is_judged else None
 
     @property
     def shown(self) -> int:
-        """What this cluster's nodes show to have, primaries included: R is no less."""
+        """The number of addresses that this cluster's nodes show to hold, primaries included: a lower bound of R."""
         return sum(
             1 + len(container.ip_assignments)
             for holder in self.holders
@@ -92,7 +92,7 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """Who says what is reserved."""
+        """The source of `reserved`."""
         if self.at_allocator is not None:
             return "by the allocator"
         if self.out_of_reach is not None:
@@ -103,17 +103,17 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def free(self) -> int | None:
-        """Addresses nobody holds; None where nothing tells."""
+        """The number of free addresses; None if the capacity is not known."""
         return None if self.capacity is None else max(0, self.capacity - self.reserved)
 
     @property
     def elsewhere(self) -> int:
-        """What is reserved and no node of this cluster shows: other clusters', and in quarantine."""
+        """The number of reserved addresses that no node of this cluster shows: of other clusters, and in quarantine."""
         return max(0, self.reserved - self.shown)
 
     @property
     def out_of_reach(self) -> Condition | None:
-        """That the request controller does not reach the allocator, where it says so."""
+        """The condition that the request controller cannot reach the allocator; None if it can."""
         conditions = self.subnet.status.conditions if self.subnet is not None else []
         return next(
             (each for each in conditions if each.type == IN_REACH and each.status == ConditionStatus.FALSE),
@@ -121,7 +121,7 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
         )
 
     def owed(self) -> dict[str, int]:
-        """How many addresses of the subnet each node is owed; those that are owed none are left out."""
+        """How many addresses of the subnet each node is owed; nodes that are owed none are left out."""
         owed = {
             holder.name: sum(
                 holder.owed_in(container)
@@ -133,7 +133,7 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
         return {name: count for name, count in owed.items() if count}
 
     def idle(self) -> dict[str, int]:
-        """How many addresses nodes hold for no pod and do not give back, most first. Only where pods were read."""
+        """How many addresses nodes hold for no pod and do not give back, most first. Only if pods were read."""
         idle = {holder.name: holder.free_in(self.name) - len(holder.waiting) for holder in self.holders}
         return dict(sorted(((n, c) for n, c in idle.items() if c > 0), key=lambda each: (-each[1], each[0])))
 
@@ -146,12 +146,12 @@ class SubnetFacts(Struct, frozen=True, kw_only=True):
 
 
 class WhyFacts(Struct, frozen=True, kw_only=True):
-    """All that is known of a pod or a node."""
+    """Everything that is known of a pod or a node."""
 
     pod: Pod | None
-    """None when a node was asked for."""
+    """None if a node was asked for."""
     node: Node | None
-    """None when the pod has none yet, or the node is gone."""
+    """None if the pod has no node yet, or the node is deleted."""
     observed: ObservedNode
     subnets: tuple[SubnetFacts, ...]
     """In the order of the node's containers."""
@@ -165,9 +165,9 @@ class WhyFacts(Struct, frozen=True, kw_only=True):
 async def gather_facts(
     cluster: Cluster, name: str, namespace: str, now: float, allocator: Allocator | None = None
 ) -> WhyFacts:
-    """The facts about `pod/NAME`, `node/NAME`, or a bare NAME, which is a pod's before it is a node's.
+    """The facts about `pod/NAME`, `node/NAME`, or a bare NAME, which is looked up as a pod first, then as a node.
 
-    With an allocator, what it says of the subnets counts instead of what objects say.
+    With an allocator, its numbers of the subnets count instead of those of the objects.
     """
     pod, node = await _find(cluster, name, namespace)
     node_name = node.metadata.name if node else pod.spec.node_name if pod else ""
@@ -275,7 +275,7 @@ def _in_subnet(nodes: Iterable[ObservedNode], subnet: str) -> tuple[ObservedNode
 
 
 async def read_leader(cluster: Cluster, now: float) -> LeaderState:
-    """Read the controllers' Lease. Who may not read it knows nothing, and supposes the best."""
+    """Read the controllers' Lease. If that is forbidden, nothing is reported."""
     try:
         lease = await cluster.get(Lease, LEASE.name, LEASE.namespace)
     except Forbidden:
@@ -286,7 +286,7 @@ async def read_leader(cluster: Cluster, now: float) -> LeaderState:
 
 
 def leader_in(spec: LeaseSpec, now: float) -> LeaderState:
-    """What a Lease says at a time; the machines' clocks are taken to agree within its duration."""
+    """What a Lease says at a time; clocks of machines are assumed to agree within its duration."""
     if not spec.holder_identity:
         return LeaderState(_obstacle("was given up, and none has taken it"))
     try:

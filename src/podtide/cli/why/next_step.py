@@ -23,14 +23,14 @@ from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 _NAME_LABEL, _COMPONENT_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/component"
 _AGENT = ("podtide", "agent")
 _PATIENCE_SECONDS = 10.0
-"""What agent and controller do takes them less than this, unless something is wrong with them."""
+"""Agent and controller take less than this for anything, unless something is wrong with them."""
 _PLUGIN_SECONDS = 30.0
 """The same for kubelet and plugin: an ADD may wait 10 s, and a kubelet's back-off begins at a few seconds."""
 _MOST_NAMED = 3
 
 
 def what_next(facts: WhyFacts, right: RightRequest | None, commands: SuggestedCommands) -> str:
-    """One sentence."""
+    """What happens next or what a person should do, in one sentence."""
     if facts.pod is None and not facts.observed.waiting:
         return _of_what_is_to_come(facts, commands)
     return (
@@ -45,7 +45,10 @@ def what_next(facts: WhyFacts, right: RightRequest | None, commands: SuggestedCo
 
 
 def _beside_what_is_free(facts: WhyFacts, words: str) -> str:
-    """What keeps addresses from a node keeps them from those alone for whom it has none. Which are served first nobody knows."""
+    """The obstacle, for those waiting pods only for which the node has no address.
+
+    Which pods are served first is not known.
+    """
     node = facts.observed
     if not words or not node.free:
         return words
@@ -62,7 +65,7 @@ def _of_the_pod(facts: WhyFacts, commands: SuggestedCommands) -> str:
     if shown := shown_addresses(facts.pod):
         granted = {entry.ip for each in facts.observed.containers for entry in each.ip_assignments}
         if facts.observed.containers and not granted.issuperset(shown):
-            return f"an address that the node was not given should not be on a pod: run `{commands.check()}`"
+            return f"a pod should not have an address that its node was not granted: run `{commands.check()}`"
         return "nothing has to happen"
     if not pod_on_node(facts.pod).needs_address:
         return "nothing has to happen"
@@ -91,7 +94,7 @@ def _of_the_node(facts: WhyFacts) -> str:
 
 
 def _of_the_pool(facts: WhyFacts) -> str:
-    """The node has addresses for all that wait: it is between kubelet, plugin and agent."""
+    """The obstacle of a node that has addresses for all pods that wait: it is between kubelet, plugin and agent."""
     node = facts.observed
     if not node.containers or node.free < len(node.waiting):
         return ""
@@ -131,7 +134,7 @@ def _of_the_request(facts: WhyFacts, right: RightRequest | None) -> str:
 
 
 def _of_the_grant(facts: WhyFacts, commands: SuggestedCommands) -> str:
-    """What stands between the request and its addresses: the controller, the allocator, a refusal, the subnet."""
+    """The obstacle between the request and its addresses: the controller, the allocator, a refusal, the subnet."""
     config = facts.observed.config
     assert config is not None  # or the node would have been the obstacle
     granted = condition_of(config, GRANTED)
@@ -151,7 +154,10 @@ def _of_the_grant(facts: WhyFacts, commands: SuggestedCommands) -> str:
 
 
 def _of_the_allocator(facts: WhyFacts) -> str:
-    """By the request controller's word alone: that a person's own flags lead nowhere stops no grant."""
+    """That the request controller cannot reach the allocator.
+
+    A person's own wrong flags do not stop a grant, and are not reported here.
+    """
     config = facts.observed.config
     granted = condition_of(config, GRANTED) if config else None
     error, since = "", ""
@@ -169,7 +175,7 @@ def _of_the_allocator(facts: WhyFacts) -> str:
 
 
 def _of_what_is_to_come(facts: WhyFacts, commands: SuggestedCommands) -> str:
-    """No pod waits. What the next one will wait for, if anything."""
+    """The obstacle that the next pod will meet, where no pod waits now."""
     trouble = (
         _of_the_node(facts)
         or facts.leader.obstacle
@@ -193,7 +199,7 @@ def _of_what_is_to_come(facts: WhyFacts, commands: SuggestedCommands) -> str:
 
 
 def _waited(facts: WhyFacts) -> float:
-    """How long the pod in question, or else the one that waits longest, has waited."""
+    """How long this pod, or else the one that waits longest, has waited."""
     waiting = (facts.pod,) if facts.pod is not None else facts.observed.waiting
     made = [pod.metadata.creation_timestamp or "" for pod in waiting]
     try:
@@ -205,7 +211,7 @@ def _waited(facts: WhyFacts) -> float:
 def subnet_obstacle(
     subnet: SubnetFacts, node: ObservedNode, commands: SuggestedCommands, *, ahead: bool = False
 ) -> str:
-    """Why the node waits for addresses of the subnet; "" when it does not. `ahead`: why it would."""
+    """Why the node waits for addresses of the subnet; "" if it does not. With `ahead`: why it would."""
     owed = subnet.owed()
     if (node.name not in owed and not ahead) or subnet.free is None:
         return ""
@@ -237,14 +243,14 @@ def _idle(subnet: SubnetFacts) -> str:
 
 
 def _elsewhere(subnet: SubnetFacts) -> str:
-    """What no node of this cluster shows. Only the allocator can tell other clusters' from quarantine."""
+    """What no node of this cluster shows. Only the allocator can tell other clusters' addresses from quarantine."""
     if subnet.at_allocator is not None and subnet.at_allocator.quarantined:
         return f"{subnet.at_allocator.quarantined} in quarantine after their nodes left"
     return f"{subnet.elsewhere} held by other clusters or in quarantine" if subnet.elsewhere else ""
 
 
 def agent_advice(node: ObservedNode) -> str:
-    """Where to look for the node's agent: at its pod, where the chart put one there."""
+    """Where to look for the node's agent: at its pod, if there is one."""
     agent = next((pod for pod in node.pods if _is_agent(pod)), None)
     if agent is None:
         return f"see that `podtide agent` runs on node {node.name} and reaches the API server"
