@@ -326,7 +326,7 @@ async def test_the_counts_of_a_subnet_with_a_batch_in_force_are_checked_although
         await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
         decided = InForce(batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="the first one")
         await allocator.put_in_force("blue", "pods", decided)
-        books = (await read(drawn.cluster, allocator)).books
+        books = (await read(drawn.cluster, allocator)).records
     assert books is not None
     assert ([subnet.name for subnet in books.subnets], books.moving) == (["pods"], ())
 

@@ -95,9 +95,9 @@ def main() -> None:
     except PodtideError as error:
         _fail(str(error), FAILED)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has enough; say nothing more
+        sys.stderr.close()  # the reader closed the pipe, such as head(1): print no error
     except OSError as error:
-        sys.stdout = None  # or Python would try once more to write what is left of the answer
+        sys.stdout = None  # else Python would try again to flush the rest of the output at exit
         _fail(f"cannot write the answer: {error.strerror}", FAILED)
 
 

@@ -165,7 +165,7 @@ def find_node_name(environment: Mapping[str, str], files: Iterable[Path] = NODE_
         if written := _written_in(path):
             require_object_name(written, f"the node name in {path}")
             return written
-    host = socket.gethostname().lower()  # as a kubelet does that is told no other
+    host = socket.gethostname().lower()  # as a kubelet does by default
     require_object_name(host, "no --node-name is given, and the host's name")
     return host
 

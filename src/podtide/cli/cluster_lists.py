@@ -16,7 +16,7 @@ async def list_all(cluster: Cluster, kind: type[R], namespace: str = "", *, fiel
     try:
         return await _read_pages(cluster, kind, namespace, fields, _PAGE_ITEMS)
     except Gone:
-        # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
+        # The resourceVersion of the list expired between two pages. A list in one page cannot expire.
         return await _read_pages(cluster, kind, namespace, fields, _ALL_IN_ONE)
 
 

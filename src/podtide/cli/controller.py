@@ -52,7 +52,7 @@ class _AllocatorLocation(AllocatorConnection, frozen=True, kw_only=True):
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
             server = Server(url=self.url, token_file=self.token_file, authority=self.ca_file)
-            # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
+            # Shorter than the controller's own timeout, so that it learns the reason; failed attempts are retried only briefly.
             patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
             async with HttpAllocator(server, patience=patience) as there:
                 yield there

@@ -28,7 +28,7 @@ _FAILURES_UNTIL_AWAY = 3
 """How many calls in a row must fail: one lost answer says nothing of the next."""
 
 
-async def promptly(call: Awaitable[T], doing: str) -> T:
+async def with_deadline(call: Awaitable[T], doing: str) -> T:
     """The result of the call, if it comes within `ANSWER_SECONDS`; else AllocatorUnavailable."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):

@@ -177,7 +177,7 @@ class AllocatorTerm:
     async def keep(self) -> NoReturn:
         """Renew the term until cancelled."""
         while True:
-            # Counted from the last claim: an answer that took long must not cost the term.
+            # Counted from the last claim, so that a slow answer does not let the term expire.
             waited = self._clock.monotonic() - self._claimed
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, self._pause_seconds() - waited)):
@@ -238,7 +238,7 @@ class AllocatorTerm:
         except ClusterError:
             if not self.uid:
                 raise
-            return False  # the server was there a moment ago
+            return False  # it answered before, so this is an outage and will be retried
         if self.uid and found != self.uid:
             raise AnotherCluster(
                 f"namespace kube-system has uid {found}, but had {self.uid} when this controller started: the API server is "

@@ -89,7 +89,7 @@ class Leader:
         system = Scope(namespace=SYSTEM_NAMESPACE)
         self._node_cache = self._informer(cluster, Node, Scope())
         self._configs = self._informer(cluster, NodeNetworkConfig, system)
-        # Without ClusterSubnets the kind may not even be known; those that are there must not mislead agents.
+        # Without ClusterSubnets the kind may not be installed; if it is, existing ones are cleared.
         self._subnet_cache = self._informer(
             cluster, ClusterSubnet, system, can_do_without=not options.cluster_subnets
         )
@@ -113,7 +113,7 @@ class Leader:
             writes=writes,
             allocator=GuardedAllocator(allocator, check_all, counts.allocator_calls, self._term),
             outage=AllocatorOutage(self._node_queue),
-            # Also what is wrong with the cluster is told there.
+            # Not fenced by the cluster's identity, because Events also report problems with it.
             events=EventRecorder(GuardedWrites(cluster, check, counts.writes), clock, log),
             options=options,
             settings=settings,
@@ -252,7 +252,9 @@ class Leader:
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
-            if not self._node_cache.is_listing:  # else nobody knows how it went, or whether it did
+            if (
+                not self._node_cache.is_listing
+            ):  # a Node that only a new list lacks was not watched to be deleted
                 self._quarantines.note_watched_deletion(old)
                 self._retirement.note_watched_deletion(old.metadata.uid)
             self._node_queue.add(old.metadata.name)

@@ -105,25 +105,25 @@ async def test_where_a_list_would_exceed_an_object_of_1500_kb_the_nodes_beyond_w
 
 
 async def test_a_network_that_was_left_alone_is_looked_at_after_a_moment_however_long_its_list() -> None:
-    pacing = RequeueDelay(LoopClock())
-    assert pacing.seconds_until_look("blue") == GATHER_SECONDS
-    pacing.begin_look("blue", 20_000)
+    delay = RequeueDelay(LoopClock())
+    assert delay.seconds_until_due("blue") == GATHER_SECONDS
+    delay.note_reconcile("blue", 20_000)
     await asyncio.sleep(20)
-    assert pacing.seconds_until_look("blue") == GATHER_SECONDS
+    assert delay.seconds_until_due("blue") == GATHER_SECONDS
 
 
 async def test_a_network_that_was_just_looked_at_rests_the_longer_the_longer_its_list_is() -> None:
-    pacing = RequeueDelay(LoopClock())
-    pacing.begin_look("small", 3)
-    pacing.begin_look("large", 5_000)
-    assert pacing.seconds_until_look("small") == GATHER_SECONDS
-    assert pacing.seconds_until_look("large") == pytest.approx(5)
+    delay = RequeueDelay(LoopClock())
+    delay.note_reconcile("small", 3)
+    delay.note_reconcile("large", 5_000)
+    assert delay.seconds_until_due("small") == GATHER_SECONDS
+    assert delay.seconds_until_due("large") == pytest.approx(5)
     await asyncio.sleep(2)
-    assert pacing.seconds_until_look("large") == pytest.approx(3)
+    assert delay.seconds_until_due("large") == pytest.approx(3)
 
 
 async def test_a_network_whose_list_is_gone_does_not_rest() -> None:
-    pacing = RequeueDelay(LoopClock())
-    pacing.begin_look("blue", 5_000)
-    pacing.begin_look("blue", 0)
-    assert pacing.seconds_until_look("blue") == GATHER_SECONDS
+    delay = RequeueDelay(LoopClock())
+    delay.note_reconcile("blue", 5_000)
+    delay.note_reconcile("blue", 0)
+    assert delay.seconds_until_due("blue") == GATHER_SECONDS

@@ -71,8 +71,8 @@ async def read(
     """Read everything once: first uses of addresses, then their grants, so that no use is newer than its grant."""
     pods = await list_all(cluster, Pod)
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
-    books = await _read_books(allocator) if allocator else None
-    return CheckedObjects(observe_nodes(configs, pods), books, await _read_networks(cluster, namespace))
+    records = await _read_records(allocator) if allocator else None
+    return CheckedObjects(observe_nodes(configs, pods), records, await _read_networks(cluster, namespace))
 
 
 async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | None:
@@ -80,7 +80,7 @@ async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | N
     try:
         attachments = await list_if_known(cluster, NetworkAttachmentDefinition)
         pools = await list_if_known(cluster, IPPool, namespace)
-        # After the pools: what is held was reserved before, so that a reservation is never behind.
+        # After the pools: an address is reserved before it is held, so no reservation of what was read can be missing.
         reservations = await list_if_known(cluster, OverlappingRangeIPReservation, namespace)
         slice_pools = await list_if_known(cluster, NodeSlicePool, namespace)
     except Forbidden:
@@ -88,7 +88,7 @@ async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | N
     return draw_networks(attachments, pools=pools, reservations=reservations, slice_pools=slice_pools)
 
 
-async def _read_books(allocator: Allocator) -> AllocatorRecords:
+async def _read_records(allocator: Allocator) -> AllocatorRecords:
     before = await allocator.list_subnets()
     containers: list[Container] = []
     more = ""

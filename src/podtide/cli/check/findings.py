@@ -45,7 +45,7 @@ class CheckedObjects(Struct, frozen=True):
     """One read of a live cluster."""
 
     nodes: tuple[ObservedNode, ...]
-    books: AllocatorRecords | None
+    records: AllocatorRecords | None
     networks: NetworkPicture | None = NetworkPicture()
     """The secondary networks; None if the credential may not read them."""
 
@@ -66,24 +66,24 @@ class CheckFindings(Struct, frozen=True, kw_only=True):
     """Addresses that pods hold in them."""
 
 
-def find(seen: CheckedObjects) -> CheckFindings:
+def find(objects: CheckedObjects) -> CheckFindings:
     """Everything that one read shows."""
-    # Where there is no container there is no pool either: pods there have their addresses from somebody else.
-    views = tuple(_node_view(node) for node in seen.nodes if node.containers)
-    pods = tuple(_pod_views(seen.nodes))
-    shown = Picture(grants=tuple(_shown_grants(seen.nodes)), nodes=views, pods=pods)
+    # A node without a container has no pool: its pods have their addresses from another IPAM.
+    views = tuple(_node_view(node) for node in objects.nodes if node.containers)
+    pods = tuple(_pod_views(objects.nodes))
+    shown = Picture(grants=tuple(_shown_grants(objects.nodes)), nodes=views, pods=pods)
     violations = set(audit(shown))
-    if seen.books:
-        violations |= set(_compare_with_books(shown, seen.nodes, seen.books))
-    pools = seen.networks.pools if seen.networks else ()
-    if seen.networks:
-        violations |= set(audit_settled_networks(seen.networks))
+    if objects.records:
+        violations |= set(_compare_with_records(shown, objects.nodes, objects.records))
+    pools = objects.networks.pools if objects.networks else ()
+    if objects.networks:
+        violations |= set(audit_settled_networks(objects.networks))
     return CheckFindings(
         violations=tuple(sorted(violations)),
-        not_checked=tuple(_not_checked(seen)),
-        nodes=len(seen.nodes),
+        not_checked=tuple(_not_checked(objects)),
+        nodes=len(objects.nodes),
         pods=len(pods),
-        addresses=sum(node.held for node in seen.nodes),
+        addresses=sum(node.held for node in objects.nodes),
         networks=len({pool.network or pool.pool for pool in pools}),
         network_addresses=sum(len(pool.holders) for pool in pools),
     )
@@ -133,27 +133,27 @@ def _shown_grants(nodes: Iterable[ObservedNode]) -> Iterator[Grant]:
             yield Grant(container.id, node.name, container.subnet_name, primary, addresses)
 
 
-def _compare_with_books(
-    shown: Picture, nodes: tuple[ObservedNode, ...], books: AllocatorRecords
+def _compare_with_records(
+    shown: Picture, nodes: tuple[ObservedNode, ...], records: AllocatorRecords
 ) -> Iterator[Violation]:
-    yield from books.broken
+    yield from records.broken
     ours = {grant.container for grant in shown.grants}
-    kept = tuple(_grant(container) for container in books.containers if container.id in ours)
+    kept = tuple(_grant(container) for container in records.containers if container.id in ours)
     as_kept = Picture(grants=kept, nodes=shown.nodes, pods=shown.pods)
     yield from audit(as_kept)
     yield from audit_change(shown, as_kept)
-    yield from _counts(books)
-    yield from _left_behind(nodes, ours, books.containers)
+    yield from _counts(records)
+    yield from _left_behind(nodes, ours, records.containers)
 
 
-def _counts(books: AllocatorRecords) -> Iterator[Violation]:
+def _counts(records: AllocatorRecords) -> Iterator[Violation]:
     """Whether what containers hold adds up, network by network: two networks may use the same addresses."""
     networks: dict[str, list[Subnet]] = defaultdict(list)
-    for subnet in books.subnets:
+    for subnet in records.subnets:
         networks[subnet.network].append(subnet)
     for network, subnets in networks.items():
-        held = [_grant(container) for container in books.containers if container.network == network]
-        whole = [subnet for subnet in subnets if _sees_all_of(subnet, books)]
+        held = [_grant(container) for container in records.containers if container.network == network]
+        whole = [subnet for subnet in subnets if _sees_all_of(subnet, records)]
         yield from audit(Picture(ledgers=tuple(_ledger(s, held) for s in whole), grants=tuple(held)))
 
 
@@ -191,25 +191,25 @@ def _grant(container: Container) -> Grant:
     return Grant(container.id, container.node, container.subnet, container.primary, addresses)
 
 
-def _sees_all_of(subnet: Subnet, books: AllocatorRecords) -> bool:
+def _sees_all_of(subnet: Subnet, records: AllocatorRecords) -> bool:
     """Whether all containers of the subnet are visible: a cluster's own token shows only its own."""
     visible = sum(
         (container.network, container.subnet) == (subnet.network, subnet.name)
-        for container in books.containers
+        for container in records.containers
     )
     return visible == subnet.containers
 
 
-def _not_checked(seen: CheckedObjects) -> Iterator[str]:
-    books = seen.books
-    if seen.networks is None:
+def _not_checked(objects: CheckedObjects) -> Iterator[str]:
+    records = objects.records
+    if objects.networks is None:
         yield "secondary networks: the credential may not see their objects"
     yield "what agents keep to themselves: their pools are taken from NodeNetworkConfigs and pods"
-    if books is None:
+    if records is None:
         yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--allocator or --database)"
         return
-    for name in books.moving:
+    for name in records.moving:
         yield f"the counts of subnet {name}: they changed while they were read"
-    for subnet in books.subnets:
-        if not _sees_all_of(subnet, books):
+    for subnet in records.subnets:
+        if not _sees_all_of(subnet, records):
             yield f"the counts of subnet {subnet.name}: other clusters use it too, and the token does not show theirs"

@@ -42,7 +42,7 @@ class MigrationOutcome(Struct, frozen=True, kw_only=True):
     """Definitions that somebody else wrote meanwhile."""
 
     @property
-    def is_for_somebody(self) -> bool:
+    def needs_attention(self) -> bool:
         """Whether a person has to do something."""
         return bool(self.found.left_alone or self.found.for_you or self.overtaken)
 
@@ -68,7 +68,7 @@ def whereabouts(
         raise click.UsageError("say either --dry-run or --apply.")
     outcome = asyncio.run(_migrate(there, networks_namespace or there.networks_namespace(), apply_=apply_))
     show(output, _document(outcome), _lines(outcome))
-    if outcome.is_for_somebody:
+    if outcome.needs_attention:
         sys.exit(_FOR_SOMEBODY_TO_DO)
 
 

@@ -110,7 +110,7 @@ async def _keep_drawing(
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(connection.allocator()) if connection else None
-        await look_once(cluster)  # that a cluster cannot be reached is said before the screen is taken
+        await look_once(cluster)  # so that an unreachable cluster is reported before the screen is cleared
         followed, asked = WatchedCluster(cluster), PolledAllocator(allocator, _flag(connection))
         beside = [asyncio.create_task(followed.run()), asyncio.create_task(asked.run(interval_seconds))]
         with Live(screen=True, auto_refresh=False) as live:

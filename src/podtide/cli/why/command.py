@@ -64,7 +64,7 @@ async def _explain(
                 await open_until_done.enter_async_context(connection.allocator()) if connection else None
             )
         except AllocatorUnavailable as error:
-            in_vain = error  # a database that is down: all else can be told
+            in_vain = error  # the database is down: everything else can still be explained
         facts = await gather_facts(cluster, name, where, SystemClock().wall(), allocator)
     errors = (in_vain, *(subnet.allocator_error for subnet in facts.subnets))
     first = next(filter(None, errors), None)

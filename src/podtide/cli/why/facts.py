@@ -222,7 +222,7 @@ async def _events(cluster: Cluster, about: Iterable[Resource | None]) -> tuple[E
     for item in filter(None, about):
         fields = f"involvedObject.kind={item.api.kind},involvedObject.name={item.metadata.name}"
         events = await list_all(cluster, Event, item.metadata.namespace or "default", fields=fields)
-        # An earlier object of the name has nothing to do with this one. Kubelets name a node by its name as uid.
+        # Skips Events of an earlier object of the name. Kubelets use a node's name as its uid in Events.
         same = {"", item.metadata.uid, item.metadata.name}
         found += [event for event in events if event.involved_object.uid in same]
     return tuple(sorted(found, key=lambda event: event.last_timestamp or event.first_timestamp or ""))
@@ -255,7 +255,7 @@ async def read_subnets(
         )
         found.append(await _asked(facts, allocator) if allocator else facts)
     if any(facts.free == 0 for facts in found):
-        # Who holds what for nothing is read only where it matters: it takes every pod of the cluster.
+        # Idle addresses are computed only where they matter: that takes a list of all pods.
         others = observe_nodes(configs, await list_all(cluster, Pod))
         found = [structs.replace(facts, holders=_in_subnet(others, facts.name)) for facts in found]
     return tuple(found)

@@ -166,7 +166,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     )
     shown = condition_of(config, GRANTED)
     if shown is not None and shown.reason == granted.reason and shown.reason in _PASSING:
-        # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
+        # Error texts differ between attempts; a write for each would be an event that causes the next attempt.
         granted = structs.replace(granted, message=shown.message)
     conditions = with_condition(config.status.conditions, granted)
     for said in (

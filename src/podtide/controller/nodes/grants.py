@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
-from podtide.controller.allocator_outage import promptly
+from podtide.controller.allocator_outage import with_deadline
 from podtide.controller.fencing import GuardedAllocator
 from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
@@ -129,7 +129,7 @@ async def state(
 ) -> GrantAnswer:
     """Send one wish; with `moves`, what the machine left there is moved to the container first."""
     try:
-        return await promptly(
+        return await with_deadline(
             _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"
         )
     except (AllocatorError, InvalidInput) as refusal:
@@ -140,7 +140,7 @@ async def _put(allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *
     try:
         return await _state(allocator, wish, place, moves=moves)
     except InvalidInput:
-        # A NodeNetworkConfig that was made again does not show where the node's container is: it may be elsewhere.
+        # A NodeNetworkConfig that was created again does not show the node's container, which may be in another subnet.
         try:
             held = await allocator.get_container(wish.id, cluster=wish.cluster)
         except NoSuchContainer:

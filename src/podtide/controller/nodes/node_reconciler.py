@@ -41,7 +41,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 class NodeReconciler:
     """Reconciles nodes by name."""
 
-    def __init__(  # noqa: PLR0913 - the copies it reads, and the parts it calls
+    def __init__(  # noqa: PLR0913 - the caches it reads, and the parts it calls
         self,
         context: TermContext,
         nodes: Informer[Node],
@@ -73,7 +73,7 @@ class NodeReconciler:
         config = self._configs.get(Key(SYSTEM_NAMESPACE, name))
         known = self._uids_heard_of(name, node, config)
         if _is_doubtful(known, node, config):
-            # Only a fresh read tells who is there; and from now on it is newer than the copy.
+            # Only a fresh read is certain, and from now on it is newer than the cache.
             node = await self._read(name)
             gone = known - {uid_of(node)}
             if (seconds := self._retirement.wait_seconds(gone)) is not None:

@@ -77,7 +77,9 @@ class QuarantineReconciler:
         """Note that a node sent its wish and, where it had no container yet, asked for what its machine left."""
         name = config.metadata.name
         if name in self._to_move:
-            self._refused |= self._to_move.pop(name)  # if it is still there at the next look
+            self._refused |= self._to_move.pop(
+                name
+            )  # counts only if it is still in quarantine at the next reconcile
             self._queue.add(name)
         moved = [address for answer in answers for address in answer.moved]
         missing = sum(answer.missing for answer in answers)

@@ -69,7 +69,9 @@ class RecoveryReport:
         )
         for name in names:
             self._node_queue.add(name)
-        self._sweep_queue.add(options.cluster)  # nodes that went since the store's day are there again
+        self._sweep_queue.add(
+            options.cluster
+        )  # containers of nodes that were deleted since the backup exist again
 
     async def _names(self) -> list[str]:
         """The names of all nodes that may hold something: from a fresh list, and from the caches."""
@@ -150,7 +152,7 @@ class RecoveryReport:
         )
 
     def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
-        # What the node named for release it never gives to a pod again: another node may have it by now.
+        # Addresses that the node named for release are never used there again: another node may have them by now.
         held = [each for each in container.ip_assignments if each.name not in config.spec.ips_not_in_use]
         return HeldContainer(
             id=container.id,

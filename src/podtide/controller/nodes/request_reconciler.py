@@ -170,7 +170,7 @@ class RequestReconciler:
         failure = _worst(answers)
         is_of_the_past = any(answer.was_gone for answer in answers)
         if isinstance(failure, AllocatorUnavailable) and has_all_requested(config) and not is_of_the_past:
-            raise failure  # the node has what it wants: an outage is no news to it
+            raise failure  # the node has all it asked for, so its status does not change in an outage
         written = config
         status = status_after(
             config,
@@ -215,7 +215,7 @@ class RequestReconciler:
             before, now = condition_of(config, kind), condition_of(written, kind)
             is_good = now is None or now.status == ConditionStatus.TRUE
             if now is None or (before is None and is_good):
-                continue  # that a new node gets what it asks for is no news
+                continue  # no Event for a new node that gets what it asks for
             if before is None or (before.status, before.reason) != (now.status, now.reason):
                 await self._events.record(written, now.reason, now.message, warning=not is_good)
         return written

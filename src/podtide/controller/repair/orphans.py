@@ -38,19 +38,19 @@ class AllocationRepair:
         self._log = log
 
     async def repair(
-        self, books: RepairSnapshot, pods: Mapping[str, PodSeen], fresh: PodLookup, now: float
+        self, snapshot: RepairSnapshot, pods: Mapping[str, PodSeen], fresh: PodLookup, now: float
     ) -> set[PoolEntry]:
         """Release what is due. Returns the entries whose address is no longer held."""
         orphans = {
             held: self._patience.seconds(reason)
-            for held in books.entries()
-            if (reason := why_orphaned(held.holder, pods.get(held.holder.podref), books.address_of(held)))
+            for held in snapshot.entries()
+            if (reason := why_orphaned(held.holder, pods.get(held.holder.podref), snapshot.address_of(held)))
         }
         due: dict[str, list[PoolEntry]] = defaultdict(list)
         reasons: dict[PoolEntry, Orphaned] = {}
         for held in self.suspects.due(orphans, now):
             pod = await fresh.seen(held.holder.podref)
-            confirmed = why_orphaned(held.holder, pod, books.address_of(held))
+            confirmed = why_orphaned(held.holder, pod, snapshot.address_of(held))
             if confirmed is not None:
                 due[held.pool].append(held)
                 reasons[held] = confirmed
@@ -61,14 +61,14 @@ class AllocationRepair:
                 self._log.warning(
                     "released a leaked address",
                     pool=pool,
-                    address=str(books.address_of(held) or held.key),
+                    address=str(snapshot.address_of(held) or held.key),
                     pod=held.holder.podref,
                     reason=reasons[held],
                 )
         return released
 
 
-class _Doubted(Struct, frozen=True):
+class _ReservationVersion(Struct, frozen=True):
     """The identity of a reservation, by uid and version: one that was written again is judged again."""
 
     name: str
@@ -76,7 +76,7 @@ class _Doubted(Struct, frozen=True):
     version: str
 
 
-class _Missing(Struct, frozen=True):
+class _MissingReservation(Struct, frozen=True):
     """A reservation that should exist, and the entry it is for."""
 
     name: str
@@ -87,24 +87,24 @@ class ReservationRepair:
     """Finds reservations that contradict the pools, and remembers since when."""
 
     def __init__(self, writes: RepairWrites, *, patience: Patience, log: Logger) -> None:
-        self.doubted = Suspects[_Doubted]()
-        self.missing = Suspects[_Missing]()
+        self.doubted = Suspects[_ReservationVersion]()
+        self.missing = Suspects[_MissingReservation]()
         self._writes = writes
         self._patience = patience
         self._log = log
-        self._disputes: set[_Doubted] = set()
+        self._disputes: set[_ReservationVersion] = set()
 
     async def repair(
         self,
-        books: RepairSnapshot,
+        snapshot: RepairSnapshot,
         pods: Mapping[str, PodSeen],
         released: AbstractSet[PoolEntry],
         fresh: PodLookup,
         now: float,
     ) -> None:
         """Correct what is due, given the allocations without those that were just released."""
-        pools = _Pools(books, pods, released)
-        beside = {_identity(item): (item, pools.beside(item)) for item in books.reservations}
+        pools = _HeldAddresses(snapshot, pods, released)
+        beside = {_identity(item): (item, pools.beside(item)) for item in snapshot.reservations}
         doubted = {
             identity: self._patience.seconds(why_orphaned(reserved.holder, pod))
             for identity, (_, reserved) in beside.items()
@@ -114,9 +114,9 @@ class ReservationRepair:
             await self._settle(identity, *beside[identity], fresh)
         self._disputes &= beside.keys()
 
-        names = {item.metadata.name for item in books.reservations}
+        names = {item.metadata.name for item in snapshot.reservations}
         missing = {
-            _Missing(name, held): self._patience.seconds(None)
+            _MissingReservation(name, held): self._patience.seconds(None)
             for name, held in pools.guarded.items()
             if name not in names
         }
@@ -126,7 +126,7 @@ class ReservationRepair:
 
     async def _settle(
         self,
-        identity: _Doubted,
+        identity: _ReservationVersion,
         reservation: OverlappingRangeIPReservation,
         reserved: Reserved,
         fresh: PodLookup,
@@ -144,7 +144,7 @@ class ReservationRepair:
         elif verdict.reason is None and reserved.rightful is not None and reserved.is_outdated:
             self._tell_of_dispute(identity, podref, reserved.rightful.podref)
 
-    def _tell_of_dispute(self, identity: _Doubted, reserved_for: str, held_by: str) -> None:
+    def _tell_of_dispute(self, identity: _ReservationVersion, reserved_for: str, held_by: str) -> None:
         """Log a contradiction once: which of the two is wrong cannot be told here."""
         if identity not in self._disputes:
             self._disputes.add(identity)
@@ -156,7 +156,7 @@ class ReservationRepair:
             )
 
 
-class _Pools:
+class _HeldAddresses:
     """The allocations, indexed by the names of their reservations.
 
     Names are compared as they are written. An address has one name in a network, whereas a name can be read as the
@@ -164,17 +164,17 @@ class _Pools:
     """
 
     def __init__(
-        self, books: RepairSnapshot, pods: Mapping[str, PodSeen], released: AbstractSet[PoolEntry]
+        self, snapshot: RepairSnapshot, pods: Mapping[str, PodSeen], released: AbstractSet[PoolEntry]
     ) -> None:
         self.guarded: dict[str, PoolEntry] = {}
         """What living pods hold in guarded pools, by the name of the reservation that it needs."""
         self._by_pod = defaultdict[str, list[IPAddress]](list)
-        for held in books.entries():
-            address = books.address_of(held)
+        for held in snapshot.entries():
+            address = snapshot.address_of(held)
             if address is None or held in released:
                 continue
             self._by_pod[held.holder.podref].append(address)
-            belonging = books.pools[held.pool].belonging
+            belonging = snapshot.pools[held.pool].belonging
             lives = why_orphaned(held.holder, pods.get(held.holder.podref)) is None
             if belonging and belonging.guarded and lives:
                 self.guarded[reservation_name(belonging.network_name, address)] = held
@@ -192,6 +192,6 @@ class _Pools:
         )
 
 
-def _identity(reservation: OverlappingRangeIPReservation) -> _Doubted:
+def _identity(reservation: OverlappingRangeIPReservation) -> _ReservationVersion:
     metadata = reservation.metadata
-    return _Doubted(metadata.name, metadata.uid, metadata.resource_version)
+    return _ReservationVersion(metadata.name, metadata.uid, metadata.resource_version)

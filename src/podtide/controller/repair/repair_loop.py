@@ -88,15 +88,15 @@ class RepairLoop:
 
     async def look(self) -> float:
         """Run one pass and correct what is due. Returns in how many seconds to run the next."""
-        books = await read_snapshot(self._cluster, self._namespace)
-        pods = await read_pods(self._cluster, books.podrefs(), self._is_node_known)
+        snapshot = await read_snapshot(self._cluster, self._namespace)
+        pods = await read_pods(self._cluster, snapshot.podrefs(), self._is_node_known)
         now = self._clock.monotonic()
         fresh = PodLookup(self._cluster, self._nodes)
-        released = await self._allocations.repair(books, pods, fresh, now)
-        await self._reservations.repair(books, pods, released, fresh, now)
+        released = await self._allocations.repair(snapshot, pods, fresh, now)
+        await self._reservations.repair(snapshot, pods, released, fresh, now)
         self._counts.looks += 1
         self._counts.suspects = sum(map(len, self._suspects))
-        return self._next_look_seconds(books.schedules)
+        return self._next_look_seconds(snapshot.schedules)
 
     @property
     def _suspects(self) -> tuple[Suspects[Any], ...]:

@@ -111,12 +111,12 @@ class AttachmentIndex:
         """The keys of all networks that are described."""
         return list(self._by_network)
 
-    def may_want(self, names: Iterable[str], range_: IPNetwork | None) -> bool:
+    def may_describe(self, names: Iterable[str], range_: IPNetwork | None) -> bool:
         """Whether a definition that cannot be parsed may be about a network with one of these names, or with this range."""
         known = frozenset(names)
         return any(each.may_describe(known, range_) for each in self._by_definition.values())
 
-    def stating(self, network: str) -> list[ParsedAttachment]:
+    def definitions_of(self, network: str) -> list[ParsedAttachment]:
         """The definitions that count for how the network is cut into slices, oldest first.
 
         One without slices counts too where its range overlaps a sliced one: else two lists would be kept of the same
@@ -151,11 +151,11 @@ class AttachmentIndex:
         """The key of the network that uses or used the IPPool of this name for a whole range."""
         return self._classic.get(pool)
 
-    def have_to_do_with(self, range_: IPNetwork) -> bool:
+    def overlap_range(self, range_: IPNetwork) -> bool:
         """Whether the range overlaps that of any network that is described."""
         return any(overlap(each.addresses.network, range_) for each in _ranges(self._by_definition.values()))
 
-    def left_classic(self, network: str) -> list[str]:
+    def unused_classic_pools(self, network: str) -> list[str]:
         """The names of IPPools for whole ranges that were the network's, and that no definition asks for any more."""
         used = self._indexed().classic
         return [name for name, key in self._classic.items() if key == network and name not in used]
@@ -220,7 +220,7 @@ class DefinitionEvents:
         self._events = events
         self._said: dict[Key, set[tuple[str, str]]] = {}
 
-    async def say(self, about: NetworkAttachmentDefinition, reason: str, message: str) -> None:
+    async def warn(self, about: NetworkAttachmentDefinition, reason: str, message: str) -> None:
         """Write a warning Event, unless this definition (by uid) already got the same message."""
         said = self._said.setdefault(about.key, set())
         if (about.metadata.uid, message) not in said:

@@ -48,15 +48,15 @@ class NetworkReconciler:
         """Reconcile a network. Returns after how many seconds to do it again, or None."""
         context = self._context
         context.counts.network_looks += 1
-        # What happens to pools meanwhile may not have been seen: until the outcome is known, all of it matters.
+        # Until the outcome is known, every change of a pool queues the network: it may have come too late for this reconcile.
         self.waiting.add(key)
         self.draining.add(key)
         outcomes: list[RangeOutcome] = []
-        stating = context.attachments.stating(key)
-        if stating:
-            decided = await self._agree(key, stating)
+        definitions = context.attachments.definitions_of(key)
+        if definitions:
+            decided = await self._agree(key, definitions)
             sliced = [of for of in decided.ranges if of.slicing is not None]
-            outcomes += [await self._assign(key, of, decided, stating) for of in sliced]
+            outcomes += [await self._assign(key, of, decided, definitions) for of in sliced]
         outcomes += [await self._ranges.abandon(name) for name in self._abandoned(key)]
         outcomes.append(await self._collect_classic(key))
         if not any(each.is_waiting for each in outcomes):
@@ -67,23 +67,23 @@ class NetworkReconciler:
             (each.again_in_seconds for each in outcomes if each.again_in_seconds is not None), default=None
         )
 
-    async def _agree(self, key: str, stating: list[ParsedAttachment]) -> _AgreedRanges:
+    async def _agree(self, key: str, definitions: list[ParsedAttachment]) -> _AgreedRanges:
         """Choose the definition that is in force; write an Event on each that disagrees with it."""
         agreement = agree(
-            [each.statement for each in stating], [self._is_in_force(key, each) for each in stating]
+            [each.statement for each in definitions], [self._is_in_force(key, each) for each in definitions]
         )
-        chosen = stating[agreement.chosen or 0]
+        chosen = definitions[agreement.chosen or 0]
         assert chosen.network is not None
         in_force = "what was first is in force" if agreement.chosen is not None else "nothing is in force"
-        others = [stating[place] for place in agreement.dissenting]
+        others = [definitions[place] for place in agreement.dissenting]
         for each in others:
-            await self._definition_events.say(
-                each.definition, "Disagreement", _complaint(key, stating, in_force)
+            await self._definition_events.warn(
+                each.definition, "Disagreement", _complaint(key, definitions, in_force)
             )
         return _AgreedRanges(
             chosen.network.ranges,
             agreement.chosen is not None,
-            _complaint(key, stating, in_force) if others else "",
+            _complaint(key, definitions, in_force) if others else "",
         )
 
     def _is_in_force(self, key: str, attachment: ParsedAttachment) -> bool:
@@ -98,13 +98,13 @@ class NetworkReconciler:
         return in_force is not None and of.slicing is not None and same_cut(in_force, of.slicing)
 
     async def _assign(
-        self, key: str, of: NetworkRange, decided: _AgreedRanges, stating: list[ParsedAttachment]
+        self, key: str, of: NetworkRange, decided: _AgreedRanges, definitions: list[ParsedAttachment]
     ) -> RangeOutcome:
         listed = self._find(key, of)
         name = listed.metadata.name if listed else self._free_name(key, of)
         if not name:
-            for each in stating:
-                await self._definition_events.say(
+            for each in definitions:
+                await self._definition_events.warn(
                     each.definition,
                     "NameTaken",
                     f"network {key} gets no slices of {of.addresses}: the NodeSlicePool {of.node_slice_pool_name()} "
@@ -149,18 +149,18 @@ class NetworkReconciler:
         if context.attachments.network_of(node_slice_pool, listed) is not None:
             return True
         names = {node_slice_pool, network_key(listed)} if listed else {node_slice_pool}
-        return context.attachments.may_want(names, range_of(listed) if listed else None)
+        return context.attachments.may_describe(names, range_of(listed) if listed else None)
 
     async def _collect_classic(self, key: str) -> RangeOutcome:
         """Delete the pools for whole ranges that were this network's, once they are empty."""
         context = self._context
-        found = [context.node_pools.get(name) for name in context.attachments.left_classic(key)]
+        found = [context.node_pools.get(name) for name in context.attachments.unused_classic_pools(key)]
         left = [
             pool
             for pool in found
             if pool is not None
             and not named_network(pool)
-            and not context.attachments.may_want((key,), pool_range(pool))
+            and not context.attachments.may_describe((key,), pool_range(pool))
         ]
         for pool in left:
             if not pool.spec.allocations:
@@ -168,13 +168,13 @@ class NetworkReconciler:
         return RangeOutcome(is_draining=any(pool.spec.allocations for pool in left))
 
 
-def _complaint(key: str, stating: list[ParsedAttachment], in_force: str) -> str:
+def _complaint(key: str, definitions: list[ParsedAttachment], in_force: str) -> str:
     said = "; ".join(
         f"{each.definition.key} states "
         + " and ".join(
             f"{of.addresses}" + (f" cut by /{of.slice_size}" if of.slice_size else " uncut")
             for of in (each.network.ranges if each.network else ())
         )
-        for each in stating
+        for each in definitions
     )
     return f"definitions of network {key} disagree, and {in_force}: {said}; make them state the same"

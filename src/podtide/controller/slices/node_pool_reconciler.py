@@ -7,7 +7,7 @@ from podtide.controller.slices.survey import (
     RangeSurvey,
     SliceContext,
     SliceHolding,
-    find_anothers_pool,
+    find_foreign_pool,
     side_by_side,
 )
 from podtide.core.networks.slice_custody import Step
@@ -68,15 +68,15 @@ class NodePoolReconciler:
         await side_by_side(confirm, missing)
         return [each for each in missing if each in nameable]
 
-    def confirms(self, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> bool:
-        """Whether `care` would confirm a pool of these slices: then the list has to be written first."""
+    def will_confirm(self, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> bool:
+        """Whether `take_steps` would confirm a pool of these slices: then the list has to be written first."""
         holdings = (survey.holdings[each] for each in kept)
         return any(
             each.step in _CONFIRMING and each.custody is not None and not each.custody.is_confirmed
             for each in holdings
         )
 
-    async def care(self, name: str, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> None:
+    async def take_steps(self, name: str, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> None:
         """Carry out the next step for the pools of kept slices, except inert ones, which `confirm` is for."""
 
         async def take_step(holding: SliceHolding) -> None:
@@ -127,7 +127,7 @@ class NodePoolReconciler:
         free = []
         for each in names:
             is_read = reads_all or context.node_pools.get(each) is not None
-            if not is_read or await find_anothers_pool(context, each, name, assignment) is None:
+            if not is_read or await find_foreign_pool(context, each, name, assignment) is None:
                 free.append(each)
         if free:
             return free[0]

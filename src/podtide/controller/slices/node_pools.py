@@ -68,7 +68,7 @@ def custody_of(pool: IPPool) -> Custody:
     """What the pool's annotations say of its Node."""
     known = pool.metadata.annotations
     gone_since = None
-    with suppress(InvalidTimestamp):  # somebody's hand: the quarantine begins again
+    with suppress(InvalidTimestamp):  # edited by hand: the quarantine starts again
         gone_since = to_wall_seconds(known.get(NODE_GONE_ANNOTATION, ""))
     return Custody(
         owner_uid=known.get(NODE_UID_ANNOTATION, ""),

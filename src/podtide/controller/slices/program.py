@@ -59,7 +59,7 @@ class RequeueDelay:
         self._clock = clock
         self._rested_at: dict[str, float] = {}
 
-    def begin_look(self, network: str, entries: int) -> None:
+    def note_reconcile(self, network: str, entries: int) -> None:
         """Note that the network, whose lists have so many entries, is reconciled now.
 
         It is noted at the start, because the events that a reconcile causes arrive while it runs.
@@ -69,7 +69,7 @@ class RequeueDelay:
         else:
             self._rested_at.pop(network, None)
 
-    def seconds_until_look(self, network: str) -> float:
+    def seconds_until_due(self, network: str) -> float:
         """How many seconds after an event now the network is to be reconciled."""
         rest = self._rested_at.get(network, 0.0) - self._clock.monotonic()
         return max(GATHER_SECONDS, rest)
@@ -107,7 +107,7 @@ class SliceController:
         self._definitions = self._informer(NetworkAttachmentDefinition, Scope())
         self._slice_pools = self._informer(NodeSlicePool, scope)
         self._pool_cache = self._informer(IPPool, scope)
-        self._queue, self._unread = WorkQueue[str](), WorkQueue[Key]()
+        self._queue, self._unreadable_queue = WorkQueue[str](), WorkQueue[Key]()
         self._pool_queue = WorkQueue[str]()
 
         writes = GuardedWrites(cluster, check, self.metrics.writes)
@@ -154,7 +154,7 @@ class SliceController:
                     group.create_task(informer.run())
                 for informer in (*own, self._nodes):
                     await informer.synced.wait()  # until then, absence means nothing
-                group.create_task(self._workers(self._unread).run(self._complain))
+                group.create_task(self._workers(self._unreadable_queue).run(self._warn_unreadable))
                 group.create_task(self._workers(self._queue).run(self._reconcile, count=_WORKERS))
                 group.create_task(self._workers(self._pool_queue).run(self._unclaimed.reconcile))
         except BaseExceptionGroup as errors:
@@ -162,7 +162,7 @@ class SliceController:
         raise AssertionError("work queues ended without being stopped")
 
     async def _reconcile(self, network: str) -> float | None:
-        self._delay.begin_look(network, self._entries(network))
+        self._delay.note_reconcile(network, self._entries(network))
         return await self._networks.reconcile(network)
 
     def _entries(self, network: str) -> int:
@@ -173,15 +173,15 @@ class SliceController:
             if pool.status and self._networks.key_of(pool.metadata.name) == network
         )
 
-    async def _complain(self, key: Key) -> None:
+    async def _warn_unreadable(self, key: Key) -> None:
         """Write an Event on a definition that cannot be read."""
         attachment = self._attachments.get(key)
         if attachment is not None and attachment.complaint:
-            await self._definition_events.say(attachment.definition, "InvalidConfig", attachment.complaint)
+            await self._definition_events.warn(attachment.definition, "InvalidConfig", attachment.complaint)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if old is None or new is None:  # kubelets write the rest every few seconds
-            self._look_soon(*self._attachments.networks())
+            self._queue_soon(*self._attachments.networks())
 
     def _on_definition(
         self, old: NetworkAttachmentDefinition | None, new: NetworkAttachmentDefinition | None
@@ -195,17 +195,17 @@ class SliceController:
             self._definition_events.forget(key)
         else:
             self._attachments.put(parsed(new))
-            self._unread.add(key)
+            self._unreadable_queue.add(key)
         after = self._attachments.get(key)
-        self._look_soon(*(each.network.key for each in (before, after) if each and each.network))
+        self._queue_soon(*(each.network.key for each in (before, after) if each and each.network))
         if before and before.complaint:  # while it could not be read, nothing was given up
-            self._look_soon(*(self._networks.key_of(name) for name in self._known_slice_pools()))
+            self._queue_soon(*(self._networks.key_of(name) for name in self._known_slice_pools()))
 
     def _on_slice_pool(self, old: NodeSlicePool | None, new: NodeSlicePool | None) -> None:
         known = new or old
         assert known is not None
         self._other_networks.note()
-        self._look_soon(self._networks.key_of(known.metadata.name))
+        self._queue_soon(self._networks.key_of(known.metadata.name))
 
     def _on_pool(self, old: IPPool | None, new: IPPool | None) -> None:
         """Queue the networks that a change of an IPPool concerns.
@@ -214,10 +214,10 @@ class SliceController:
         """
         self._node_pools.note(old, new)
         if self._matters(old, new):
-            self._look_soon(*(key for pool in (old, new) if pool for key in self._keys_of(pool)))
+            self._queue_soon(*(key for pool in (old, new) if pool for key in self._keys_of(pool)))
         if new is None:
-            self._look_soon(*self._networks.waiting)
-        elif self._unclaimed.may_be(new):
+            self._queue_soon(*self._networks.waiting)
+        elif self._unclaimed.looks_unclaimed(new):
             self._pool_queue.add_after(new.metadata.name, GATHER_SECONDS)
 
     def _on_watch(self) -> None:
@@ -225,7 +225,7 @@ class SliceController:
 
         The server may have gone back to before a write that the caches had not seen yet, and no event would tell.
         """
-        self._look_soon(*self._attachments.networks())
+        self._queue_soon(*self._attachments.networks())
 
     def _matters(self, old: IPPool | None, new: IPPool | None) -> bool:
         if old is None or new is None:
@@ -246,9 +246,9 @@ class SliceController:
     def _known_slice_pools(self) -> list[str]:
         return [*(each.metadata.name for each in self._slice_pools.items()), *self._node_pools.networks()]
 
-    def _look_soon(self, *networks: str) -> None:
+    def _queue_soon(self, *networks: str) -> None:
         for key in networks:
-            self._queue.add_after(key, self._delay.seconds_until_look(key))
+            self._queue.add_after(key, self._delay.seconds_until_due(key))
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
         return Informer(

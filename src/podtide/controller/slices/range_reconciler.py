@@ -112,9 +112,9 @@ class RangeReconciler:
         context.counts.slices[name] = SliceCounts(
             assigned=len(assignments), total=min(wish.count, LARGEST_TOTAL), waiting=len(waiting)
         )
-        if current is listed and (made or self._node_pools.confirms(survey, plan.kept)):
+        if current is listed and (made or self._node_pools.will_confirm(survey, plan.kept)):
             current = await context.writes.replace(confirmed(current, context.clock.wall()))
-        await self._node_pools.care(name, survey, plan.kept)
+        await self._node_pools.take_steps(name, survey, plan.kept)
         await self._confirm(range_, current, [*made, *survey.inert(plan.kept)], survey)
         return RangeOutcome(
             again_in_seconds=self._node_pools.seconds_until_due(survey),
@@ -128,7 +128,7 @@ class RangeReconciler:
         """Confirm these pools, so that agents use them, except those that overlap an entry of another network."""
         if not pools:
             return
-        await self._context.other_networks.shown_since(written)
+        await self._context.other_networks.wait_until_shown(written)
         elsewhere = self._context.other_networks.slices(range_.name, range_.of)
         contested = {key.slice for key, _ in pools if any(overlap(key.slice, other) for other in elsewhere)}
         alone = [each for each in pools if each[0].slice not in contested]
@@ -152,7 +152,7 @@ class RangeReconciler:
         if listed is not None:
             await self._list_what_is_left(listed, kept)
         context.counts.slices.pop(name, None)
-        await self._node_pools.care(name, survey, kept)
+        await self._node_pools.take_steps(name, survey, kept)
         return RangeOutcome(
             again_in_seconds=self._node_pools.seconds_until_due(survey), is_draining=bool(kept)
         )
@@ -181,7 +181,7 @@ class RangeReconciler:
             occupied=chain(occupied, others.slices(range_.name, range_.of)),
             live=survey.live,
             unused=survey.unused,
-            contested=others.stronger(range_.name, range_.of),
+            contested=others.yielded(range_.name, range_.of),
         )
 
     async def _write(

@@ -248,7 +248,7 @@ class OtherNetworks:
         """Wake up those who wait for the cache to change."""
         self._news.set()
 
-    async def shown_since(self, written: NodeSlicePool) -> None:
+    async def wait_until_shown(self, written: NodeSlicePool) -> None:
         """Wait until the cache shows this list as it was written; Conflict if it does not."""
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -264,7 +264,7 @@ class OtherNetworks:
         """The slices within this range that other lists have assigned."""
         return [each.slice for other in self._overlapping(name, of) for each in _entries(other)]
 
-    def stronger(self, name: str, of: NetworkRange) -> list[IPNetwork]:
+    def yielded(self, name: str, of: NetworkRange) -> list[IPNetwork]:
         """The slices that this list has to leave to others: in use there, or of a list whose name sorts first."""
         found = []
         for other in self._overlapping(name, of):
@@ -298,5 +298,5 @@ class OtherNetworks:
 def _entries(pool: NodeSlicePool) -> Iterator[SliceAssignment]:
     for entry in pool.status.allocations if pool.status else ():
         if entry.node_name:
-            with suppress(InvalidRange):  # an entry that cannot be read is nobody's
+            with suppress(InvalidRange):  # an entry that cannot be parsed assigns nothing
                 yield SliceAssignment(entry.node_name, parse_network(entry.slice_range))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from podtide.cluster.port import NotFound
 from podtide.controller.slices.node_pools import named_network
 from podtide.controller.slices.slice_pools import range_of
-from podtide.controller.slices.survey import SliceContext, SliceHolding, find_anothers_pool, side_by_side
+from podtide.controller.slices.survey import SliceContext, SliceHolding, find_foreign_pool, side_by_side
 from podtide.core.networks.slices import SliceAssignment
 from podtide.core.ranges import IPAddress, IPNetwork, network_at, overlap
 from podtide.networks.network import NetworkRange
@@ -87,7 +87,7 @@ class SliceRemoval:
             await self._collect_lease(own, assignment.node)
         names = context.node_pools.names(of, assignment) if of else []
         for each in names:
-            if each != own and await find_anothers_pool(context, each, name, assignment) is None:
+            if each != own and await find_foreign_pool(context, each, name, assignment) is None:
                 await self._collect_lease(each, assignment.node)
 
     async def _collect_lease(self, name: str, node: str) -> None:
@@ -123,7 +123,7 @@ class UnclaimedPools(Struct, frozen=True):
 
     context: SliceContext
 
-    def may_be(self, pool: IPPool) -> bool:
+    def looks_unclaimed(self, pool: IPPool) -> bool:
         """Whether the pool looks like an unclaimed one, as far as the pool itself and the known definitions tell."""
         return (
             not pool.spec.allocations
@@ -139,7 +139,7 @@ class UnclaimedPools(Struct, frozen=True):
         context = self.context
         pool = context.node_pools.get(name)
         range_ = pool_range(pool) if pool is not None else None
-        if pool is None or range_ is None or not self.may_be(pool):
+        if pool is None or range_ is None or not self.looks_unclaimed(pool):
             return None
         if self._may_be_wanted(range_):
             return context.quarantine_seconds
@@ -154,8 +154,8 @@ class UnclaimedPools(Struct, frozen=True):
         context = self.context
         lists = (range_of(each) for each in context.slice_pools.items())
         return (
-            context.attachments.may_want((), range_)
-            or context.attachments.have_to_do_with(range_)
+            context.attachments.may_describe((), range_)
+            or context.attachments.overlap_range(range_)
             or any(each is not None and overlap(each, range_) for each in lists)
         )
 

@@ -5,7 +5,7 @@ is rebuilt from them.
 
 Nothing is concluded from absence in a cache. A Node whose absence would matter is confirmed by a fresh GET. So is a
 pool that the cache does not show, or shows no more: a slice has one pool, and a stale cache would lead to freeing the
-slice while its pool exists, or to creating a second one under the other name that it may have (`find_anothers_pool`).
+slice while its pool exists, or to creating a second one under the other name that it may have (`find_foreign_pool`).
 """
 
 import asyncio
@@ -92,7 +92,7 @@ async def side_by_side(act: Callable[[T], Awaitable[None]], items: Iterable[T]) 
         raise errors[0]
 
 
-async def find_anothers_pool(
+async def find_foreign_pool(
     context: SliceContext, pool: str, node_slice_pool: str, assignment: SliceAssignment
 ) -> IPPool | None:
     """The pool that has this name and is not this slice's, by a fresh read; None if the name is free.
@@ -171,7 +171,7 @@ class RangeSurveyor:
         pools, strays = self._pools(name, listed, of)
         holdings = {key: self._holding(key, pool, nodes) for key, pool in pools.items()}
         doubtful = [key for key, each in holdings.items() if _is_doubtful(each, nodes)]
-        await self._ask_for(nodes, {key.node for key in doubtful})
+        await self._read_nodes(nodes, {key.node for key in doubtful})
         holdings |= {key: self._holding(key, pools[key], nodes) for key in doubtful}
         return RangeSurvey(holdings=holdings, nodes=nodes, strays=tuple(strays))
 
@@ -208,13 +208,13 @@ class RangeSurveyor:
                 strays.append(pool)
         for entry in entries:
             if entry.node_name and (entry.node_name, entry.slice_range) not in told:
-                with suppress(InvalidRange):  # an entry that cannot be read is nobody's
+                with suppress(InvalidRange):  # an entry that cannot be parsed assigns nothing
                     assignment = SliceAssignment(entry.node_name, parse_network(entry.slice_range))
                     pool_found = self._context.node_pools.find(of, name, assignment) if of else None
                     found.setdefault(assignment, pool_found)
         return found, strays
 
-    async def _ask_for(self, nodes: dict[str, Node], doubtful: Iterable[str]) -> None:
+    async def _read_nodes(self, nodes: dict[str, Node], doubtful: Iterable[str]) -> None:
         """Read these Nodes afresh: the result is newer than the cache."""
 
         async def ask(name: str) -> None:

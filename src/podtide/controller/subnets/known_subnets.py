@@ -58,17 +58,17 @@ def in_turn(debts: Iterable[Debt], free: int, cluster: str) -> list[str]:
 class KnownSubnets:
     """What is known of subnets between two reconciles."""
 
-    def __init__(self, looks: WorkQueue[str], always: Iterable[str]) -> None:
-        self._looks = looks
+    def __init__(self, queue: WorkQueue[str], always: Iterable[str]) -> None:
+        self._queue = queue
         self._always = frozenset(always)
         self._users: defaultdict[str, set[str]] = defaultdict(set)
         self._used_by: dict[str, frozenset[str]] = {}
         self._owed = OwedNodes()
         self._in_turn: set[str] = set()
         self._in_force: dict[str, SubnetScaler] = {}
-        self._owed_to_anybody: dict[str, bool] = {}
+        self._any_owed: dict[str, bool] = {}
         for name in sorted(self._always):
-            looks.add(name)
+            queue.add(name)
 
     @property
     def owed_nodes(self) -> int:
@@ -97,13 +97,13 @@ class KnownSubnets:
             self._users[name].discard(node)
         for name in sorted(now - before):
             if not self.is_used(name):
-                self._looks.add(name)
+                self._queue.add(name)
             self._users[name].add(node)
 
     def forget_node(self, node: str) -> None:
         """Forget a node that was deleted, and its claims."""
         for name in self._used_by.get(node, ()):
-            self._look_if_owed(name)
+            self._queue_if_owed(name)
         self.use(node, ())
         self._used_by.pop(node, None)
         self._owed.forget(node)
@@ -112,9 +112,9 @@ class KnownSubnets:
     def note_answer(self, name: str, node: str, *, owed: int, gave_back: bool) -> None:
         """Note the allocator's answer to a node's wish, and queue the subnet if it fell short or freed something."""
         if self._owed.note(name, node, owed):
-            self._looks.add(name)
+            self._queue.add(name)
         elif gave_back:
-            self._look_if_owed(name)
+            self._queue_if_owed(name)
 
     def give_turn(self, node: str) -> None:
         """Note that addresses are free for this node, which is owed some."""
@@ -126,16 +126,16 @@ class KnownSubnets:
         self._in_turn.discard(node)
         return had
 
-    def note_look(self, name: str, in_force: SubnetScaler, *, anybody_owed: bool) -> None:
+    def note_reconcile(self, name: str, in_force: SubnetScaler, *, any_owed: bool) -> None:
         """Note the result of a reconcile."""
         self._in_force[name] = in_force
-        self._owed_to_anybody[name] = anybody_owed
+        self._any_owed[name] = any_owed
 
     def forget(self, name: str) -> None:
         """Forget a subnet that no node uses any more."""
         self._in_force.pop(name, None)
-        self._owed_to_anybody.pop(name, None)
+        self._any_owed.pop(name, None)
 
-    def _look_if_owed(self, name: str) -> None:
-        if self._owed.in_subnet(name) or self._owed_to_anybody.get(name, False):
-            self._looks.add(name)
+    def _queue_if_owed(self, name: str) -> None:
+        if self._owed.in_subnet(name) or self._any_owed.get(name, False):
+            self._queue.add(name)

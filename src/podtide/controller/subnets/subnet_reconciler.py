@@ -22,7 +22,7 @@ from podtide.allocator.port import (
     SubnetDemand,
 )
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.allocator_outage import RETRY_SECONDS, promptly
+from podtide.controller.allocator_outage import RETRY_SECONDS, with_deadline
 from podtide.controller.counts import SubnetCounts
 from podtide.controller.subnets.batch_decision import (
     bounds_of_all,
@@ -97,7 +97,7 @@ class SubnetReconciler:
             self._forget(name)
             return None
         try:
-            demand = await promptly(
+            demand = await with_deadline(
                 self._context.allocator.demand(self._options.network, name), f"read subnet {name}"
             )
         except NoSuchSubnet as refusal:
@@ -109,7 +109,7 @@ class SubnetReconciler:
             return min(RETRY_SECONDS, self._settings.poll_seconds)
         self._note_answer()
         self._note_found(name)
-        await self._serve_whose_turn_it_is(demand.subnet)
+        await self._serve_owed_nodes(demand.subnet)
         await self._decide_and_tell(demand)
         return self._settings.poll_seconds
 
@@ -143,9 +143,9 @@ class SubnetReconciler:
         """Queue the nodes of a subnet that did not exist before: their wishes were refused, and no event queues them."""
         if name in self._missing:
             self._missing.discard(name)
-            self._look_at_users(name)
+            self._queue_users(name)
 
-    async def _serve_whose_turn_it_is(self, subnet: Subnet) -> None:
+    async def _serve_owed_nodes(self, subnet: Subnet) -> None:
         free = subnet.capacity - subnet.reserved
         if subnet.owed and free > 0:
             debts = await self._context.allocator.owed(subnet.network, subnet.name)
@@ -231,11 +231,11 @@ class SubnetReconciler:
     async def _record(self, about: Resource, reason: str, message: str) -> None:
         await self._context.events.record(about, reason, message, warning=reason in _ALARMING)
 
-    def _look_at_users(self, name: str) -> None:
+    def _queue_users(self, name: str) -> None:
         for node in self._subnets.users(name):
             self._nodes.add(node)
 
-    def _tell_users_of_scaler(self, name: str) -> None:
+    def _queue_users_for_scaler(self, name: str) -> None:
         """Queue the subnet's nodes one after the other, so that each gets the new scaler: there may be thousands."""
         for number, node in enumerate(self._subnets.users(name)):
             self._nodes.add_after(node, number / _SCALER_WRITES_PER_SECOND)
@@ -244,9 +244,9 @@ class SubnetReconciler:
         name, in_force = subnet.name, subnet.in_force
         scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.min_free)
         changed = self._subnets.in_force(name) != scaler
-        self._subnets.note_look(name, scaler, anybody_owed=subnet.owed > 0)
+        self._subnets.note_reconcile(name, scaler, any_owed=subnet.owed > 0)
         if changed and not self._options.cluster_subnets:
-            self._tell_users_of_scaler(name)
+            self._queue_users_for_scaler(name)
         self._context.counts.subnets[name] = SubnetCounts(
             capacity=subnet.capacity,
             reserved=subnet.reserved,
