@@ -23,7 +23,7 @@ from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedWrites
 from podtide.controller.program import LEASE
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
 from podtide.core.networks.leaks import LeakGrace
 from podtide.core.pool.pool import Owner
@@ -178,7 +178,7 @@ class NetworkFleet:
             randomness=randomness,
             log=self._log,
         )
-        repair = Repair(
+        repair = RepairLoop(
             line,
             writes=GuardedWrites(line, term.check, counts.writes),
             nodes=nodes,

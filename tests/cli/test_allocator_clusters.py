@@ -23,7 +23,7 @@ CLAIM = TermClaim(cluster="east", cluster_uid="uid-east", holder="controller-1")
 
 async def opened(where: Where) -> AdministeredAllocator:  # noqa: F811 - what the fixture gives
     option, url = where
-    if option == "--server":
+    if option == "--allocator":
         return HttpAllocator(AllocatorAddress(url=url))
     return await open_allocator(url, clock=SystemClock())
 
@@ -131,7 +131,7 @@ def test_a_name_that_is_not_known_is_refused_with_those_that_are(
     filled(where)
     refused = podtide(*command, *where)
     assert refused.status == 2
-    assert "no cluster eats is known to the allocator: those that are: east, west" in refused.err
+    assert "the allocator knows no cluster eats: it knows east, west; correct the name" in refused.err
     listed = json.loads(podtide("allocator", "cluster", "list", *where, "-o", "json").out)
     assert [each["name"] for each in listed["clusters"]] == ["east", "west"]
 
@@ -168,7 +168,7 @@ def test_a_store_that_waits_says_so_and_can_be_released(podtide: Run, where: Whe
     assert "it waits for the report of east, west." in first
     assert [row.split()[-1] for row in rows[1:]] == ["AWAITED", "AWAITED"]
     assert podtide("allocator", "release", *where).out == "it grants again, without a report of east, west\n"
-    assert podtide("allocator", "release", *where).out == "it did not wait for anybody\n"
+    assert podtide("allocator", "release", *where).out == "it did not wait for any cluster\n"
 
 
 def test_which_containers_to_forget_is_said_in_one_way(podtide: Run, where: Where) -> None:  # noqa: F811

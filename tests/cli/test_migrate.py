@@ -195,7 +195,7 @@ async def test_what_somebody_was_quicker_with_is_told_and_left_for_the_next_run(
     monkeypatch.setattr(drawn.cluster, "apply", overtaken)
     outcome = await migrate_cluster(drawn.cluster, SYSTEM_NAMESPACE, apply_=True)
     assert (outcome.changed, outcome.overtaken) == ((), ("default/blue",))
-    assert outcome.is_for_somebody
+    assert outcome.needs_attention
 
 
 async def overtaken(*_: object, **__: object) -> None:

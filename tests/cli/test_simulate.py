@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import structs
 
-from podtide.cli.simulate.command import simulate
+from podtide.cli.simulate import simulate
 from podtide.core.pool.address import Address
 from podtide.core.pool.pool import Pool
 from podtide.simulation.faults.mishap import Mishap

@@ -21,7 +21,7 @@ from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
 from podtide.allocator.port import SubnetSpec, Wish
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import InlineExecutor, StoreRules, open_allocator
-from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.command import lines_of
 from podtide.cli.why.facts import gather_facts
 from podtide.cluster.embedded import EmbeddedCluster
@@ -48,7 +48,7 @@ def a_cluster() -> DrawnCluster:
     return DrawnCluster(EmbeddedCluster(kinds=SERVED_KINDS, clock=LoopClock(epoch=BEGIN)))
 
 
-async def why(drawn: DrawnCluster, name: str, *, after: float = 1.0, **more: object) -> Chain:
+async def why(drawn: DrawnCluster, name: str, *, after: float = 1.0, **more: object) -> DecisionChain:
     """The answer so many seconds after everything was made."""
     facts = await gather_facts(drawn.cluster, name, "default", BEGIN + after, **more)  # type: ignore[arg-type]
     return build_chain(facts)
@@ -371,12 +371,12 @@ async def draw_waiting(drawn: DrawnCluster) -> None:
     ("flags", "words"),
     [
         (
-            ("--server", "{closed}"),
-            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --server",
+            ("--allocator", "{closed}"),
+            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --allocator",
         ),
-        (("--server", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
+        (("--allocator", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
         (
-            ("--server", "{open}", "--token-file", "{token}"),
+            ("--allocator", "{open}", "--token-file", "{token}"),
             r"at {open}: .* the token is not known here: .*--token-file {token}: correct it there, or name another file\)",
         ),
         (

@@ -165,7 +165,7 @@ async def test_another_machine_under_the_name_proves_nothing_and_says_what_waits
         former = condition(await world.config("n1"), "FormerAddresses")
         assert (former.status, former.reason) == ("False", "InQuarantine")
         assert "9 addresses in subnet pods of the removed Node n1" in former.message
-        assert " wait until " in former.message
+        assert " are in quarantine until " in former.message
         await moment(QUARANTINE + 1)
         assert await quarantined(world) == []
         assert condition(await world.config("n1"), "FormerAddresses").status == "True"

@@ -8,7 +8,7 @@ from controller.world import World, a_world, moment
 from podtide.allocator.port import AllocatorUnavailable, Debt
 from podtide.allocator.store import StoreRules
 from podtide.cluster.port import Unavailable
-from podtide.controller.subnets.owed_nodes import in_turn
+from podtide.controller.subnets.known_subnets import in_turn
 from podtide.resources.node_network_config import ConfigStatus, ContainerStatus
 from podtide.runtime.settings import Settings
 

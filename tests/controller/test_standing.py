@@ -17,7 +17,7 @@ from podtide.allocator.port import Allocator, AllocatorUnavailable, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.terms import OpenedTerm, TermClaim
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.allocator_term import Standing
+from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedAllocator
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
@@ -45,8 +45,8 @@ class Claims(HttpAllocator):
         return await super().open_term(claim)
 
 
-def a_standing(world: World, allocator: Allocator, holder: str = "controller-1") -> Standing:
-    return Standing(
+def a_standing(world: World, allocator: Allocator, holder: str = "controller-1") -> AllocatorTerm:
+    return AllocatorTerm(
         world.cluster,
         allocator,
         OPTIONS,

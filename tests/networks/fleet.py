@@ -22,7 +22,7 @@ from podtide.cluster.informer import Informer
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedWrites, unguarded
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
 from podtide.core.audit.networks import NetworkPicture, audit_networks
 from podtide.core.errors import RetryError
@@ -161,7 +161,7 @@ class Fleet:
         slices = SliceController(
             line, settings=SETTINGS, counts=counts, nodes=nodes, clock=clock, randomness=randomness, log=log
         )
-        repair = Repair(
+        repair = RepairLoop(
             line,
             writes=GuardedWrites(line, unguarded, counts.writes),
             nodes=nodes,
@@ -460,7 +460,7 @@ def held(picture: NetworkPicture) -> set[tuple[str, str, IPAddress]]:
     }
 
 
-async def _lead(nodes: Informer[Node], slices: SliceController, repair: Repair) -> None:
+async def _lead(nodes: Informer[Node], slices: SliceController, repair: RepairLoop) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(nodes.run())
         group.create_task(slices.run())

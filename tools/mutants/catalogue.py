@@ -191,7 +191,7 @@ MUTANTS = (
     Mutant(
         name="entry-freed-before-its-pool",
         file="controller/slices/range_reconciler.py",
-        old="await self._collecting.collect(name, freed, plan.kept, of)",
+        old="await self._removal.collect(name, freed, plan.kept, of)",
         new="pass",
         why="a slice is given to another node while the pool of the former one is there",
         networks=4,

@@ -11,6 +11,7 @@ from msgspec import Meta, field
 from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.base import Api, Cidr, Column, Int64, OpenEnum, Part, Resource, always
 from podtide.resources.conditions import Conditions
+from podtide.resources.node import Node
 
 
 class AssignmentMode(OpenEnum):
@@ -206,3 +207,20 @@ class NodeNetworkConfig(Resource, frozen=True, kw_only=True):
         default_factory=NodeNetworkConfigSpec
     )  # sent always: it says the count
     status: NodeNetworkConfigStatus = NodeNetworkConfigStatus()
+
+    @property
+    def node_uid(self) -> str:
+        """The uid of the Node that controls this object; "" if none does.
+
+        Only an owner reference to a core/v1 Node with `controller: true` counts, of which Kubernetes allows one: any other
+        owner may have been added by another program, and says nothing of whose addresses these are.
+        """
+        return next(
+            (
+                owner.uid
+                for owner in self.metadata.owner_references
+                if owner.controller
+                and (owner.api_version, owner.kind) == (Node.api.api_version, Node.api.kind)
+            ),
+            "",
+        )

@@ -17,7 +17,7 @@ from podtide.cluster.informer import Informer
 from podtide.cluster.port import NotFound, R
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import Check, GuardedWrites, unguarded
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.core.audit.networks import NetworkPicture
 from podtide.core.networks.leaks import LeakGrace, Orphaned
 from podtide.networks.audit_picture import draw_networks
@@ -65,9 +65,9 @@ class RepairWorld:
 
     def repair(
         self, patience: LeakGrace = PATIENCE, *, check: Check = unguarded, schedule: str = ""
-    ) -> Repair:
+    ) -> RepairLoop:
         """A leader that begins its term."""
-        return Repair(
+        return RepairLoop(
             self.counted,
             writes=GuardedWrites(self.counted, check, Counter()),
             nodes=self.nodes,
@@ -80,7 +80,7 @@ class RepairWorld:
             schedule=schedule,
         )
 
-    async def look_twice(self, repair: Repair | None = None) -> Repair:
+    async def look_twice(self, repair: RepairLoop | None = None) -> RepairLoop:
         """Two looks, a grace period apart."""
         repair = repair or self.repair()
         await repair.look()

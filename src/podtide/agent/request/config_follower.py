@@ -26,7 +26,6 @@ from podtide.agent.request.node_config import (
     config_key,
     is_settled,
     networks_of,
-    node_uid_of,
     refusal_of,
 )
 from podtide.cluster.backoff import Backoff, FailureStreak
@@ -253,7 +252,7 @@ class ConfigFollower:
 def identity_in(config: NodeNetworkConfig) -> Identity:
     """Whose object it is."""
     place = config.metadata
-    return Identity(node_uid=node_uid_of(config), config_uid=place.uid, made=place.creation_timestamp or "")
+    return Identity(node_uid=config.node_uid, config_uid=place.uid, made=place.creation_timestamp or "")
 
 
 def _question(config: NodeNetworkConfig, journaled: JournaledPool) -> NodeNetworkConfig:

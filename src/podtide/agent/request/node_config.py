@@ -43,12 +43,6 @@ def config_key(node: str) -> Key:
     return Key(SYSTEM_NAMESPACE, node)
 
 
-def node_uid_of(config: NodeNetworkConfig) -> str:
-    """The uid of the Node that the object belongs to; "" when it belongs to none."""
-    owners = config.metadata.owner_references
-    return next((owner.uid for owner in owners if owner.controller and owner.kind == "Node"), "")
-
-
 def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
     """Why the object is nothing to go by, in words; "" when it is."""
     name = f"NodeNetworkConfig {config_key(node)}"
@@ -56,7 +50,7 @@ def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
         return f"{name} is not there: the request controller makes it; see that it runs"
     if config.metadata.deletion_timestamp:
         return f"{name} is being deleted: nothing new is handed out until there is another"
-    if not node_uid_of(config):
+    if not config.node_uid:
         return f"{name} has no Node as its controller: it is not known whose addresses it lists; delete it"
     return ""
 

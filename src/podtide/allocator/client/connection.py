@@ -41,13 +41,11 @@ class AllocatorAddress(Struct, frozen=True, kw_only=True):
     """Read for every request: tokens are rotated."""
     authority: Path | None = None
     """Who signs the service's certificate; None for whom the machine trusts."""
-    flag: str = "--server"
-    """The option that named it, for errors."""
 
     def __post_init__(self) -> None:
         if not _is_http(self.url):
             raise InvalidInput(
-                f"{self.flag} {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
+                f"--allocator {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
             )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from podtide.cli.output import COUNT, FRACTION, output_option, show, table
+from podtide.cli.number_options import COUNT, FRACTION
+from podtide.cli.output import output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened, text
 from podtide.core.subnet.batch import BatchInForce, BatchMove, Rung, SubnetReading, decide_batch
@@ -24,7 +25,7 @@ _NODES = re.compile(r"([0-9]{1,9})[x×*]([0-9]{1,9})(?:@([0-9]{1,9}))?")
 
 
 class AlikeNodes(Struct, frozen=True):
-    """So many nodes with one demand, and the batch they go by; None is the one in force."""
+    """A number of nodes with the same demand, and the batch that they state; None is the one in force."""
 
     count: int
     demand: int
@@ -37,7 +38,7 @@ class NodesType(click.ParamType[AlikeNodes]):
     name = "nodes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> AlikeNodes:
-        """Read it, and show by an example how it is written when it is not so."""
+        """The nodes; an error shows an example of how they are written."""
         del param, ctx
         if isinstance(value, AlikeNodes):
             return value
@@ -45,7 +46,7 @@ class NodesType(click.ParamType[AlikeNodes]):
         if found is None:
             raise InvalidInput(
                 f"--nodes {shortened(value)!r} is refused: give COUNT×DEMAND or COUNT×DEMAND@BATCH, such as 8×15 for "
-                "eight nodes of 15 pods, or 8x15@16 for nodes that go by batch 16"
+                "eight nodes of 15 pods, or 8x15@16 for nodes that state batch 16"
             )
         count, demand, batch = found.groups()
         return AlikeNodes(int(count), int(demand), int(batch) if batch else None)
@@ -58,7 +59,7 @@ class NodesType(click.ParamType[AlikeNodes]):
     type=NodesType(),
     multiple=True,
     metavar="COUNT×DEMAND[@BATCH]",
-    help="Nodes with so many pods each, and the batch they go by (default: the one in force). May be given again.",
+    help="Nodes with so many pods each, and the batch they state (default: the one in force). May be repeated.",
 )
 @click.option(
     "--reserved",

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import COUNT, FRACTION, BoundedCount, output_option, show, warn
+from podtide.cli.number_options import COUNT, FRACTION, BoundedCount
+from podtide.cli.output import output_option, show, warn
 from podtide.core.exact import text
 from podtide.core.subnet.scaler import (
     DEFAULT_BATCH,

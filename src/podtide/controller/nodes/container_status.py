@@ -6,7 +6,7 @@ from podtide.resources.node_network_config import CidrOfAddresses, IPAssignment,
 
 
 def show_container(container: AllocatedContainer, node: Node) -> NetworkContainer:
-    """The container in the wire's words; how the last request for it ended is for the caller to add."""
+    """The container in the fields of a NodeNetworkConfig; the caller adds how the last request for it ended."""
     if _is_v6(container.primary):
         return NetworkContainer(
             id=container.id,
@@ -40,7 +40,7 @@ def own_addresses(node: Node) -> tuple[str, ...]:
 
 
 def _cidrs(container: AllocatedContainer) -> list[CidrOfAddresses]:
-    """Said where the fields of Azure CNS cannot say it: they have room for the range of the primary address alone."""
+    """All ranges of the container, if it has several: Azure CNS's fields have room only for that of the primary address."""
     in_use = container.cidrs
     return [CidrOfAddresses(cidr=each.cidr, gateway=each.gateway) for each in in_use if len(in_use) > 1]
 

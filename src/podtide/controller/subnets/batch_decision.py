@@ -1,4 +1,4 @@
-"""From the allocator's reading of a subnet to the core's decision, and back. Decides nothing by itself."""
+"""Converts the allocator's reading of a subnet into the core's types, and the core's decision back. Decides nothing."""
 
 from fractions import Fraction
 
@@ -15,12 +15,12 @@ from podtide.runtime.settings import Settings
 
 
 def patience_of(settings: Settings) -> BatchDelays:
-    """How long the settings let a change wait."""
+    """How long a change of the batch may wait, by the settings."""
     return BatchDelays(settings.answer_wait_seconds, settings.starved_dwell_seconds)
 
 
 def reading_of(demand: SubnetDemandReport) -> SubnetReading:
-    """The subnet as it was read, by what it will have to give once the CIDRs that drain have left it."""
+    """The subnet as it was read, with the capacity that it will have once its draining CIDRs have left."""
     subnet = demand.subnet
     return SubnetReading(
         capacity=subnet.capacity - subnet.draining_reserved,
@@ -44,21 +44,25 @@ def standing_of(in_force: SubnetInForce) -> BatchInForce:
 
 
 def scaler_of(in_force: SubnetInForce) -> SubnetScaler | None:
-    """The batch and buffer in force; None where nothing was decided yet."""
+    """The batch and buffer in force; None if nothing was decided yet."""
     return SubnetScaler(in_force.batch, Fraction(in_force.buffer)) if in_force.batch else None
 
 
 def bounds_of_all(mine: BatchBounds, demand: SubnetDemandReport, cluster: str) -> BatchBounds:
-    """The bounds that count: those of clusters with containers in the subnet, so that all decide by the same.
+    """The merged bounds of all clusters with containers in the subnet, so that each of them decides by the same.
 
-    This cluster's are taken as they are now. Where it has no container there, they count only if nobody has one.
+    This cluster's bounds are taken as they are now. Where it has no container, they count only if no other cluster has
+    one.
     """
     counting = [mine if each.cluster == cluster else from_port(each.bounds) for each in demand.bounds]
     return merge_bounds(counting or [mine])
 
 
 def in_force_after(before: SubnetInForce, decision: SubnetDecision, bounds: BatchBounds) -> SubnetInForce:
-    """What is to be in force. Why is told of the last change of batch and buffer, whoever made it."""
+    """What is to be in force.
+
+    BatchMove and reason are those of the last change of batch and buffer, whichever cluster made it.
+    """
     moved = decision.step is not BatchMove.NONE or not before.batch
     return structs.replace(
         before,

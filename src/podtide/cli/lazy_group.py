@@ -1,6 +1,6 @@
 """A click group whose commands are imported when they are used.
 
-Listing them for --help takes only the sentence given here beside each; a test holds that it is the command's own.
+For --help only the sentence beside each command is needed; a test ensures that it equals the command's own.
 """
 
 from importlib import import_module
@@ -10,7 +10,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """`lazy` maps a command's name to where it is (`module:attribute`) and its one sentence of help."""
+    """`lazy` maps a command's name to its place (`module:attribute`) and its sentence of help."""
 
     def __init__(self, *args: Any, lazy: dict[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -32,7 +32,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in --help, from the sentences."""
+        """Write the list of commands for --help from the sentences."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, sentence) for name, (_, sentence) in sorted(self.lazy.items())])

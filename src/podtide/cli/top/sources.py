@@ -1,8 +1,8 @@
-"""The objects behind `podtide top`, followed by informers.
+"""What `podtide top` follows while it is on the screen: the cluster's objects by informers, and the allocator by polling.
 
-A cluster is listed once and then watched: to look at it for an hour costs it little more than to look once. But a server
-that hangs leaves its watches open and says nothing on them, as one does where nothing happens: so it is asked for one
-object now and then, and that it does not answer is said.
+A cluster is listed once and then watched: an hour of `top` costs it little more than one look. But a server that hangs
+leaves its watches open and silent, as one does where nothing happens. So it is asked for one object now and then, and a
+missing answer is shown.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.port import Allocator, AllocatorError, Subnet
 from podtide.cli.observed_node import observe_nodes
-from podtide.cli.top.overview import Overview, overlook
+from podtide.cli.top.overview import Overview, ReservedBy, overlook
 from podtide.cluster.informer import EVERYTHING, Informer, Scope
 from podtide.cluster.port import Cluster, ClusterError, R, Unavailable
 from podtide.cluster.served.ages import age
@@ -29,15 +29,15 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
 
 _SETTLED_SECONDS = 5.0
-"""A watch that has been open so long is one: connections that fail do so earlier. And so long a gap is not worth a word."""
+"""After so long a watch counts as open, because connections that fail do so earlier. Shorter gaps are not reported."""
 _PROBE_EVERY_SECONDS = 10.0
 _PROBE_SECONDS = 5.0
 """How long the server may take to answer for one object."""
 _SYSTEM = Scope(namespace=SYSTEM_NAMESPACE)
 
 
-class FollowedCluster:
-    """What is known of a cluster now. `run` keeps it up to date."""
+class WatchedCluster:
+    """The objects of a cluster, which `run` keeps up to date."""
 
     def __init__(self, cluster: Cluster, clock: Clock | None = None) -> None:
         self._cluster = cluster
@@ -58,7 +58,7 @@ class FollowedCluster:
         self._no_answer = ""
 
     async def run(self) -> None:
-        """Follow the cluster until cancelled."""
+        """Watch the cluster until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers.values():
                 tasks.create_task(informer.run())
@@ -70,7 +70,7 @@ class FollowedCluster:
             await self._probe()
 
     async def _probe(self) -> None:
-        """Any answer is one, a refusal too."""
+        """Check whether the server answers; a refusal is an answer too."""
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self._cluster.list(ClusterSubnet, SYSTEM_NAMESPACE, limit=1)
@@ -85,7 +85,7 @@ class FollowedCluster:
         self._answered_at, self._no_answer = self._clock.monotonic(), ""
 
     def overview(self, at_allocator: Iterable[Subnet] = ()) -> Overview | None:
-        """What is known; None until everything is."""
+        """The overview; None until all informers have synced."""
         if not all(informer.synced.is_set() for informer in self._informers.values()):
             return None
         nodes = observe_nodes(self._configs.items(), self._pods.items())
@@ -94,7 +94,7 @@ class FollowedCluster:
     def complaint(self) -> str:
         """What is wrong now, and for how long; "" as soon as it is over.
 
-        Informers say it once, however long it lasts, and not that it is over: that follows from their watches.
+        Informers log an error once, however long it lasts, and not when it is over: that follows from their watches.
         """
         now = self._clock.monotonic()
         for kind, informer in self._informers.items():
@@ -107,7 +107,7 @@ class FollowedCluster:
             return (
                 f"all as of {age(now - self._answered_at)} ago: {self._no_answer}" if self._no_answer else ""
             )
-        error = msgspec.json.decode(lines[-1], type=_Complaint).error
+        error = msgspec.json.decode(lines[-1], type=_LoggedError).error
         return f"{kind}s as of {age(silent[kind])} ago: {error}"
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
@@ -122,7 +122,49 @@ class FollowedCluster:
         )
 
 
-class _Complaint(Struct):
-    """What is read of a line of the informers' log."""
+class _LoggedError(Struct):
+    """The part that is read of a line of the informers' log."""
 
     error: str = ""
+
+
+class PolledAllocator:
+    """The allocator's last answer. Without an allocator there is none, and no error."""
+
+    def __init__(self, allocator: Allocator | None, flag: str = "--allocator") -> None:
+        self.subnets: tuple[Subnet, ...] = ()
+        """Empty while it does not answer: an old number would look like a present one."""
+        self.complaint = ""
+        """Why it does not answer now."""
+        self._allocator = allocator
+        self._flag = flag
+        """The option that says where it is."""
+        self._has_answered = False
+
+    def trouble(self, overview: Overview | None) -> str:
+        """Why RESERVED is not the allocator's number, for all or for some subnets; "" if it is."""
+        if self.complaint or not self._has_answered or overview is None:
+            return self.complaint
+        unknown = sorted(
+            line.name for line in overview.subnets if line.reserved_by is not ReservedBy.ALLOCATOR
+        )
+        if not unknown:
+            return ""
+        which = f"subnet {unknown[0]}" if len(unknown) == 1 else f"subnets {', '.join(unknown)}"
+        return f"RESERVED of {which} is what objects show: the allocator has none of the name; correct {self._flag}"
+
+    async def run(self, interval_seconds: float) -> None:
+        """Poll until cancelled."""
+        while True:
+            await self.ask()
+            await asyncio.sleep(interval_seconds)
+
+    async def ask(self) -> None:
+        """Ask once."""
+        if self._allocator is None:
+            return
+        try:
+            self.subnets, self.complaint = await self._allocator.list_subnets(), ""
+            self._has_answered = True
+        except AllocatorError as error:
+            self.subnets, self.complaint = (), f"RESERVED is what objects show: {error}"

@@ -1,8 +1,8 @@
-"""What a node's agent should be asking for, worked out from the objects that it goes by.
+"""What a node's agent should ask for, computed from the objects that it watches.
 
-The formula is `core.subnet.scaling`'s and the parameters in force are `core.subnet.scaler`'s. What the agent adds to them
-(`agent.request.subnets`, `agent.request.target`) is said again here, for objects that were read instead of watched: of two subnets the
-more frugal parameters count, and of two families the one that needs more.
+The formula is in `core.subnet.scaling`, and the parameters in force in `core.subnet.scaler`. What the agent adds
+(`agent.request.subnets`, `agent.request.target`) is repeated here, for objects that were read instead of watched: of
+two subnets the smaller request counts, and of two families the larger share.
 """
 
 from collections import Counter
@@ -11,15 +11,14 @@ from msgspec import Struct
 
 from podtide.agent.request.node_config import networks_of, node_scaler_of
 from podtide.cli.observed_node import ObservedNode
-from podtide.cli.why.facts import Facts
-from podtide.cli.why.subnets import SubnetFacts
+from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.core.exact import exact, text
 from podtide.core.subnet.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler
 from podtide.core.subnet.scaling import RequestDecision, decide_request, share_of
 
 
 class RightRequest(Struct, frozen=True):
-    """What would be right, and why."""
+    """The request that would be right, and why."""
 
     count: int
     """For each network container."""
@@ -29,7 +28,7 @@ class RightRequest(Struct, frozen=True):
 
     @property
     def parameters(self) -> str:
-        """What is in force, in words."""
+        """The parameters in force, as text."""
         scaler = self.decision.scaler
         return (
             f"batch {scaler.batch}, buffer {text(scaler.buffer)}, at most {scaler.max_ips} addresses, "
@@ -37,8 +36,8 @@ class RightRequest(Struct, frozen=True):
         )
 
 
-def right_request(facts: Facts) -> RightRequest | None:
-    """What the agent goes by and comes to; None while it has no network container to ask for."""
+def right_request(facts: WhyFacts) -> RightRequest | None:
+    """The request that the agent should make; None while the node has no network container."""
     node = facts.observed
     if node.config is None or not facts.subnets:
         return None

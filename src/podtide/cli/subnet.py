@@ -5,33 +5,33 @@ from collections.abc import Iterator, Sequence
 import click
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import Allocator, CidrHolders, Debt, Subnet, SubnetSpec
-from podtide.cli.allocator_connection import Reach, reach_options
+from podtide.allocator.port import Allocator, CidrHolder, CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
-from podtide.cli.output import BoundedCount, output_option, show, table
+from podtide.cli.number_options import BoundedCount
+from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
-from podtide.cli.subnet.draining import draining_lines, holders_of
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.layout import exact_network
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
-
 _GATEWAY = "The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address."
 _gateway_option = click.option("--gateway", multiple=True, metavar="ADDRESS", help=_GATEWAY)
 _gateway_of_a_grown_option = click.option(
     "--gateway",
     multiple=True,
     metavar="ADDRESS",
-    help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway moves there; pods that run keep the one they were told.",
+    help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway changes; running pods keep the former one.",
 )
+_MOST_NODES = 20
 
 
 @click.group()
 def subnet() -> None:
     """Add, list, show, grow, shrink and remove subnets.
 
-    Each command asks a running allocator (--server) or the database itself (--database).
+    Each command asks a running allocator (--allocator) or its database (--database).
     """
 
 
@@ -41,7 +41,7 @@ def subnet() -> None:
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_option
 @click.option(
-    "--keep-back", multiple=True, metavar="ADDRESS", help="An address never to be given; may be repeated."
+    "--keep-back", multiple=True, metavar="ADDRESS", help="An address that is never granted; may be repeated."
 )
 @click.option(
     "--keep-back-first",
@@ -49,9 +49,9 @@ def subnet() -> None:
     default=0,
     show_default=True,
     metavar="COUNT",
-    help="How many of the lowest addresses after the gateway are never to be given.",
+    help="How many of the lowest addresses after the gateway are never granted.",
 )
-@reach_options
+@allocator_options
 @output_option
 def add(  # noqa: PLR0913 - one argument per option
     *,
@@ -61,12 +61,12 @@ def add(  # noqa: PLR0913 - one argument per option
     gateway: tuple[str, ...],
     keep_back: tuple[str, ...],
     keep_back_first: int,
-    reach: Reach,
+    connection: AllocatorConnection,
     output: str,
 ) -> None:
     """Add a subnet to a network.
 
-    NETWORK appears with its first subnet. The same subnet again is there already, and that is fine.
+    A network is created with its first subnet. Adding the same subnet again is no error and changes nothing.
     """
     spec = SubnetSpec(
         network=network,
@@ -76,7 +76,7 @@ def add(  # noqa: PLR0913 - one argument per option
         keep_back=keep_back,
         keep_back_first=keep_back_first,
     )
-    added = reach.ask(lambda allocator: allocator.add_subnet(spec))
+    added = connection.ask(lambda allocator: allocator.add_subnet(spec))
     show(output, added, [_sentence(added)])
 
 
@@ -85,7 +85,7 @@ def add(  # noqa: PLR0913 - one argument per option
 @click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @_gateway_of_a_grown_option
-@reach_options
+@allocator_options
 @output_option
 def grow(  # noqa: PLR0913 - one argument per option
     *,
@@ -93,14 +93,14 @@ def grow(  # noqa: PLR0913 - one argument per option
     name: str,
     cidrs: tuple[str, ...],
     gateway: tuple[str, ...],
-    reach: Reach,
+    connection: AllocatorConnection,
     output: str,
 ) -> None:
     """Add CIDRs to a subnet, each with a gateway of its own.
 
-    A CIDR that it has and that drains gives addresses again. One that it has gets the gateway that is named for it.
+    A CIDR that the subnet has already stops draining, and its gateway becomes the one that is given for it.
     """
-    grown = reach.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
+    grown = connection.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
     show(output, grown, [_sentence(grown)])
 
 
@@ -109,13 +109,20 @@ def grow(  # noqa: PLR0913 - one argument per option
 @click.argument("name", type=ALLOCATOR_NAME)
 @click.argument("cidrs", nargs=-1, required=True)
 @click.option(
-    "--now", is_flag=True, help="Take the CIDRs out at once, or refuse if anything in them is in use."
+    "--now", is_flag=True, help="Remove the CIDRs at once; refused if any of their addresses is in use."
 )
-@click.option("--cancel", is_flag=True, help="Let CIDRs that drain give addresses again.")
-@reach_options
+@click.option("--cancel", is_flag=True, help="Stop draining: grant addresses of these CIDRs again.")
+@allocator_options
 @output_option
 def shrink(  # noqa: PLR0913 - one argument per option
-    *, network: str, name: str, cidrs: tuple[str, ...], now: bool, cancel: bool, reach: Reach, output: str
+    *,
+    network: str,
+    name: str,
+    cidrs: tuple[str, ...],
+    now: bool,
+    cancel: bool,
+    connection: AllocatorConnection,
+    output: str,
 ) -> None:
     """Let CIDRs of a subnet drain.
 
@@ -138,17 +145,17 @@ def shrink(  # noqa: PLR0913 - one argument per option
         shrunk = await allocator.shrink_subnet(network, name, asked, at_once=now)
         return shrunk, await holders_of(allocator, shrunk)
 
-    shrunk, held = reach.ask(drain)
+    shrunk, held = connection.ask(drain)
     show(output, {"subnet": shrunk, "draining": held}, [_sentence(shrunk), *draining_lines(shrunk, held)])
 
 
 @subnet.command("list")
 @click.argument("network", type=ALLOCATOR_NAME, default="")
-@reach_options
+@allocator_options
 @output_option
-def list_subnets(*, network: str, reach: Reach, output: str) -> None:
+def list_subnets(*, network: str, connection: AllocatorConnection, output: str) -> None:
     """List the subnets of a network, or of all."""
-    subnets = reach.ask(lambda allocator: allocator.list_subnets(network))
+    subnets = connection.ask(lambda allocator: allocator.list_subnets(network))
     rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
     show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
 
@@ -156,16 +163,16 @@ def list_subnets(*, network: str, reach: Reach, output: str) -> None:
 @subnet.command("show")
 @click.argument("network", type=ALLOCATOR_NAME)
 @click.argument("name", type=ALLOCATOR_NAME)
-@reach_options
+@allocator_options
 @output_option
-def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
+def show_subnet(*, network: str, name: str, connection: AllocatorConnection, output: str) -> None:
     """Show a subnet, who is owed addresses in it, and what holds up CIDRs that drain."""
 
     async def ask(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...], list[CidrHolders]]:
         found = await allocator.get_subnet(network, name)
         return found, await allocator.owed(network, name), await holders_of(allocator, found)
 
-    found, debts, held = reach.ask(ask)
+    found, debts, held = connection.ask(ask)
     lines = [*_details(found, debts), *draining_lines(found, held)]
     show(output, {"subnet": found, "owed": debts, "draining": held}, lines)
 
@@ -173,11 +180,11 @@ def show_subnet(*, network: str, name: str, reach: Reach, output: str) -> None:
 @subnet.command()
 @click.argument("network", type=ALLOCATOR_NAME)
 @click.argument("name", type=ALLOCATOR_NAME)
-@reach_options
+@allocator_options
 @output_option
-def remove(*, network: str, name: str, reach: Reach, output: str) -> None:
+def remove(*, network: str, name: str, connection: AllocatorConnection, output: str) -> None:
     """Remove a subnet in which nothing is reserved."""
-    reach.ask(lambda allocator: allocator.remove_subnet(network, name))
+    connection.ask(lambda allocator: allocator.remove_subnet(network, name))
     show(output, {"network": network, "removed": name}, [f"{network}/{name} is removed"])
 
 
@@ -213,3 +220,40 @@ def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
         yield f"  kept back {', '.join(kept)}"
     for debt in debts:
         yield f"  owes {debt.owed} to {debt.node} of {debt.cluster}, where {debt.waiting_pods} pods wait"
+
+
+async def holders_of(allocator: Allocator, subnet: Subnet) -> list[CidrHolders]:
+    """For each draining CIDR, which nodes hold addresses of it."""
+    return [await allocator.holders(subnet.network, subnet.name, cidr) for cidr in subnet.draining]
+
+
+def draining_lines(subnet: Subnet, held: Sequence[CidrHolders]) -> Iterator[str]:
+    """For each draining CIDR, what nodes hold of it, and when they give it back, as text."""
+    staying = subnet.capacity - subnet.draining_reserved
+    if held and subnet.reserved > staying:
+        yield (
+            f"  the CIDRs that stay have {staying} addresses, and {subnet.reserved} are reserved: nodes will be short "
+            "unless the subnet grows or pods go"
+        )
+    for cidr in held:
+        nodes = cidr.holders
+        reserved = sum(each.primary + each.addresses for each in nodes) + cidr.quarantined
+        yield f"  {cidr.cidr} drains: {reserved} addresses are still reserved, and it leaves when none is"
+        for node in nodes[:_MOST_NODES]:
+            yield f"    {node.node} of {node.cluster} has {_holding(node)}"
+        if len(nodes) > _MOST_NODES:
+            yield f"    and {len(nodes) - _MOST_NODES} more nodes; all of them with `-o json`"
+        if cidr.quarantined:
+            yield f"    removed nodes had {cidr.quarantined}, which are in quarantine until it ends"
+        if nodes:
+            yield (
+                "    an address on a pod stays until the pod is deleted; a primary address until its node asks for another, "
+                "as podtide's agents do, or is replaced"
+            )
+
+
+def _holding(node: CidrHolder) -> str:
+    parts = ["its primary address"] if node.primary else []
+    if node.addresses:
+        parts.append(f"{node.addresses} for pods")
+    return " and ".join(parts)

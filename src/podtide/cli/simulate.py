@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 import click
 import msgspec
 
-from podtide.cli.output import output_option, show, table
-from podtide.cli.simulate.scenario import play_scenario
+from podtide.cli.output import counted, output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
@@ -17,9 +17,14 @@ from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.shrinking import Shrinking
 from podtide.simulation.run.simulate import simulate as run
+from podtide.simulation.scenario.document import Scenario
+from podtide.simulation.scenario.playing import play
+from podtide.simulation.scenario.reading import read_scenario
 
 _BROKEN = 1
 _SECONDS_PER_MINUTE = 60
+_UNMET = 1
+_WIDTH = 110
 
 
 def _list_of_faults() -> str:
@@ -28,30 +33,30 @@ def _list_of_faults() -> str:
 
 
 @click.command(epilog=_list_of_faults())
-@click.option("--seed", type=int, default=1, show_default=True, help="What the whole run is drawn from.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed of the whole run.")
 @click.option(
-    "--nodes", type=click.IntRange(1, 5000), default=5, show_default=True, help="How many nodes there are."
+    "--nodes", type=click.IntRange(1, 5000), default=5, show_default=True, help="The number of nodes."
 )
 @click.option(
     "--faults",
     metavar="none|all|NAME,…",
     default=ALL,
     show_default=True,
-    help="What may go wrong; the list is below.",
+    help="Which faults may occur; they are listed below.",
 )
 @click.option(
     "--minutes",
     type=click.FloatRange(0.1, 24 * 60),
     default=3.0,
     show_default=True,
-    help="How long pods come and go and faults strike, in simulated minutes.",
+    help="How long pods are created and deleted and faults occur, in simulated minutes.",
 )
 @click.option(
     "--networks",
     type=click.IntRange(0, MOST_NETWORKS),
     default=0,
     show_default=True,
-    help="How many secondary networks every pod is attached to.",
+    help="The number of secondary networks of every pod.",
 )
 @click.option(
     "--plan",
@@ -62,7 +67,7 @@ def _list_of_faults() -> str:
 @click.option(
     "--scenario",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Play the scenario in this file instead, and see whether all comes as it says.",
+    help="Play the scenario in this file instead, and check what it expects.",
 )
 @output_option
 def simulate(  # noqa: PLR0913 - one argument per option
@@ -81,8 +86,8 @@ def simulate(  # noqa: PLR0913 - one argument per option
     The programs are those of production; allocator, controllers, agents and pods live in this process. After every
     step the invariants are checked; then the faults stop, and all must come to rest as it should. The same seed gives
     the same run, byte for byte. Exit status 1 means that an invariant was broken: then the run is made smaller as long
-    as it still fails, and its plan, the life of the address in question and the end of its trace are shown. With --scenario, exit status 1
-    means that something was not as the file expects.
+    as it still fails, and its plan, the life of the address in question and the end of its trace are shown. With
+    --scenario, exit status 1 means that something was not as the file expects.
     """
     if scenario is not None:
         play_scenario(scenario, output)
@@ -149,3 +154,28 @@ def _what_happened(report: RunReport) -> Iterator[str]:
     yield f"trace: {report.entries} entries, {report.trace_hash}"
     struck = ", ".join(f"{name} {times}" for name, times in report.faults.items())
     yield f"faults: {struck or 'none'}"
+
+
+def play_scenario(file: Path, output: str) -> None:
+    """Play a scenario file; exit with status 1 at the first thing that is not as it expects."""
+    scenario = read_scenario(file)
+    if output == "json":
+        outcome = play(scenario, lambda _line: None)
+    else:
+        _introduce(scenario)
+        outcome = play(scenario, click.echo)
+    words = (
+        f"NOT AS EXPECTED: {outcome.failure}"
+        if outcome.failure
+        else f"{counted(outcome.expectations, 'expectation', 'expectations')} met in "
+        f"{outcome.simulated_seconds:.0f} simulated seconds; audit: clean, {outcome.audits} times"
+    )
+    show(output, outcome, [words])
+    if outcome.failure:
+        sys.exit(_UNMET)
+
+
+def _introduce(scenario: Scenario) -> None:
+    click.echo(scenario.title)
+    for line in wrap(scenario.why, _WIDTH):
+        click.echo(f"  {line}")
