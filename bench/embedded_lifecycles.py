@@ -31,6 +31,7 @@ from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
@@ -105,7 +106,10 @@ class Stage:
     def follow(self, kind: type[R], scope: Scope) -> Informer[R]:
         """An informer at work."""
         informer = Informer(
-            self.cluster, kind, scope, clock=self.clock, randomness=self.randomness, log=self._log
+            self.cluster,
+            kind,
+            scope,
+            runtime=Runtime(clock=self.clock, randomness=self.randomness, log=self._log),
         )
         self._following.append(asyncio.create_task(informer.run()))
         return informer

@@ -37,6 +37,7 @@ from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatu
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 AGENTS, CONTROLLER = "agents", "controller"
@@ -96,10 +97,9 @@ class NetworkFleet:
         agent = self._agents[name] = SecondaryNetworks(
             self.server.line(AGENTS),
             name,
-            settings=Settings(),
-            clock=self.clock,
-            randomness=seeded_randomness(name),
-            log=self._log,
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(name), log=self._log, settings=Settings()
+            ),
         )
         self._tasks[name] = asyncio.create_task(agent.run())
 
@@ -158,25 +158,21 @@ class NetworkFleet:
             line,
             LEASE,
             identity,
-            settings=Settings(),
-            clock=self.clock,
-            randomness=seeded_randomness(identity),
-            log=self._log,
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(identity), log=self._log, settings=Settings()
+            ),
         )
         await election.run(lambda term: self._lead(line, term))
 
     async def _lead(self, line: Cluster, term: Term) -> None:
         counts, settings, randomness = ControllerCounts(), Settings(), seeded_randomness("leader")
-        nodes = Informer(line, Node, clock=self.clock, randomness=randomness, log=self._log)
+        nodes = Informer(line, Node, runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log))
         slices = SliceController(
             line,
-            settings=settings,
+            runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log, settings=settings),
             check=term.check,
             counts=counts,
             nodes=nodes,
-            clock=self.clock,
-            randomness=randomness,
-            log=self._log,
         )
         repair = RepairLoop(
             line,
@@ -188,9 +184,7 @@ class NetworkFleet:
             ),
             interval_seconds=settings.repair_interval_seconds,
             counts=counts.repair,
-            clock=self.clock,
-            randomness=randomness,
-            log=self._log,
+            runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log),
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(nodes.run())

@@ -37,6 +37,7 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 from podtide.runtime.wakeup import Wakeup
 
@@ -118,10 +119,12 @@ class Bench:
             self.cluster,
             NODE,
             self.disk,
-            settings=self.settings,
-            clock=self.clock,
-            randomness=seeded_randomness(2),
-            log=make_logger(self.lines, self.clock),
+            runtime=Runtime(
+                clock=self.clock,
+                randomness=seeded_randomness(2),
+                log=make_logger(self.lines, self.clock),
+                settings=self.settings,
+            ),
             policy=self.policy,
         )
         return self.agent
@@ -228,9 +231,9 @@ class Bench:
         informer = Informer(
             self.server,
             NodeNetworkConfig,
-            clock=self.clock,
-            randomness=seeded_randomness(3),
-            log=make_logger(io.StringIO(), self.clock),
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(3), log=make_logger(io.StringIO(), self.clock)
+            ),
         )
         asked = Wakeup(self.clock)
 

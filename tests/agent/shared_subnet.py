@@ -29,6 +29,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 from podtide.simulation.checks.picture import MachineView, take_picture
 from podtide.simulation.nodes.kubelet import Sandbox
@@ -145,16 +146,15 @@ async def shared_subnet(directory: Path, kubeconfig: Path, cidr: str) -> AsyncIt
         await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(cidr,)))
         node = await cluster.create(Node(metadata=ObjectMeta(name=NODE)), manager="test")
         around = SharedSubnet(cluster, allocator, node)
-        configs = Informer(cluster, NodeNetworkConfig, clock=clock, randomness=randomness, log=log)
+        configs = Informer(
+            cluster, NodeNetworkConfig, runtime=Runtime(clock=clock, randomness=randomness, log=log)
+        )
         configs.add_handler(around.notice)
         controller = Controller(
             cluster,
             allocator,
             ControllerOptions(cluster=OURS, network=NETWORK, subnet=SUBNET),
-            settings=QUICK,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=QUICK),
         )
         tasks = [programs.create_task(each) for each in (configs.run(), controller.run())]
         try:

@@ -36,6 +36,7 @@ from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 Told = tuple[Lease | None, Lease | None]
 
@@ -71,9 +72,9 @@ class Bench:
             self.cluster,
             Lease,
             scope or Scope(namespace="default"),
-            clock=self.clock,
-            randomness=seeded_randomness(2),
-            log=make_logger(self.lines, self.clock),
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(2), log=make_logger(self.lines, self.clock)
+            ),
             can_do_without=can_do_without,
         )
         self.told: list[Told] = []
@@ -171,9 +172,9 @@ async def test_only_what_is_in_scope_is_copied() -> None:
         bench.cluster,
         Pod,
         Scope(fields="spec.nodeName=node-1"),
-        clock=bench.clock,
-        randomness=seeded_randomness(2),
-        log=make_logger(bench.lines, bench.clock),
+        runtime=Runtime(
+            clock=bench.clock, randomness=seeded_randomness(2), log=make_logger(bench.lines, bench.clock)
+        ),
     )
     running = asyncio.create_task(informer.run())
     await informer.synced.wait()

@@ -25,6 +25,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetwork
 from podtide.resources.pod import Pod, PodContainer, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 HASTY = Settings(contact_timeout_seconds=1, quarantine_seconds=2)
@@ -48,7 +49,10 @@ async def controlled(control_plane: ControlPlane) -> AsyncIterator[tuple[Cluster
         await allocator.add_subnet(SubnetSpec(network="blue", name="again", cidrs=("10.77.0.0/24",)))
         log = make_logger(io.StringIO(), clock)
         controller = Controller(
-            cluster, allocator, OPTIONS, settings=HASTY, clock=clock, randomness=Random(1), log=log
+            cluster,
+            allocator,
+            OPTIONS,
+            runtime=Runtime(clock=clock, randomness=Random(1), log=log, settings=HASTY),
         )
         running = asyncio.create_task(controller.run())
         try:

@@ -43,6 +43,7 @@ from podtide.resources.statement_annotation import number_in, render
 from podtide.runtime.clock import Clock, LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 OPTIONS = ControllerOptions(cluster="east", network="blue", subnet="pods")
@@ -183,10 +184,12 @@ class Replica:
             self.cluster,
             world.allocator,
             options,
-            settings=settings,
-            clock=clock or LoopClock(),
-            randomness=seeded_randomness(name),
-            log=make_logger(world.lines, LoopClock()),
+            runtime=Runtime(
+                clock=clock or LoopClock(),
+                randomness=seeded_randomness(name),
+                log=make_logger(world.lines, LoopClock()),
+                settings=settings,
+            ),
         )
         self._task: asyncio.Task[Any] | None = None
 

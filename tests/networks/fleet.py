@@ -41,6 +41,7 @@ from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatu
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 MANAGER = "test"
@@ -109,10 +110,12 @@ class Machine:
         networks = SecondaryNetworks(
             FaultyCluster(fleet.cluster, self.luck),
             self.name,
-            settings=SETTINGS,
-            clock=fleet.clock,
-            randomness=seeded_randomness(f"{self.name}/{fleet.number()}"),
-            log=fleet.log,
+            runtime=Runtime(
+                clock=fleet.clock,
+                randomness=seeded_randomness(f"{self.name}/{fleet.number()}"),
+                log=fleet.log,
+                settings=SETTINGS,
+            ),
         )
         self._task = asyncio.create_task(networks.run())
         return networks
@@ -157,9 +160,12 @@ class Fleet:
         line = FaultyCluster(self.cluster, self.controller_luck)
         clock, log, counts = self.clock, self.log, ControllerCounts()
         randomness = seeded_randomness(f"controller/{self.number()}")
-        nodes = Informer(line, Node, clock=clock, randomness=randomness, log=log)
+        nodes = Informer(line, Node, runtime=Runtime(clock=clock, randomness=randomness, log=log))
         slices = SliceController(
-            line, settings=SETTINGS, counts=counts, nodes=nodes, clock=clock, randomness=randomness, log=log
+            line,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=SETTINGS),
+            counts=counts,
+            nodes=nodes,
         )
         repair = RepairLoop(
             line,
@@ -171,9 +177,7 @@ class Fleet:
             ),
             interval_seconds=SETTINGS.repair_interval_seconds,
             counts=counts.repair,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log),
         )
         self._controller = asyncio.create_task(_lead(nodes, slices, repair))
 

@@ -24,6 +24,7 @@ from podtide.resources.pod import Pod
 from podtide.runtime.disk import Locked
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.simulation.world.recording import RecordingAllocator
 from podtide.simulation.world.world import PortWrappers, World
 from scenarios.looking import addresses_of_pods, config_of, count, granted, has_exactly, pool, subnet
@@ -252,10 +253,12 @@ async def test_a_second_agent_on_a_node_is_refused(stage: Stage) -> None:
                 world.cluster,
                 NODE,
                 machine.disk,
-                settings=machine.settings,
-                clock=world.clock,
-                randomness=seeded_randomness(2),
-                log=make_logger(StringIO(), world.clock),
+                runtime=Runtime(
+                    clock=world.clock,
+                    randomness=seeded_randomness(2),
+                    log=make_logger(StringIO(), world.clock),
+                    settings=machine.settings,
+                ),
             )
         await world.workload.add_pods(NODE, 5)
         await world.until(lambda: world.running_pods() == 15, within=60)

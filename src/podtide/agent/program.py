@@ -11,7 +11,6 @@ Each loop looks at how things are and makes one move; none depends on being stop
 """
 
 import asyncio
-from random import Random
 from typing import NoReturn, TypeVar
 
 from podtide.agent.api.address_service import AddressService
@@ -40,10 +39,8 @@ from podtide.resources.base import Resource
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 R = TypeVar("R", bound=Resource)
 
@@ -59,21 +56,17 @@ class NodeAgent:
         node_name: str,
         disk: Disk,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         policy: RequestPolicy = _EXACT,
         networks_namespace: str = SYSTEM_NAMESPACE,
         journal_slack_bytes: int | None = None,
     ) -> None:
         """`journal_slack_bytes` is how much the journal grows before it is shortened, where that is not the usual."""
         self._cluster = cluster
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log = log.bind(node=node_name)
+        self._runtime = runtime = runtime.bind(node=node_name)
+        self._log = runtime.log
         self._journaled = JournaledPool.open(
-            disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log
+            disk, cooldown_seconds=runtime.settings.cooldown_seconds, clock=runtime.clock, log=runtime.log
         )
         if journal_slack_bytes is not None:
             self._journaled.shorten_after(journal_slack_bytes)
@@ -82,10 +75,7 @@ class NodeAgent:
             node_name,
             namespace=networks_namespace,
             disk=disk,
-            settings=settings,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
         )
         """The networks with ranges of their own."""
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
@@ -100,20 +90,18 @@ class NodeAgent:
             self._configs,
             self._journaled,
             changed=self._config_changed,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
         )
-        self._subnets = Subnets(self._view, clock=clock)
+        self._subnets = Subnets(self._view, clock=runtime.clock)
         self._readiness = Readiness(
             node_name,
             self._pods,
             self._configs,
             self._follower,
             self._subnets,
-            contact_timeout_seconds=settings.contact_timeout_seconds,
+            contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
         )
-        self._recovery = Recovery(self._journaled, self._pods, clock=clock, log=log)
+        self._recovery = Recovery(self._journaled, self._pods, clock=runtime.clock, log=runtime.log)
         targets = TargetMaker(self._follower, self._journaled, self._subnets, policy)
         self.requester = Requester(
             cluster,
@@ -122,20 +110,18 @@ class NodeAgent:
             self._readiness,
             targets,
             patience=Pace(
-                settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds
+                runtime.settings.gather_seconds,
+                runtime.settings.gather_at_most_seconds,
+                runtime.settings.shrink_delay_seconds,
             ),
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
         )
         self._leaks = LeakCollector(
             cluster,
             node_name,
             self._journaled,
-            grace_seconds=settings.leak_grace_seconds,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            grace_seconds=runtime.settings.leak_grace_seconds,
+            runtime=runtime,
         )
         state_reader = NodeStateReader(
             node_name,
@@ -154,8 +140,8 @@ class NodeAgent:
             self._recovery,
             state_reader,
             subnets=self._subnets,
-            add_wait_seconds=settings.add_wait_seconds,
-            clock=clock,
+            add_wait_seconds=runtime.settings.add_wait_seconds,
+            clock=runtime.clock,
         )
         self._gateway_warning: GatewayWarning | None = None
         self._pods.add_handler(self._pod_changed)
@@ -245,9 +231,7 @@ class NodeAgent:
             subnet,
             self._cluster,
             changed=self._look,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
         )
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
@@ -255,9 +239,7 @@ class NodeAgent:
             self._cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
         )
 
 

@@ -5,7 +5,6 @@ To the API it looks like any agent. An ADD without a range is refused.
 
 import asyncio
 from collections.abc import Iterable
-from random import Random
 from typing import NoReturn
 
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
@@ -15,10 +14,8 @@ from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidConfig
 from podtide.core.pool.pool import Address, Owner
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 _NO_POOL = "this agent serves secondary networks alone: give the network a 'range', or run the agent with a node pool"
 
@@ -26,16 +23,13 @@ _NO_POOL = "this agent serves secondary networks alone: give the network a 'rang
 class SecondaryAgent:
     """The agent of one node, for secondary networks alone. It has the lock of its disk from construction to `close`."""
 
-    def __init__(  # noqa: PLR0913 - whose agent, on what, by which rules, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node_name: str,
         disk: Disk,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         networks_namespace: str = SYSTEM_NAMESPACE,
     ) -> None:
         self.synced = asyncio.Event()
@@ -46,10 +40,7 @@ class SecondaryAgent:
             node_name,
             namespace=networks_namespace,
             disk=disk,
-            settings=settings,
-            clock=clock,
-            randomness=randomness,
-            log=log.bind(node=node_name),
+            runtime=runtime.bind(node=node_name),
         )
         self.addresses = NoPool(node_name, self.synced)
 

@@ -32,6 +32,7 @@ from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.listening import ListenAddress, parse_listen_address
 from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 _OPEN = "the API of CNS is for this machine's root alone: listen on 127.0.0.1"
@@ -191,10 +192,7 @@ async def _serve(plan: _AgentPlan, log: Logger) -> None:
             cluster,
             plan.node_name,
             DirectoryDisk(plan.state_directory),
-            settings=plan.settings,
-            clock=clock,
-            randomness=system_randomness(),
-            log=log,
+            runtime=Runtime(clock=clock, randomness=system_randomness(), log=log, settings=plan.settings),
             networks_namespace=plan.networks_namespace,
         )
         if isinstance(node, NodeAgent) and _has_one_gateway(plan.installation):

@@ -27,6 +27,7 @@ from podtide.runtime.ids import new_uuid
 from podtide.runtime.listening import ListenAddress, parse_listen_address
 from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 _FILE = ExistingFile()
@@ -245,10 +246,7 @@ async def _control(plan: _ControllerPlan, log: Logger) -> None:
             cluster,
             allocator,
             plan.options,
-            settings=plan.settings,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=plan.settings),
         )
         running = asyncio.create_task(controlling.run_elected(plan.identity))
         try:

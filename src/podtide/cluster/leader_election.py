@@ -13,7 +13,6 @@ holder that gave its Lease up is succeeded at once. A new cluster whose Lease is
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from random import Random
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
@@ -25,10 +24,8 @@ from podtide.cluster.port import AlreadyExists, Cluster, ClusterError, Conflict,
 from podtide.cluster.term import Term
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.runtime.clock import Clock
 from podtide.runtime.durations import format_duration
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 T = TypeVar("T")
 Lead = Callable[[Term], Coroutine[Any, Any, T]]
@@ -53,28 +50,25 @@ class _Tenure(Struct):
 class LeaderElection:
     """One candidate for one Lease. `identity` must be this process's alone, such as host name and a new uuid."""
 
-    def __init__(  # noqa: PLR0913 - what is at stake, who stands, and what it runs in: each a parameter, none global
+    def __init__(
         self,
         cluster: Cluster,
         lease: Key,
         identity: str,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self._cluster = cluster
         self._key = lease
-        self._settings = settings
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log.bind(lease=str(lease), identity=identity)
-        self._candidacy = Candidacy(identity, settings.leader_lease_seconds)
-        self._attempt_seconds = settings.leader_renew_deadline_seconds / 2
+        self._settings = runtime.settings
+        self._clock = runtime.clock
+        self._randomness = runtime.randomness
+        self._log = runtime.log.bind(lease=str(lease), identity=identity)
+        self._candidacy = Candidacy(identity, runtime.settings.leader_lease_seconds)
+        self._attempt_seconds = runtime.settings.leader_renew_deadline_seconds / 2
         """A request that hangs must leave time for another before the deadline."""
-        patience = Backoff(settings.leader_retry_seconds, settings.leader_lease_seconds)
-        self._failures = FailureStreak(patience, clock, randomness)
+        patience = Backoff(runtime.settings.leader_retry_seconds, runtime.settings.leader_lease_seconds)
+        self._failures = FailureStreak(patience, runtime.clock, runtime.randomness)
         self._complaint = ""
         self._awaited: str | None = None
         """Who holds the Lease that is waited for, as last told."""

@@ -14,7 +14,6 @@ term is stale.
 """
 
 import asyncio
-from random import Random
 from typing import Any, NoReturn
 
 from podtide.allocator.port import Allocator
@@ -50,9 +49,7 @@ from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import SUBNET_LABEL, SUBNET_V6_LABEL, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 REFUSED = "ControllerRefused"
 """The reason of the Event that the allocator refuses this controller."""
@@ -72,17 +69,12 @@ class Leader:
         *,
         holder: str,
         counts: ControllerCounts,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         batch_rule: BatchRule,
     ) -> None:
         self._options = options
         self._counts = counts
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
         self._node_queue, self._subnet_queue = WorkQueue[str](), WorkQueue[str]()
         self._sweep_queue, self._quarantine_queue = WorkQueue[str](), WorkQueue[str]()
 
@@ -97,9 +89,16 @@ class Leader:
 
         self._reports = WorkQueue[int]()
         self._term = AllocatorTerm(
-            cluster, allocator, options, holder, reports=self._reports, counts=counts, clock=clock, log=log
+            cluster,
+            allocator,
+            options,
+            holder,
+            reports=self._reports,
+            counts=counts,
+            clock=runtime.clock,
+            log=runtime.log,
         )
-        self._retirement = Retirement(clock, lambda: self._sweep_queue.add(options.cluster))
+        self._retirement = Retirement(runtime.clock, lambda: self._sweep_queue.add(options.cluster))
         for cache in (self._node_cache, self._configs, self._subnet_cache, self._states):
             cache.on_list.append(self._term.doubt)
 
@@ -114,12 +113,12 @@ class Leader:
             allocator=GuardedAllocator(allocator, check_all, counts.allocator_calls, self._term),
             outage=AllocatorOutage(self._node_queue),
             # Not fenced by the cluster's identity, because Events also report problems with it.
-            events=EventRecorder(GuardedWrites(cluster, check, counts.writes), clock, log),
+            events=EventRecorder(GuardedWrites(cluster, check, counts.writes), runtime.clock, runtime.log),
             options=options,
-            settings=settings,
+            settings=runtime.settings,
             counts=counts,
-            clock=clock,
-            log=log,
+            clock=runtime.clock,
+            log=runtime.log,
         )
         defaults = [name for name in (options.subnet, options.subnet_v6) if name]
         self._subnets = KnownSubnets(self._subnet_queue, defaults)
@@ -157,10 +156,7 @@ class Leader:
         self._events = context.events
         self._slices = SliceController(
             cluster,
-            settings=settings,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
             check=check_all,
             counts=counts,
             nodes=self._node_cache,
@@ -172,14 +168,12 @@ class Leader:
             writes=writes,
             nodes=self._node_cache,
             patience=LeakGrace(
-                leak_grace_seconds=settings.leak_grace_seconds,
-                quarantine_seconds=settings.quarantine_seconds,
+                leak_grace_seconds=runtime.settings.leak_grace_seconds,
+                quarantine_seconds=runtime.settings.quarantine_seconds,
             ),
-            interval_seconds=settings.repair_interval_seconds,
+            interval_seconds=runtime.settings.repair_interval_seconds,
             counts=counts.repair,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
             namespace=options.networks_namespace,
             schedule=options.repair_schedule,
         )
@@ -280,17 +274,15 @@ class Leader:
             cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             can_do_without=can_do_without,
         )
 
     def _report_workers(self) -> Workers[int]:
-        return Workers(self._reports, clock=self._clock, randomness=self._randomness, log=self._log)
+        return Workers(self._reports, runtime=self._runtime)
 
     def _workers(self, queue: WorkQueue[str]) -> Workers[str]:
-        return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        return Workers(queue, runtime=self._runtime)
 
 
 def _name(old: Resource | None, new: Resource | None) -> str:

@@ -1,6 +1,5 @@
 """The request controller as a program: its parameters, and how it runs, alone or as one of several replicas."""
 
-from random import Random
 from typing import NoReturn
 
 from podtide.allocator.port import Allocator
@@ -15,9 +14,7 @@ from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.subnet.batch import decide_batch
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 __all__ = ["LEASE", "Controller", "ControllerCounts", "ControllerOptions"]
 
@@ -30,26 +27,20 @@ ALONE = "only-controller"
 class Controller:
     """One replica of the request controller. It can be cancelled at any await: every write is idempotent."""
 
-    def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
+    def __init__(
         self,
         cluster: Cluster,
         allocator: Allocator,
         options: ControllerOptions,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         batch_rule: BatchRule = decide_batch,
     ) -> None:
         self.metrics = ControllerCounts()
         self._cluster = cluster
         self._allocator = allocator
         self._options = options
-        self._settings = settings
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
         self._batch_rule = batch_rule
 
     async def run(self) -> NoReturn:
@@ -65,10 +56,7 @@ class Controller:
             self._cluster,
             LEASE,
             identity,
-            settings=self._settings,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
         )
 
         async def lead(term: Term) -> NoReturn:
@@ -85,10 +73,7 @@ class Controller:
             check,
             holder=holder,
             counts=self.metrics,
-            settings=self._settings,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             batch_rule=self._batch_rule,
         )
         await leading.run()

@@ -23,6 +23,7 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 WIDE = understood({"range": "10.0.0.0/22"})
@@ -36,10 +37,12 @@ async def agent_of(node: str, cluster: Cluster, namespace: str) -> AsyncIterator
         cluster,
         node,
         namespace=namespace,
-        settings=Settings(add_wait_seconds=60.0),
-        clock=SystemClock(),
-        randomness=system_randomness(),
-        log=make_logger(StringIO(), SystemClock()),
+        runtime=Runtime(
+            clock=SystemClock(),
+            randomness=system_randomness(),
+            log=make_logger(StringIO(), SystemClock()),
+            settings=Settings(add_wait_seconds=60.0),
+        ),
     )
     running = asyncio.create_task(networks.run())
     try:

@@ -24,6 +24,7 @@ from podtide.resources.pod import Pod, PodContainer, PodSpec
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness, system_randomness
+from podtide.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.slow
 
@@ -47,9 +48,7 @@ class Follower(Generic[R]):
             cluster,
             kind,
             Scope(namespace=namespace),
-            clock=clock,
-            randomness=system_randomness(),
-            log=make_logger(sys.stderr, clock),
+            runtime=Runtime(clock=clock, randomness=system_randomness(), log=make_logger(sys.stderr, clock)),
         )
         self.told: dict[Key, R] = {}
         self.informer.add_handler(self._hear)

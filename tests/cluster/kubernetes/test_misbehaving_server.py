@@ -39,6 +39,7 @@ from podtide.resources.pod import Pod
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.real_time
 
@@ -434,9 +435,9 @@ async def test_a_server_that_fails_sees_an_informer_a_few_times_only() -> None:
             informer = Informer(
                 cluster,
                 NodeNetworkConfig,
-                clock=clock,
-                randomness=seeded_randomness(3),
-                log=make_logger(io.StringIO(), clock),
+                runtime=Runtime(
+                    clock=clock, randomness=seeded_randomness(3), log=make_logger(io.StringIO(), clock)
+                ),
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(2.5):

@@ -39,6 +39,7 @@ from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatu
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 MANAGER = "test"
@@ -60,7 +61,9 @@ class RepairWorld:
         self.counts = RepairCounts()
         self.log = make_logger(self.lines, LoopClock())
         self.nodes = Informer(
-            self.counted, Node, clock=LoopClock(), randomness=seeded_randomness(2), log=self.log
+            self.counted,
+            Node,
+            runtime=Runtime(clock=LoopClock(), randomness=seeded_randomness(2), log=self.log),
         )
 
     def repair(
@@ -74,9 +77,7 @@ class RepairWorld:
             patience=patience,
             interval_seconds=Settings().repair_interval_seconds,
             counts=self.counts,
-            clock=LoopClock(),
-            randomness=seeded_randomness(3),
-            log=self.log,
+            runtime=Runtime(clock=LoopClock(), randomness=seeded_randomness(3), log=self.log),
             schedule=schedule,
         )
 

@@ -6,7 +6,6 @@ together. An answer leaves only after the write was acknowledged.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 from podtide.agent.networks.counts import Counts
@@ -42,9 +41,8 @@ from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import AGENT_MANAGER, NODE_UID_ANNOTATION
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import DiskFull
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 T = TypeVar("T")
 
@@ -69,10 +67,8 @@ class PoolLoop:
         *,
         lease: Callable[[ObjectMeta], PoolLease] | None,
         is_ours: Callable[[Allocation], bool],
-        clock: Clock,
-        randomness: Random,
+        runtime: Runtime,
         counts: Counts,
-        log: Logger,
     ) -> None:
         self.wanted = wanted
         """A range that the pool is of; of several networks' configurations, the first that was seen."""
@@ -86,10 +82,10 @@ class PoolLoop:
         self._make_lease = lease
         self._lease: PoolLease | None = None
         self._is_ours = is_ours
-        self._clock = clock
-        self._randomness = randomness
+        self._clock = runtime.clock
+        self._randomness = runtime.randomness
         self._counts = counts
-        self._log = log.bind(pool=location.name)
+        self._log = runtime.log.bind(pool=location.name)
         self._pool: IPPool | None = None
         """The object that the copy is of."""
         self._copy: PoolCopy | None = None

@@ -11,7 +11,6 @@ same is written down with each entry, and so outlives the process.
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from random import Random
 from typing import NoReturn
 
 from msgspec import structs
@@ -42,11 +41,9 @@ from podtide.core.ranges import IPAddress
 from podtide.networks.network import Network, NetworkRange, network_of
 from podtide.resources.base import ObjectMeta
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
 from podtide.runtime.durations import format_duration
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
 
 _LEAST_WAIT_SECONDS = 4.0
@@ -58,37 +55,32 @@ _RETRY_SECONDS = 5.0
 class SecondaryNetworks:
     """The networks with ranges of their own, on one node. `run` has to run for anything to be handed out."""
 
-    def __init__(  # noqa: PLR0913 - which node of which cluster, by which rules, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node_name: str,
         *,
         namespace: str = SYSTEM_NAMESPACE,
         disk: Disk | None = None,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.counts = Counts()
         self._cluster = cluster
         self._node = node_name
         self._namespace = namespace
-        self._wait_seconds = max(settings.add_wait_seconds, _LEAST_WAIT_SECONDS)
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._wait_seconds = max(runtime.settings.add_wait_seconds, _LEAST_WAIT_SECONDS)
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._log = runtime.log
         self._presence = NodePresence(
             cluster,
             node_name,
-            contact_timeout_seconds=settings.contact_timeout_seconds,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
+            runtime=runtime,
         )
-        self._given = GivenAddresses(disk, log)
-        self._patience_seconds = max(settings.leak_grace_seconds, settings.quarantine_seconds)
-        self._wakeup = Wakeup(clock)
+        self._given = GivenAddresses(disk, runtime.log)
+        self._patience_seconds = max(runtime.settings.leak_grace_seconds, runtime.settings.quarantine_seconds)
+        self._wakeup = Wakeup(runtime.clock)
         self._presence.on_watch.append(self._doubt)
         self._reservations = ReservationObjects(cluster, namespace, node_name)
         self._pools: dict[tuple[bool, str], PoolLoop] = {}
@@ -340,10 +332,8 @@ class SecondaryNetworks:
                 restorer,
                 lease=None if location.is_shared else self._lease,
                 is_ours=self._was_served if location.is_shared else _is_of_this_node,
-                clock=self._clock,
-                randomness=self._randomness,
+                runtime=self._runtime,
                 counts=self.counts,
-                log=self._log,
             )
         return self._pools[key]
 

@@ -5,7 +5,6 @@ says counts. So also where the pod has a newer sandbox: calls can come in anothe
 sandbox whose address the pod shows is the one that lives. Then the newer one is the suspect: its call came late.
 """
 
-from random import Random
 from typing import NoReturn
 
 from podtide.agent.pool.journaled_pool import JournaledPool
@@ -17,34 +16,31 @@ from podtide.core.pool.demand import reference_of
 from podtide.core.pool.leaks import Suspicion, suspicion_of
 from podtide.core.pool.pool import Owner
 from podtide.resources.pod import Pod
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
 
 
 class LeakCollector:
     """Frees what suspects of `grace_seconds` hold, if the cluster confirms the suspicion."""
 
-    def __init__(  # noqa: PLR0913 - whose leaks, how patient, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node: str,
         journaled: JournaledPool,
         *,
         grace_seconds: float,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.collected = 0
         self._cluster = cluster
         self._node = node
         self._journaled = journaled
         self._grace_seconds = grace_seconds
-        self._clock = clock
-        self._failures = FailureStreak(Backoff(), clock, randomness)
-        self._log = log
-        self._wakeup = Wakeup(clock)
+        self._clock = runtime.clock
+        self._failures = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock)
         self._due_at: float | None = None
         journaled.on_change.append(self._look)
 

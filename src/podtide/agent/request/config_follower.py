@@ -16,7 +16,6 @@ While there is no object to go by, nothing new is handed out, and pods keep what
 """
 
 from collections.abc import Callable
-from random import Random
 from typing import NoReturn
 
 from podtide.agent.pool.journal import Identity
@@ -42,8 +41,7 @@ from podtide.resources.metadata_keys import (
 )
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
 
 _STATED = (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION)
@@ -60,9 +58,7 @@ class ConfigFollower:
         journaled: JournaledPool,
         *,
         changed: Callable[[], None],
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.refusal = f"NodeNetworkConfig {config_key(node)} has not been read yet"
         """Why nothing can be gone by now, in words; "" when something can."""
@@ -75,11 +71,11 @@ class ConfigFollower:
         self._informer = informer
         self._journaled = journaled
         self._changed = changed
-        self._clock = clock
-        self._failures = FailureStreak(Backoff(), clock, randomness)
-        self._log = log
-        self._wakeup = Wakeup(clock)
-        self._randomness = randomness
+        self._clock = runtime.clock
+        self._failures = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock)
+        self._randomness = runtime.randomness
         self._confirmed: Identity | None = None
         self._has_seen_it_go = False
         informer.add_handler(self._hear)

@@ -20,7 +20,6 @@ the gathering, which still counts from when it came.
 """
 
 from collections.abc import Mapping
-from random import Random
 from typing import NoReturn
 
 from podtide.agent.pool.journaled_pool import JournaledPool
@@ -46,8 +45,7 @@ from podtide.resources.metadata_keys import (
 )
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.resources.statement_annotation import render, statement_in
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
 
 _NOBODYS_NAME = "podtide-none"
@@ -70,9 +68,7 @@ class Requester:
         targets: TargetMaker,
         *,
         patience: Pace,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.writes = 0
         self.restatements = 0
@@ -87,11 +83,11 @@ class Requester:
         self._targets = targets
         self._readiness = readiness
         self._patience = patience
-        self._clock = clock
-        self._statements = StatementSchedule(clock=clock, randomness=randomness)
-        self._failures = FailureStreak(_RETRIES, clock, randomness)
-        self._log = log
-        self._wakeup = Wakeup(clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
+        self._clock = runtime.clock
+        self._statements = StatementSchedule(clock=runtime.clock, randomness=runtime.randomness)
+        self._failures = FailureStreak(_RETRIES, runtime.clock, runtime.randomness)
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
         """The object as our last write left it, until the informer shows that or something later, or watches anew."""
         self._answered_in_watch = 0

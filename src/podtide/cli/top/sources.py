@@ -27,6 +27,7 @@ from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 
 _SETTLED_SECONDS = 5.0
 """After so long a watch counts as open, because connections that fail do so earlier. Shorter gaps are not reported."""
@@ -116,9 +117,11 @@ class WatchedCluster:
             self._cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=system_randomness(),
-            log=make_logger(self._said[kind.api.kind], self._clock, level="warning"),
+            runtime=Runtime(
+                clock=self._clock,
+                randomness=system_randomness(),
+                log=make_logger(self._said[kind.api.kind], self._clock, level="warning"),
+            ),
         )
 
 

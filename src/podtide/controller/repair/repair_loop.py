@@ -12,7 +12,6 @@ anything is freed the pod is read afresh (design R3). In a cluster without leaks
 of everything and no write.
 """
 
-from random import Random
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer
@@ -31,8 +30,7 @@ from podtide.core.networks.leaks import LeakGrace, SuspectTimes
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 _A_LITTLE_LATER_SECONDS = 1.0
 """Added to the time at which a suspect is due, so that it certainly is by then."""
@@ -52,9 +50,7 @@ class RepairLoop:
         patience: LeakGrace,
         interval_seconds: float,
         counts: RepairCounts,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         namespace: str = SYSTEM_NAMESPACE,
         schedule: str = "",
     ) -> None:
@@ -68,21 +64,21 @@ class RepairLoop:
         self._nodes = nodes
         self._interval_seconds = interval_seconds
         self._counts = counts
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._log = runtime.log
         self._namespace = namespace
         self._schedule = schedule
         self._refused: set[str] = set()
         mending = RepairWrites(cluster, writes, namespace, counts)
-        self._allocations = AllocationRepair(mending, patience=patience, log=log)
-        self._reservations = ReservationRepair(mending, patience=patience, log=log)
+        self._allocations = AllocationRepair(mending, patience=patience, log=runtime.log)
+        self._reservations = ReservationRepair(mending, patience=patience, log=runtime.log)
 
     async def run(self) -> NoReturn:
         """Run pass after pass until cancelled. The cache of Nodes must be synced before."""
         queue = WorkQueue[str]()
         queue.add(self._namespace)
-        workers = Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        workers = Workers(queue, runtime=self._runtime)
         await workers.run(lambda _namespace: self.look())
         raise AssertionError("the work queue ended without being stopped")
 

@@ -15,7 +15,6 @@ does not move.
 """
 
 import asyncio
-from random import Random
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer, Scope
@@ -39,8 +38,7 @@ from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 _WORKERS = 4
 GATHER_SECONDS = 0.5
@@ -85,10 +83,7 @@ class SliceController:
         self,
         cluster: Cluster,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         check: Check = unguarded,
         counts: ControllerCounts | None = None,
         nodes: Informer[Node] | None = None,
@@ -97,9 +92,7 @@ class SliceController:
     ) -> None:
         """`nodes` is a cache that the caller keeps up to date; without it the controller runs its own informer."""
         self._cluster = cluster
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
         self.metrics = counts or ControllerCounts()
         scope = Scope(namespace=namespace)
         self._keeps_nodes = nodes is None
@@ -119,7 +112,7 @@ class SliceController:
         context = SliceContext(
             cluster=cluster,
             writes=writes,
-            events=EventRecorder(writes, clock, log),
+            events=EventRecorder(writes, runtime.clock, runtime.log),
             attachments=self._attachments,
             nodes=self._nodes,
             slice_pools=self._slice_pools,
@@ -127,14 +120,14 @@ class SliceController:
             other_networks=self._other_networks,
             namespace=namespace,
             naming=naming,
-            quarantine_seconds=settings.quarantine_seconds,
+            quarantine_seconds=runtime.settings.quarantine_seconds,
             counts=self.metrics,
-            clock=clock,
-            log=log,
+            clock=runtime.clock,
+            log=runtime.log,
         )
         self._definition_events = DefinitionEvents(context.events)
         self._networks = NetworkReconciler(context, self._definition_events)
-        self._delay = RequeueDelay(clock)
+        self._delay = RequeueDelay(runtime.clock)
         self._unclaimed = UnclaimedPools(context)
 
     async def run(self) -> NoReturn:
@@ -255,11 +248,9 @@ class SliceController:
             self._cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             can_do_without=kind is not Node,
         )
 
     def _workers(self, queue: WorkQueue[Any]) -> Workers[Any]:
-        return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        return Workers(queue, runtime=self._runtime)
