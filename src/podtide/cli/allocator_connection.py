@@ -23,7 +23,7 @@ _DEADLINE_SECONDS = 3.0
 """Short, because a person waits for the answer."""
 
 
-class AllocatorConnection(Struct, frozen=True, kw_only=True):
+class AllocatorLocation(Struct, frozen=True, kw_only=True):
     """The options that say where the allocator is, checked."""
 
     url: str | None
@@ -90,7 +90,7 @@ class AllocatorConnection(Struct, frozen=True, kw_only=True):
 
 
 def allocator_options(command: Command) -> Command:
-    """Adds these options to a command, which gets an `AllocatorConnection` as `connection`."""
+    """Adds these options to a command, which gets an `AllocatorLocation` as `location`."""
     return _with_options(command, is_optional=False)
 
 
@@ -102,9 +102,9 @@ def optional_allocator_options(command: Command) -> Command:
 def _with_options(command: Command, *, is_optional: bool) -> Command:
     @wraps(command)
     def reaching(**given: Any) -> Any:
-        where = {option: given.pop(option) for option in AllocatorConnection.__struct_fields__}
+        where = {option: given.pop(option) for option in AllocatorLocation.__struct_fields__}
         is_unset = is_optional and all(value is None for value in where.values())
-        return command(connection=None if is_unset else AllocatorConnection(**where), **given)
+        return command(location=None if is_unset else AllocatorLocation(**where), **given)
 
     for option in (
         click.option(

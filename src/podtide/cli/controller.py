@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
-from podtide.cli.allocator_connection import AllocatorConnection
+from podtide.cli.allocator_connection import AllocatorLocation
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.health import serving_health
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
@@ -37,7 +37,7 @@ _RETRY_SECONDS = 3.0
 """How long the client itself retries; after that the controller tells nodes, and retries the call."""
 
 
-class _AllocatorLocation(AllocatorConnection, frozen=True, kw_only=True):
+class _ControllerAllocator(AllocatorLocation, frozen=True, kw_only=True):
     """The same options for a program: it waits longer for an answer, and may open the database as the allocator."""
 
     @asynccontextmanager
@@ -74,7 +74,7 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     """What to run: all options, checked before anything is opened."""
 
     options: ControllerOptions
-    allocator: _AllocatorLocation
+    allocator: _ControllerAllocator
     identity: str
     metrics_listen: ListenAddress | None
     access: Access
@@ -221,7 +221,7 @@ def controller(  # noqa: PLR0913 - one argument per option
             repair_schedule=repair_schedule,
             hold_removed_nodes=hold_removed_nodes,
         ),
-        allocator=_AllocatorLocation(
+        allocator=_ControllerAllocator(
             url=allocator, token_file=token_file, ca_file=ca_file, database=database
         ),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",

@@ -6,7 +6,7 @@ import click
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
 from podtide.cli.allocator.cluster import known_cluster
-from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
+from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.cluster_lists import list_all
 from podtide.cli.output import counted, output_option, show, table
@@ -52,9 +52,9 @@ def quarantine() -> None:
 @click.option("--node", default="", metavar="NAME", help="Only addresses of nodes of this name.")
 @allocator_options
 @output_option
-def list_quarantined(*, cluster: str, node: str, connection: AllocatorConnection, output: str) -> None:
+def list_quarantined(*, cluster: str, node: str, location: AllocatorLocation, output: str) -> None:
     """List what is in quarantine, and until when."""
-    left = connection.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
+    left = location.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
     width = screen_width()
     rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
     show(output, left, table(fitted(rows, width, dispensable=("CONTAINER",))))
@@ -81,7 +81,7 @@ def end(  # noqa: PLR0913 - one argument per option
     cluster: str,
     force: bool,
     there: ClusterConnection,
-    connection: AllocatorConnection,
+    location: AllocatorLocation,
     output: str,
     log: Logger,
 ) -> None:
@@ -92,7 +92,7 @@ def end(  # noqa: PLR0913 - one argument per option
     wanted = frozenset(str(parse_address(address)) for address in addresses)
     if not force:
         there.ask(lambda cluster_: refuse_if_shown(cluster_, wanted))
-    ended = connection.ask(
+    ended = location.ask(
         lambda allocator: end_quarantines(allocator, wanted, cluster=cluster, reason=reason, log=log)
     )
     words = f"{counted(ended, 'address is', 'addresses are')} free: {reason}"
@@ -109,7 +109,7 @@ def end(  # noqa: PLR0913 - one argument per option
 @output_option
 @log_option
 def release_cluster(  # noqa: PLR0913 - one argument per option
-    *, name: str, reason: str, force: bool, connection: AllocatorConnection, output: str, log: Logger
+    *, name: str, reason: str, force: bool, location: AllocatorLocation, output: str, log: Logger
 ) -> None:
     """Free all that a cluster has which is gone for ever: its nodes' containers, what is in quarantine, and its name.
 
@@ -120,7 +120,7 @@ def release_cluster(  # noqa: PLR0913 - one argument per option
             f"all addresses of cluster {name} would be free at once, and where one of its machines still runs, "
             f"{_WHAT_COULD_HAPPEN}: switch them off, then say --force"
         )
-    freed = connection.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
+    freed = location.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
     show(
         output,
         {"cluster": name, "freed": freed, "reason": reason},

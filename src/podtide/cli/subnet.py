@@ -6,7 +6,7 @@ import click
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator, CidrHolder, CidrHolders, Debt, Subnet, SubnetSpec
-from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
+from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
 from podtide.cli.number_options import BoundedCount
 from podtide.cli.output import output_option, show, table
@@ -61,7 +61,7 @@ def add(  # noqa: PLR0913 - one argument per option
     gateway: tuple[str, ...],
     keep_back: tuple[str, ...],
     keep_back_first: int,
-    connection: AllocatorConnection,
+    location: AllocatorLocation,
     output: str,
 ) -> None:
     """Add a subnet to a network.
@@ -76,7 +76,7 @@ def add(  # noqa: PLR0913 - one argument per option
         keep_back=keep_back,
         keep_back_first=keep_back_first,
     )
-    added = connection.ask(lambda allocator: allocator.add_subnet(spec))
+    added = location.ask(lambda allocator: allocator.add_subnet(spec))
     show(output, added, [_sentence(added)])
 
 
@@ -93,14 +93,14 @@ def grow(  # noqa: PLR0913 - one argument per option
     name: str,
     cidrs: tuple[str, ...],
     gateway: tuple[str, ...],
-    connection: AllocatorConnection,
+    location: AllocatorLocation,
     output: str,
 ) -> None:
     """Add CIDRs to a subnet, each with a gateway of its own.
 
     A CIDR that the subnet has already stops draining, and its gateway becomes the one that is given for it.
     """
-    grown = connection.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
+    grown = location.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
     show(output, grown, [_sentence(grown)])
 
 
@@ -121,7 +121,7 @@ def shrink(  # noqa: PLR0913 - one argument per option
     cidrs: tuple[str, ...],
     now: bool,
     cancel: bool,
-    connection: AllocatorConnection,
+    location: AllocatorLocation,
     output: str,
 ) -> None:
     """Let CIDRs of a subnet drain.
@@ -145,7 +145,7 @@ def shrink(  # noqa: PLR0913 - one argument per option
         shrunk = await allocator.shrink_subnet(network, name, asked, at_once=now)
         return shrunk, await holders_of(allocator, shrunk)
 
-    shrunk, held = connection.ask(drain)
+    shrunk, held = location.ask(drain)
     show(output, {"subnet": shrunk, "draining": held}, [_sentence(shrunk), *draining_lines(shrunk, held)])
 
 
@@ -153,9 +153,9 @@ def shrink(  # noqa: PLR0913 - one argument per option
 @click.argument("network", type=ALLOCATOR_NAME, default="")
 @allocator_options
 @output_option
-def list_subnets(*, network: str, connection: AllocatorConnection, output: str) -> None:
+def list_subnets(*, network: str, location: AllocatorLocation, output: str) -> None:
     """List the subnets of a network, or of all."""
-    subnets = connection.ask(lambda allocator: allocator.list_subnets(network))
+    subnets = location.ask(lambda allocator: allocator.list_subnets(network))
     rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
     show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
 
@@ -165,14 +165,14 @@ def list_subnets(*, network: str, connection: AllocatorConnection, output: str) 
 @click.argument("name", type=ALLOCATOR_NAME)
 @allocator_options
 @output_option
-def show_subnet(*, network: str, name: str, connection: AllocatorConnection, output: str) -> None:
+def show_subnet(*, network: str, name: str, location: AllocatorLocation, output: str) -> None:
     """Show a subnet, who is owed addresses in it, and what holds up CIDRs that drain."""
 
     async def ask(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...], list[CidrHolders]]:
         found = await allocator.get_subnet(network, name)
         return found, await allocator.owed(network, name), await holders_of(allocator, found)
 
-    found, debts, held = connection.ask(ask)
+    found, debts, held = location.ask(ask)
     lines = [*_details(found, debts), *draining_lines(found, held)]
     show(output, {"subnet": found, "owed": debts, "draining": held}, lines)
 
@@ -182,9 +182,9 @@ def show_subnet(*, network: str, name: str, connection: AllocatorConnection, out
 @click.argument("name", type=ALLOCATOR_NAME)
 @allocator_options
 @output_option
-def remove(*, network: str, name: str, connection: AllocatorConnection, output: str) -> None:
+def remove(*, network: str, name: str, location: AllocatorLocation, output: str) -> None:
     """Remove a subnet in which nothing is reserved."""
-    connection.ask(lambda allocator: allocator.remove_subnet(network, name))
+    location.ask(lambda allocator: allocator.remove_subnet(network, name))
     show(output, {"network": network, "removed": name}, [f"{network}/{name} is removed"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podtide.cli.allocator_connection import AllocatorConnection
+from podtide.cli.allocator_connection import AllocatorLocation
 from podtide.cli.cluster_connection import ClusterConnection
 
 _NAME = "podtide"
@@ -42,16 +42,16 @@ class SuggestedCommands(Struct, frozen=True, kw_only=True):
         return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {where}"
 
 
-def own_commands(there: ClusterConnection, connection: AllocatorConnection | None) -> SuggestedCommands:
+def own_commands(there: ClusterConnection, location: AllocatorLocation | None) -> SuggestedCommands:
     """The commands for the cluster and the allocator that the options name."""
     cluster = _flags(("--kubeconfig", there.kubeconfig), ("--context", there.context))
-    if connection is None:
+    if location is None:
         return SuggestedCommands(podtide=own_command(), cluster_flags=cluster)
     allocator = _flags(
-        ("--allocator", connection.url),
-        ("--token-file", connection.token_file),
-        ("--ca-file", connection.ca_file),
-        ("--database", connection.database),
+        ("--allocator", location.url),
+        ("--token-file", location.token_file),
+        ("--ca-file", location.ca_file),
+        ("--database", location.database),
     )
     return SuggestedCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
 

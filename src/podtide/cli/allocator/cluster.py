@@ -4,7 +4,7 @@ import click
 
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
-from podtide.cli.allocator_connection import AllocatorConnection, allocator_options
+from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.core.errors import FixError, InvalidInput
@@ -27,12 +27,12 @@ def cluster() -> None:
 @cluster.command("list")
 @allocator_options
 @output_option
-def list_clusters(*, connection: AllocatorConnection, output: str) -> None:
+def list_clusters(*, location: AllocatorLocation, output: str) -> None:
     """List clusters with their uids, and say whether the allocator grants.
 
     Where it waits for reports after its database was restored, the first line says so.
     """
-    registry = connection.ask_as_administration(lambda allocator: allocator.list_clusters())
+    registry = location.ask_as_administration(lambda allocator: allocator.list_clusters())
     lines = [_waiting(registry)] if registry.recovering else []
     rows = [_COLUMNS, *map(_row, registry.clusters)]
     show(output, registry, [*lines, *table(fitted(rows, screen_width(), dispensable=_DISPENSABLE))])
@@ -48,7 +48,7 @@ def list_clusters(*, connection: AllocatorConnection, output: str) -> None:
 )
 @allocator_options
 @output_option
-def move(*, name: str, to_uid: str, connection: AllocatorConnection, output: str) -> None:
+def move(*, name: str, to_uid: str, location: AllocatorLocation, output: str) -> None:
     """Let a name belong to another cluster.
 
     Containers stay with the cluster that made them: if that one is gone, `forget NAME --uid` frees them.
@@ -58,7 +58,7 @@ def move(*, name: str, to_uid: str, connection: AllocatorConnection, output: str
         await known_cluster(allocator, name)
         await allocator.move_cluster(name, uid=to_uid)
 
-    connection.ask_as_administration(move_it)
+    location.ask_as_administration(move_it)
     show(output, {"name": name, "uid": to_uid}, [f"the name {name} belongs to {to_uid}"])
 
 
@@ -77,7 +77,7 @@ def forget(  # noqa: PLR0913 - one argument per option
     uid: str | None,
     without_uid: bool,
     force: bool,
-    connection: AllocatorConnection,
+    location: AllocatorLocation,
     output: str,
 ) -> None:
     """Delete all containers of a cluster that is gone for ever, and let its name be free.
@@ -95,7 +95,7 @@ def forget(  # noqa: PLR0913 - one argument per option
             refuse_if_acting(record, which)
         return await allocator.forget_cluster(name, uid=which)
 
-    deleted = connection.ask_as_administration(forget_it)
+    deleted = location.ask_as_administration(forget_it)
     words = f"{counted(deleted, 'container is', 'containers are')} deleted"
     if which is None:
         words += f", and the name {name} is free"
@@ -105,13 +105,13 @@ def forget(  # noqa: PLR0913 - one argument per option
 @click.command()
 @allocator_options
 @output_option
-def release(*, connection: AllocatorConnection, output: str) -> None:
+def release(*, location: AllocatorLocation, output: str) -> None:
     """Let an allocator grant again that waits for reports after its store went back.
 
     What the clusters that did not report hold may then be given twice: be sure that they hold nothing.
     """
-    before = connection.ask_as_administration(lambda allocator: allocator.list_clusters())
-    connection.ask_as_administration(lambda allocator: allocator.end_recovery())
+    before = location.ask_as_administration(lambda allocator: allocator.list_clusters())
+    location.ask_as_administration(lambda allocator: allocator.end_recovery())
     awaited = ", ".join(before.awaited) or "no cluster"
     words = (
         f"it grants again, without a report of {awaited}"

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from podtide.allocator.port import AllocatedContainer, Allocator, Subnet
-from podtide.cli.allocator_connection import AllocatorConnection, optional_allocator_options
+from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cluster_lists import list_all, list_if_known
@@ -38,7 +38,7 @@ _VIOLATED = 1
 @optional_allocator_options
 @output_option
 def check(
-    *, networks_namespace: str, there: ClusterConnection, connection: AllocatorConnection | None, output: str
+    *, networks_namespace: str, there: ClusterConnection, location: AllocatorLocation | None, output: str
 ) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
@@ -46,18 +46,18 @@ def check(
     allocator's records. It only reads. What looks broken is read once more before it is reported, because a live
     cluster changes while it is read. Exit status 1 means that something is broken.
     """
-    findings = asyncio.run(_check(there, connection, networks_namespace or there.networks_namespace()))
+    findings = asyncio.run(_check(there, location, networks_namespace or there.networks_namespace()))
     show(output, _document(findings), _lines(findings))
     if findings.violations:
         sys.exit(_VIOLATED)
 
 
 async def _check(
-    there: ClusterConnection, connection: AllocatorConnection | None, namespace: str
+    there: ClusterConnection, location: AllocatorLocation | None, namespace: str
 ) -> CheckFindings:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(connection.allocator()) if connection else None
+        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         findings = find(await read(cluster, allocator, namespace))
         if findings.violations:
             await asyncio.sleep(_AGAIN_AFTER_SECONDS)

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 import click
 
 from podtide.allocator.port import Subnet
-from podtide.cli.allocator_connection import AllocatorConnection, optional_allocator_options
+from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.cluster_lists import list_all
 from podtide.cli.number_options import INTERVAL
@@ -48,7 +48,7 @@ def top(
     interval: float,
     once: bool,
     there: ClusterConnection,
-    connection: AllocatorConnection | None,
+    location: AllocatorLocation | None,
     output: str,
 ) -> None:
     """Show how full the subnets are and how the nodes do, worst first.
@@ -58,25 +58,25 @@ def top(
     that no pod has, PODS the pods with an address, WAITING those without, OWED what the node asks for and was not given.
     """
     if once or output == "json" or not sys.stdout.isatty():
-        overview = asyncio.run(_look(there, connection))
+        overview = asyncio.run(_look(there, location))
         show(output, overview, lines_of(overview, screen_width()))
     else:
-        asyncio.run(_keep_drawing(there, connection, interval))
+        asyncio.run(_keep_drawing(there, location, interval))
 
 
-async def _look(there: ClusterConnection, connection: AllocatorConnection | None) -> Overview:
+async def _look(there: ClusterConnection, location: AllocatorLocation | None) -> Overview:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(connection.allocator()) if connection else None
-        asked = PolledAllocator(allocator, _flag(connection))
+        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
+        asked = PolledAllocator(allocator, _flag(location))
         await asked.ask()
         overview = await look_once(cluster, asked.subnets)
         warn(filter(None, (asked.trouble(overview),)))
         return overview
 
 
-def _flag(connection: AllocatorConnection | None) -> str:
-    return "--database" if connection and connection.database else "--allocator"
+def _flag(location: AllocatorLocation | None) -> str:
+    return "--database" if location and location.database else "--allocator"
 
 
 async def look_once(cluster: Cluster, at_allocator: Iterable[Subnet] = ()) -> Overview:
@@ -98,7 +98,7 @@ def lines_of(overview: Overview, width: int | None) -> Iterator[str]:
 
 
 async def _keep_drawing(
-    there: ClusterConnection, connection: AllocatorConnection | None, interval_seconds: float
+    there: ClusterConnection, location: AllocatorLocation | None, interval_seconds: float
 ) -> None:
     from rich.live import Live  # noqa: PLC0415 - needed only where it draws
 
@@ -109,9 +109,9 @@ async def _keep_drawing(
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(connection.allocator()) if connection else None
+        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         await look_once(cluster)  # so that an unreachable cluster is reported before the screen is cleared
-        followed, asked = WatchedCluster(cluster), PolledAllocator(allocator, _flag(connection))
+        followed, asked = WatchedCluster(cluster), PolledAllocator(allocator, _flag(location))
         beside = [asyncio.create_task(followed.run()), asyncio.create_task(asked.run(interval_seconds))]
         with Live(screen=True, auto_refresh=False) as live:
             while not stopped.is_set():

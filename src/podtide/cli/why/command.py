@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import click
 
 from podtide.allocator.port import AllocatorUnavailable
-from podtide.cli.allocator_connection import AllocatorConnection, optional_allocator_options
+from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.output import output_option, show
 from podtide.cli.screen_width import folded, screen_width
@@ -39,7 +39,7 @@ def why(  # noqa: PLR0913 - one argument per option
     namespace: str,
     verbose: bool,
     there: ClusterConnection,
-    connection: AllocatorConnection | None,
+    location: AllocatorLocation | None,
     output: str,
 ) -> None:
     """Explain why a pod has its address, or has none.
@@ -48,28 +48,26 @@ def why(  # noqa: PLR0913 - one argument per option
     is what is so and what to do. Everything is concluded from the cluster's objects, by the functions that podtide's
     programs decide with; if --allocator or --database is given, the allocator is asked how full the subnet is.
     """
-    chain = asyncio.run(_explain(name, namespace, there, connection))
+    chain = asyncio.run(_explain(name, namespace, there, location))
     show(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
 
 
 async def _explain(
-    name: str, namespace: str, there: ClusterConnection, connection: AllocatorConnection | None
+    name: str, namespace: str, there: ClusterConnection, location: AllocatorLocation | None
 ) -> DecisionChain:
     where = namespace or there.namespace() or _DEFAULT_NAMESPACE
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator, in_vain = None, None
         try:
-            allocator = (
-                await open_until_done.enter_async_context(connection.allocator()) if connection else None
-            )
+            allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         except AllocatorUnavailable as error:
             in_vain = error  # the database is down: everything else can still be explained
         facts = await gather_facts(cluster, name, where, SystemClock().wall(), allocator)
     errors = (in_vain, *(subnet.allocator_error for subnet in facts.subnets))
     first = next(filter(None, errors), None)
-    not_asked = connection.asked_in_vain(first) if connection and first else ""
-    return build_chain(facts, own_commands(there, connection), not_asked)
+    not_asked = location.asked_in_vain(first) if location and first else ""
+    return build_chain(facts, own_commands(there, location), not_asked)
 
 
 def lines_of(chain: DecisionChain, *, verbose: bool, width: int | None) -> Iterator[str]:

@@ -40,7 +40,7 @@ class PoolEntry(Struct, frozen=True):
     holder: Allocation
 
 
-class PoolSnapshot(Struct, frozen=True, kw_only=True):
+class IPPoolSnapshot(Struct, frozen=True, kw_only=True):
     """What is remembered of an IPPool."""
 
     name: str
@@ -55,7 +55,7 @@ class RepairSnapshot(Struct, frozen=True, kw_only=True):
     schedules: frozenset[str]
     """The cron expressions of the configurations."""
     reservations: tuple[OverlappingRangeIPReservation, ...]
-    pools: dict[str, PoolSnapshot]
+    pools: dict[str, IPPoolSnapshot]
 
     def entries(self) -> Iterator[PoolEntry]:
         """All entries of all pools."""
@@ -126,12 +126,12 @@ def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:
     )
 
 
-def _pool_snapshot(pool: IPPool, known: KnownNetworks) -> PoolSnapshot | None:
+def _pool_snapshot(pool: IPPool, known: KnownNetworks) -> IPPoolSnapshot | None:
     """The pool without what is not needed; None if it is empty, as most slices of a large network are."""
     if not pool.spec.allocations:
         return None
     name = pool.metadata.name
-    return PoolSnapshot(
+    return IPPoolSnapshot(
         name=name,
         range=pool_range(pool),
         belonging=known.of_pool(pool),

@@ -61,7 +61,7 @@ def bounds_of_all(mine: BatchBounds, demand: SubnetDemandReport, cluster: str) -
 def in_force_after(before: SubnetInForce, decision: SubnetDecision, bounds: BatchBounds) -> SubnetInForce:
     """What is to be in force.
 
-    BatchMove and reason are those of the last change of batch and buffer, whichever cluster made it.
+    Step and reason are those of the last change of batch and buffer, whichever cluster made it.
     """
     moved = decision.step is not BatchMove.NONE or not before.batch
     return structs.replace(
