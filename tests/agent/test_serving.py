@@ -444,7 +444,7 @@ async def test_the_socket_of_a_living_agent_is_left_to_it(tmp_path: Path) -> Non
 async def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     node = Node(tmp_path)
     node.socket.write_text("mine")
-    with pytest.raises(CannotListen, match="no socket"):
+    with pytest.raises(CannotListen, match="not a socket"):
         async with node.served():
             pass
     assert node.socket.read_text() == "mine"

@@ -131,7 +131,7 @@ class AddressService:
         """The addresses of the sandbox's interface; NotAssigned when there are none."""
         if not (held := self._journaled.held_by(owner)):
             raise NotAssigned(
-                f"sandbox {owner.sandbox} has no address on {owner.interface}: make the sandbox anew"
+                f"sandbox {owner.sandbox} has no address on {owner.interface}: create the sandbox again"
             )
         return self._given(held)
 
@@ -164,8 +164,8 @@ class AddressService:
     def _require_contact(self, owner: Owner) -> None:
         if not self._readiness.is_in_contact:
             raise OutOfContact(
-                f"no new address for sandbox {owner.sandbox}: the cluster has not been heard of for too long, and may "
-                "have removed this node; see to the connection to the API server"
+                f"no new address for sandbox {owner.sandbox}: the API server was silent for longer than contact_timeout, "
+                "and may have removed this node; check the connection to the API server"
             )
 
     def _shortage(self, wanted: tuple[str, ...]) -> str:

@@ -254,7 +254,7 @@ class JournaledPool:
         if not self.pool.carried_over(container, former):
             return ()
         names = self._record(CarriedOver(container, tuple(former)))
-        self._log.info("addresses go on under a new Node", container=container.id, addresses=len(names))
+        self._log.info("kept addresses of a former Node", container=container.id, addresses=len(names))
         return names
 
     def recover(self, container: Container, named: Iterable[str]) -> Applied:
@@ -339,7 +339,7 @@ class JournaledPool:
     def _report(self, applied: Applied) -> None:
         if applied.alarms:
             first, others = applied.alarms[0], len(applied.alarms) - 1
-            self._alarm(len(applied.alarms), f"{first}; and so of {others} others" if others else first)
+            self._alarm(len(applied.alarms), f"{first}; and the same for {others} more" if others else first)
 
     def _alarm(self, count: int, words: str) -> None:
         """Log one line for however many addresses."""

@@ -1,8 +1,8 @@
-"""A node whose network can have one IPv4 gateway alone, and whose addresses are in several CIDRs: that is told.
+"""A warning for nodes whose addresses are in several CIDRs while their network can have only one IPv4 gateway.
 
 The `bridge` plugin gives the node's bridge the gateway of the first pod, and fails every ADD whose address has another
-one. To the agent all is well: it has given an address, and hears no more than a DEL. So it says beforehand what an
-operator would else have to find in the runtime's log.
+one. The agent does not learn of that: it has assigned an address, and the next call is a DEL. So it warns beforehand, or
+an operator would have to find the reason in the runtime's log.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _IPV4 = 4
 
 
 class GatewayWarning:
-    """Tells of a second CIDR, once, and again when there are others."""
+    """Logs once that there is more than one CIDR, and again when they change."""
 
     def __init__(self, subnets: Subnets, log: Logger) -> None:
         self._subnets = subnets
@@ -29,7 +29,7 @@ class GatewayWarning:
         self._told: tuple[str, ...] = ()
 
     def look(self, networks: Iterable[Network]) -> None:
-        """Look at what the node has now."""
+        """Check the CIDRs of the node's addresses."""
         cidrs = tuple(sorted({cidr for network in networks for cidr in self._cidrs(network)}))
         if len(cidrs) > 1 and cidrs != self._told:
             self._log.warning(TOLD, reason=_REASON, cidrs=cidrs)

@@ -1,6 +1,6 @@
-"""What the node should ask for now: the policy's decision, for what every one of its network containers is to hold.
+"""The target: how many addresses the node should request now, by the decision of the policy.
 
-`requestedIPCount` counts per network container. Where a family has several, each is asked for its share, and of two
+`requestedIPCount` counts per network container. Where a family has several containers, each gets its share, and of two
 families the one that needs more decides: a pod needs an address of each.
 """
 
@@ -22,24 +22,24 @@ from podtide.resources.statement_annotation import is_statable
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """How many addresses each network container is to hold, and why."""
+    """How many addresses each network container should hold, and why."""
 
     request: int
     decided: Decided
     is_urgent: bool
-    """Others wait for what this node can spare."""
+    """Whether surplus addresses are to be released without delay."""
     statement: Statement | None = None
-    """What the request follows from, without a number yet; None where the policy states nothing."""
+    """The statement that belongs to the request, without a number yet; None where the policy makes none."""
     said: Statement | None = None
-    """What is stated beside the request that is in the object; None where nothing is that belongs to it."""
+    """The statement that belongs to the request in the object; None where there is none."""
     is_answered: bool = False
-    """Whether what is said goes by the parameters in force."""
+    """Whether `said` has the parameters in force."""
     draining: tuple[IPNetwork, ...] = ()
-    """CIDRs that are to leave their subnets: what no pod has of them is given back, whatever the request."""
+    """CIDRs that are being removed from their subnets: their addresses without a pod are released, whatever the request."""
 
 
-class TargetMaker:
-    """Works out targets, from what is known when it is asked."""
+class TargetCalculator:
+    """Computes targets from the current state."""
 
     def __init__(
         self, follower: ConfigFollower, journaled: JournaledPool, subnets: Subnets, policy: RequestPolicy
@@ -54,7 +54,7 @@ class TargetMaker:
         return self._in_force(config).scaler
 
     def target(self, config: NodeNetworkConfig, said: Statement | None) -> Target:
-        """What to ask for, now that the object is this and that is `said` in it. There is at least one network container."""
+        """The target for this object with the statement `said`. There is at least one network container."""
         in_force = self._in_force(config)
         requested = config.spec.requested_ip_count
         networks = self._follower.networks.values()
@@ -105,7 +105,7 @@ class TargetMaker:
 
 
 class _Share(Struct, frozen=True):
-    """What each network container of one family is to hold."""
+    """How many addresses each network container of one family should hold."""
 
     request: int
     decided: Decided
