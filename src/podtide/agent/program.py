@@ -29,7 +29,7 @@ from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.agent.request.subnet_view import SubnetView
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.agent.request.target import TargetCalculator
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
@@ -104,7 +104,7 @@ class NodeAgent:
             randomness=randomness,
             log=log,
         )
-        self._subnets = Subnets(self._view, clock=clock)
+        self._subnets = NodeSubnets(self._view, clock=clock)
         self._readiness = Readiness(
             node_name,
             self._pods,

@@ -20,7 +20,7 @@ _VERBS = frozenset(Verb)
 _OF_A_SUBNET = ("subnet", "subnet_cidr")
 
 
-class Metrics:
+class AgentMetrics:
     """The counters, histograms and gauges of one agent."""
 
     def __init__(self, addresses: Addresses, networks: Counts | None = None) -> None:

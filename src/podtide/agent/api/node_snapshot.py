@@ -6,7 +6,7 @@ from podtide.agent.port import NodeState
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.agent.request.target import TargetCalculator
 
 
@@ -19,7 +19,7 @@ class NodeStateReader:
         *,
         readiness: Readiness,
         follower: ConfigFollower,
-        subnets: Subnets,
+        subnets: NodeSubnets,
         journaled: JournaledPool,
         targets: TargetCalculator,
         requester: Requester,

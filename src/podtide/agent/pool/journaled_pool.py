@@ -16,14 +16,14 @@ from podtide.agent.pool.journal import (
     Adopted,
     Assigned,
     Believed,
-    Bound,
     CarriedOver,
-    Change,
     ContainerApplied,
     Doubted,
     Freed,
     Identity,
     Named,
+    NodeBound,
+    PoolChange,
     Programmed,
     ProvenFree,
     Recovered,
@@ -222,7 +222,7 @@ class JournaledPool:
     def bind(self, identity: Identity) -> None:
         """The records belong to this Node from now on; durable. First withdraw the containers of the former one."""
         if identity != self.identity:
-            self._record(Bound(identity))
+            self._record(NodeBound(identity))
 
     def doubt_it(self, mark: str) -> None:
         """The NodeNetworkConfig was deleted; if it returns, it may be from a backup. Durable; an earlier mark stays."""
@@ -298,7 +298,7 @@ class JournaledPool:
 
     # Internals
 
-    def _record(self, change: Change[T]) -> T:
+    def _record(self, change: PoolChange[T]) -> T:
         """Journal the change, then apply it. The first StopError is the end of all changes."""
         if self.failure is not None:
             raise self.failure

@@ -22,7 +22,7 @@ from typing import NoReturn
 from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.node_config import (
-    Network,
+    NodeNetwork,
     config_key,
     is_settled,
     networks_of,
@@ -69,7 +69,7 @@ class ConfigFollower:
         """Why no object can be used now, in words; "" when one can."""
         self.config: NodeNetworkConfig | None = None
         """The object that was applied last."""
-        self.networks: dict[str, Network] = {}
+        self.networks: dict[str, NodeNetwork] = {}
         """Its network containers, by id."""
         self._cluster = cluster
         self._node = node
@@ -235,7 +235,7 @@ class ConfigFollower:
                     self._journaled.withdraw(container_id)
         self.networks = networks
 
-    def _apply(self, network: Network, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
+    def _apply(self, network: NodeNetwork, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
         container = network.container
         if self._journaled.lost and is_unseen:
             self._journaled.recover(container, config.spec.ips_not_in_use)

@@ -8,8 +8,8 @@ an operator would have to find the reason in the runtime's log.
 from collections.abc import Iterable
 
 from podtide.agent.request.address_space import space_of
-from podtide.agent.request.node_config import Network
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.node_config import NodeNetwork
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.runtime.logging import Logger
 
 TOLD = "the bridge cannot serve all addresses of this node"
@@ -23,19 +23,19 @@ _IPV4 = 4
 class GatewayWarning:
     """Logs once that there is more than one CIDR, and again when they change."""
 
-    def __init__(self, subnets: Subnets, log: Logger) -> None:
+    def __init__(self, subnets: NodeSubnets, log: Logger) -> None:
         self._subnets = subnets
         self._log = log
         self._told: tuple[str, ...] = ()
 
-    def look(self, networks: Iterable[Network]) -> None:
+    def look(self, networks: Iterable[NodeNetwork]) -> None:
         """Check the CIDRs of the node's addresses."""
         cidrs = tuple(sorted({cidr for network in networks for cidr in self._cidrs(network)}))
         if len(cidrs) > 1 and cidrs != self._told:
             self._log.warning(TOLD, reason=_REASON, cidrs=cidrs)
         self._told = cidrs
 
-    def _cidrs(self, network: Network) -> set[str]:
+    def _cidrs(self, network: NodeNetwork) -> set[str]:
         """The CIDRs that pods' addresses are in, as far as they are known."""
         if network.container.family != _IPV4:
             return set()

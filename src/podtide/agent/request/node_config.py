@@ -24,7 +24,7 @@ from podtide.resources.node_network_config import (
 )
 
 
-class Network(Struct, frozen=True, kw_only=True):
+class NodeNetwork(Struct, frozen=True, kw_only=True):
     """A network container of the node, with the network settings that an ADD returns along with an address of it."""
 
     container: Container
@@ -66,12 +66,12 @@ def is_settled(config: NodeNetworkConfig) -> bool:
     return config.status.status is ConfigStatus.UPDATED
 
 
-def networks_of(config: NodeNetworkConfig) -> tuple[Network, ...]:
+def networks_of(config: NodeNetworkConfig) -> tuple[NodeNetwork, ...]:
     """The node's network containers."""
     return tuple(_network(container) for container in config.status.network_containers if container.id)
 
 
-def _network(container: NetworkContainer) -> Network:
+def _network(container: NetworkContainer) -> NodeNetwork:
     primary = container.primary_ip or container.primary_ipv6
     stated_cidr = container.subnet_address_space or container.subnet_address_space_v6
     stated_gateway = container.default_gateway or container.default_gateway_v6
@@ -101,7 +101,7 @@ def _network(container: NetworkContainer) -> Network:
             )
         else:
             addresses[granted.name] = ip
-    return Network(
+    return NodeNetwork(
         container=Container(container.id, container.version, family, addresses),
         subnet=container.subnet_name,
         cidr=cidr,
@@ -134,7 +134,7 @@ def _network_in(text: str, family: Family) -> str:
     return str(network) if network.version == family else ""
 
 
-def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
+def subnets_of(networks: Iterable[NodeNetwork]) -> tuple[str, ...]:
     """The subnets that the node's addresses come from, each once."""
     return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))
 

@@ -9,7 +9,7 @@ import asyncio
 
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import config_key
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.cluster.informer import Informer
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
@@ -24,7 +24,7 @@ class Readiness:
         pods: Informer[Pod],
         configs: Informer[NodeNetworkConfig],
         follower: ConfigFollower,
-        subnets: Subnets,
+        subnets: NodeSubnets,
         *,
         contact_timeout_seconds: float,
     ) -> None:

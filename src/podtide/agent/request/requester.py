@@ -26,7 +26,7 @@ from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import is_owed
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.statement import StatementSchedule
-from podtide.agent.request.target import Target, TargetCalculator
+from podtide.agent.request.target import RequestTarget, TargetCalculator
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.core.errors import RetryError
@@ -77,7 +77,7 @@ class Requester:
         """How often a new statement was written beside an unchanged request."""
         self.decisions = 0
         """How often a target was computed. Tests hold that events without effect do not cause it."""
-        self.target: Target | None = None
+        self.target: RequestTarget | None = None
         """The last target that was computed."""
         self._cluster = cluster
         self._follower = follower
@@ -176,11 +176,13 @@ class Requester:
             for counts in map(self._journaled.pool.counts, self._follower.networks)
         )
 
-    def _holds_what_drains(self, target: Target) -> bool:
+    def _holds_what_drains(self, target: RequestTarget) -> bool:
         pool = self._journaled.pool
         return any(pool.idle_in(container_id, target.draining) for container_id in self._follower.networks)
 
-    def _is_up_to_date(self, config: NodeNetworkConfig, told: Mapping[str, str], target: Target) -> bool:
+    def _is_up_to_date(
+        self, config: NodeNetworkConfig, told: Mapping[str, str], target: RequestTarget
+    ) -> bool:
         if set(config.spec.ips_not_in_use) != set(self._named(target)):
             return False
         return waiting_pods_in(told) == self._journaled.demand.waiting or not is_owed(config)
@@ -205,7 +207,7 @@ class Requester:
         if ahead > 0 or (ahead == 0 and _ours_in(seen) == _ours_in(answer)):
             self._answer = None
 
-    def _named(self, target: Target) -> list[str]:
+    def _named(self, target: RequestTarget) -> list[str]:
         """The names that were given up: addresses of the pool, and draining primaries, which the controller replaces."""
         pool = self._journaled.pool
         primaries = [
@@ -217,7 +219,13 @@ class Requester:
         return sorted([*names, *primaries])
 
     async def _try_to_write(
-        self, config: NodeNetworkConfig, target: Target, request: int, *, keep: int, is_anew: bool = False
+        self,
+        config: NodeNetworkConfig,
+        target: RequestTarget,
+        request: int,
+        *,
+        keep: int,
+        is_anew: bool = False,
     ) -> float | None:
         """Write. After a failure, returns when to retry. The informer shows whether a failed write took effect."""
         try:
@@ -239,7 +247,7 @@ class Requester:
             self._complaint = why
             self._log.warning("cannot write the request; will go on trying", error=why)
 
-    async def _write(self, config: NodeNetworkConfig, target: Target, request: int, keep: int) -> None:
+    async def _write(self, config: NodeNetworkConfig, target: RequestTarget, request: int, keep: int) -> None:
         for container_id in self._follower.networks:
             self._journaled.name_draining(container_id, target.draining)
             counts = self._journaled.pool.counts(container_id)

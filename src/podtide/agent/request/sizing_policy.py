@@ -14,7 +14,7 @@ from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class PoolSituation(Struct, frozen=True, kw_only=True):
     """The addresses of one family on the node, over all of its network containers, and the demand for them."""
 
     demand: int
@@ -42,7 +42,7 @@ class RequestPolicy(Protocol):
         """Whether the request depends only on demand and the parameters in force, so that these are stated beside it."""
         ...
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """The request for this situation."""
         ...
 
@@ -52,7 +52,7 @@ class ExactPolicy:
 
     states_demand = True
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """The request for this situation, whatever is requested and held now."""
         return decide_request(situation.demand, scaler, situation.primaries)
 
@@ -78,7 +78,7 @@ class ReactivePolicy:
 
     states_demand = False
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """The request for this situation. Pods without an address are ignored."""
         pool = ReactivePool(
             requested=situation.requested,

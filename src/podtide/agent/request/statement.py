@@ -18,7 +18,7 @@ from random import Random
 
 from msgspec import structs
 
-from podtide.agent.request.target import Target
+from podtide.agent.request.target import RequestTarget
 from podtide.core.subnet.statement import Statement
 from podtide.core.subnet.statement_refresh import Restating, makes_a_difference
 from podtide.resources.statement_annotation import MOST_NUMBER, number_in
@@ -40,11 +40,11 @@ class StatementSchedule:
         """Take the current demand into account."""
         self._restating = self._restating.seen(demand, now, self._randomness.random())
 
-    def is_missing(self, target: Target, requested: int) -> bool:
+    def is_missing(self, target: RequestTarget, requested: int) -> bool:
         """Whether the request in the object needs a statement at once."""
         return self._may_state(target, requested) and not target.is_answered
 
-    def anew_at(self, target: Target, requested: int) -> float | None:
+    def anew_at(self, target: RequestTarget, requested: int) -> float | None:
         """When to write a new statement beside the request in the object; None when there is no need."""
         if not self._may_state(target, requested) or not target.is_answered:
             return None
@@ -56,7 +56,9 @@ class StatementSchedule:
         """A new statement was written beside an unchanged request."""
         self._restating = self._restating.stated(now)
 
-    def statement(self, target: Target, request: int, annotations: Mapping[str, str]) -> Statement | None:
+    def statement(
+        self, target: RequestTarget, request: int, annotations: Mapping[str, str]
+    ) -> Statement | None:
         """The statement for a write of this request to an object with these annotations."""
         said, statement = target.said, target.statement
         if statement is None or request != target.request:
@@ -65,7 +67,7 @@ class StatementSchedule:
             return said
         return structs.replace(statement, number=self._next_number(annotations))
 
-    def _may_state(self, target: Target, requested: int) -> bool:
+    def _may_state(self, target: RequestTarget, requested: int) -> bool:
         return self.is_heard and target.statement is not None and target.request == requested
 
     def _next_number(self, annotations: Mapping[str, str]) -> int:

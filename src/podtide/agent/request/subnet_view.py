@@ -43,7 +43,7 @@ KEPT_SECONDS = 30.0
 that was deleted by mistake within seconds, and no node of the subnet has changed its request meanwhile."""
 
 
-class InForce(Struct, frozen=True):
+class ParametersInForce(Struct, frozen=True):
     """The parameters in force on a node."""
 
     scaler: Scaler
@@ -115,11 +115,11 @@ class SubnetView:
         cidrs = self._decision.cidrs if self._decision is not None else ()
         return tuple(each.cidr for each in cidrs if each.draining)
 
-    def in_force(self, node: NodeScaler) -> InForce:
+    def in_force(self, node: NodeScaler) -> ParametersInForce:
         """The parameters in force for a node with these parameters of its own."""
         scaler = self._decision.scaler if self._decision is not None else None
         if scaler is None:
-            return InForce(effective_scaler(node, None, exhausted=self.is_exhausted))
+            return ParametersInForce(effective_scaler(node, None, exhausted=self.is_exhausted))
         return _in_force(node, scaler.batch, scaler.buffer, scaler.top)
 
     async def run(self) -> NoReturn:
@@ -204,7 +204,7 @@ def _decision_in(subnet: ClusterSubnet | None) -> ClusterSubnetStatus | None:
 
 
 @lru_cache(maxsize=64)
-def _in_force(node: NodeScaler, batch: int, buffer: float, top: int | None) -> InForce:
+def _in_force(node: NodeScaler, batch: int, buffer: float, top: int | None) -> ParametersInForce:
     """The parameters in force. Cached, because it is computed at every change of demand and seldom changes."""
     scaler = effective_scaler(node, SubnetScaler(batch, exact(buffer, "buffer")))
-    return InForce(scaler, min(top or 0, scaler.max_ips))
+    return ParametersInForce(scaler, min(top or 0, scaler.max_ips))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from podtide.agent.request.address_space import AddressSpace
-from podtide.agent.request.subnet_view import InForce, SubnetView
+from podtide.agent.request.subnet_view import ParametersInForce, SubnetView
 from podtide.core.errors import InvalidInput
 from podtide.core.ranges import IPNetwork, parse_network
 from podtide.core.subnet.scaler import NodeScaler, effective_scaler
@@ -19,7 +19,7 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.wakeup import Wakeup
 
 
-class Subnets:
+class NodeSubnets:
     """Watches the subnets of the node's addresses. `view` creates the view of one."""
 
     def __init__(self, view: Callable[[str], SubnetView], *, clock: Clock) -> None:
@@ -75,14 +75,14 @@ class Subnets:
             for view in self._views.values()
         )
 
-    def in_force(self, node: NodeScaler, demand: int) -> InForce:
+    def in_force(self, node: NodeScaler, demand: int) -> ParametersInForce:
         """The parameters in force for a node with this demand and these parameters of its own.
 
         Without a subnet, which a network container may leave out, the node's own parameters are in force.
         """
         candidates = [view.in_force(node) for view in self._views.values()]
         if not candidates:
-            return InForce(effective_scaler(node, None))
+            return ParametersInForce(effective_scaler(node, None))
         if len(candidates) == 1:
             return candidates[0]
         # Of equal requests the smaller batch: a subnet counts a node that states a smaller batch as having answered.

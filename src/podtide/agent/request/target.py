@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.node_config import Network, node_scaler_of
-from podtide.agent.request.sizing_policy import Decided, RequestPolicy, Situation
-from podtide.agent.request.subnet_view import InForce
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.node_config import NodeNetwork, node_scaler_of
+from podtide.agent.request.sizing_policy import Decided, PoolSituation, RequestPolicy
+from podtide.agent.request.subnet_view import ParametersInForce
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.core.ranges import IPNetwork
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import share_of
@@ -21,7 +21,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.statement_annotation import is_statable
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class RequestTarget(Struct, frozen=True, kw_only=True):
     """How many addresses each network container should hold, and why."""
 
     request: int
@@ -42,7 +42,7 @@ class TargetCalculator:
     """Computes targets from the current state."""
 
     def __init__(
-        self, follower: ConfigFollower, journaled: JournaledPool, subnets: Subnets, policy: RequestPolicy
+        self, follower: ConfigFollower, journaled: JournaledPool, subnets: NodeSubnets, policy: RequestPolicy
     ) -> None:
         self._follower = follower
         self._journaled = journaled
@@ -53,7 +53,7 @@ class TargetCalculator:
         """The parameters in force."""
         return self._in_force(config).scaler
 
-    def target(self, config: NodeNetworkConfig, said: Statement | None) -> Target:
+    def target(self, config: NodeNetworkConfig, said: Statement | None) -> RequestTarget:
         """The target for this object with the statement `said`. There is at least one network container."""
         in_force = self._in_force(config)
         requested = config.spec.requested_ip_count
@@ -63,7 +63,7 @@ class TargetCalculator:
         share = max(shares, key=lambda each: each.request)
         statement = self._statement(share, in_force) if self._policy.states_demand else None
         answered = statement is not None and said is not None and is_answered(said, statement)
-        return Target(
+        return RequestTarget(
             request=share.request,
             decided=share.decided,
             is_urgent=self._subnets.are_urgent(answered=answered),
@@ -73,13 +73,13 @@ class TargetCalculator:
             draining=self._subnets.draining,
         )
 
-    def _in_force(self, config: NodeNetworkConfig) -> InForce:
+    def _in_force(self, config: NodeNetworkConfig) -> ParametersInForce:
         return self._subnets.in_force(node_scaler_of(config), self._journaled.needed)
 
-    def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> "_Share":
+    def _share(self, networks: list[NodeNetwork], requested: int, scaler: Scaler) -> "_Share":
         number = len(networks)
         counts = [self._journaled.pool.counts(network.container.id) for network in networks]
-        situation = Situation(
+        situation = PoolSituation(
             demand=self._journaled.needed,
             primaries=number,
             requested=requested * number,
@@ -90,7 +90,7 @@ class TargetCalculator:
         decided = self._policy.decide(situation, scaler)
         return _Share(share_of(decided.request, number, scaler.max_ips), decided, number)
 
-    def _statement(self, share: "_Share", in_force: InForce) -> Statement | None:
+    def _statement(self, share: "_Share", in_force: ParametersInForce) -> Statement | None:
         scaler = in_force.scaler
         statement = Statement(
             demand=self._journaled.needed,
