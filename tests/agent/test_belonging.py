@@ -48,7 +48,7 @@ async def test_a_config_deleted_by_hand_and_made_again_keeps_the_pool() -> None:
         before = {address.name for address in agent.addresses.all_addresses()}
         old = await delete_config(bench)
         await bench.settle(1)
-        with pytest.raises(NotReady, match="is not there"):
+        with pytest.raises(NotReady, match="does not exist"):
             await bench.add("meanwhile")
         agent.addresses.require_ready()
         assert await bench.add("sandbox") == held, "who has an address is told it again"
@@ -252,7 +252,7 @@ async def test_many_addresses_that_the_cluster_takes_away_at_once_are_one_line()
         await bench.settle()
         assert agent.addresses.state().alarms == 70
     [line] = bench.log("the cluster contradicts the pool")
-    assert line["alarm"].endswith("which this node did not name for release; and so of 69 others")
+    assert line["alarm"].endswith("which this node did not name for release; and the same for 69 more")
 
 
 @pytest.mark.parametrize("recreated", [True, False])
@@ -361,7 +361,7 @@ async def test_addresses_that_are_none_are_left_out_and_said_once() -> None:
     async with bench.running() as agent:
         await bench.settle()
         assert [address.name for address in agent.addresses.all_addresses()] == ["good"]
-        [line] = bench.log("a network container says what cannot be used")
+        [line] = bench.log("a network container has values that cannot be used")
         assert len(line["complaints"]) == 3
 
 

@@ -11,7 +11,7 @@ from agent.node_bench import Bench
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi, several
 from podtide.agent.api.deletion_notes import DeletionNotes
-from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.metrics import AgentMetrics
 from podtide.agent.api.plugin_protocol import Answer, encode_call
 from podtide.resources.pod import Pod
 
@@ -136,7 +136,7 @@ async def test_metrics_are_told_of_the_real_node(tmp_path: Path) -> None:
     async with bench.controller(), bench.serving(tmp_path):
         await bench.call("ADD", await bench.schedule("web"))
         await bench.settle()
-        text = Metrics(bench.agent.addresses).render().decode()
+        text = AgentMetrics(bench.agent.addresses).render().decode()
     assert 'cx_ipam_pod_allocated_ips{subnet="pods",subnet_cidr="10.0.0.0/16"} 1.0' in text
     assert "podtide_agent_demand 1.0" in text
     assert "podtide_agent_synced 1.0" in text

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agent.calling import Journal, NoNotes, answer_to, config, environment
 from agent.pool_addresses import STATE, PoolAddresses
 from podtide.agent.api.cni_calls import CniCalls
-from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.metrics import AgentMetrics
 from podtide.agent.networks.counts import Counts
 from podtide.agent.port import NodeState
 from podtide.core.pool.states import State
@@ -39,7 +39,7 @@ class Stated(PoolAddresses):
         return self._state
 
 
-def samples(metrics: Metrics) -> dict[str, float]:
+def samples(metrics: AgentMetrics) -> dict[str, float]:
     """Every sample but those of the process, by name and labels."""
     return {
         sample.name
@@ -55,7 +55,7 @@ def told(state: NodeState) -> dict[str, float]:
     counts.writes, counts.conflicts, counts.retries = 7, 8, 9
     return {
         name: value
-        for name, value in samples(Metrics(Stated(state), counts)).items()
+        for name, value in samples(AgentMetrics(Stated(state), counts)).items()
         if not name.startswith("podtide_agent_add_seconds")
     }
 
@@ -109,7 +109,7 @@ def test_a_request_that_is_not_known_leaves_the_others_of_its_subnet() -> None:
 async def test_calls_are_counted_by_verb_and_outcome_and_adds_are_timed() -> None:
     clock = LoopClock()
     addresses = PoolAddresses(clock)
-    metrics = Metrics(addresses)
+    metrics = AgentMetrics(addresses)
     calls = CniCalls(addresses, NoNotes(), clock=clock, log=Journal().log, count=metrics.count)
     adding = asyncio.create_task(answer_to(calls, environment("ADD"), config(), arrived=0.0))
     await asyncio.sleep(0.3)
@@ -130,7 +130,7 @@ async def test_calls_are_counted_by_verb_and_outcome_and_adds_are_timed() -> Non
 
 
 def families() -> list[tuple[str, str]]:
-    found = text_string_to_metric_families(Metrics(Stated(FULL)).render().decode())
+    found = text_string_to_metric_families(AgentMetrics(Stated(FULL)).render().decode())
     return sorted(
         (f"{family.name}_total" if family.type == "counter" else family.name, family.documentation)
         for family in found

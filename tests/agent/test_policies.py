@@ -1,12 +1,12 @@
 """The decision is swapped, and nothing else: the reactive baseline on the story of the design papers."""
 
 from agent.node_bench import Bench
-from podtide.agent.request.sizing_policy import ExactPolicy, ReactivePolicy, Situation
+from podtide.agent.request.sizing_policy import ExactPolicy, PoolSituation, ReactivePolicy
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.settings import Settings
 
 BASELINE = Settings(add_wait_seconds=0.0)
-CALM = Situation(demand=36, primaries=1, requested=16, held=16, assigned=1, releasing=0)
+CALM = PoolSituation(demand=36, primaries=1, requested=16, held=16, assigned=1, releasing=0)
 
 
 def test_the_baseline_sees_assignments_and_no_pods() -> None:

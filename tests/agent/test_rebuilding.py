@@ -230,7 +230,7 @@ async def test_a_new_node_whose_config_changes_while_it_is_read_alarms_nobody(
         await bench.settle()
     [line] = bench.log("nothing new is handed out")
     assert line["level"] == "info"
-    assert "this node has no addresses yet: waiting to be told of the present" in line["reason"]
+    assert "this node has no addresses yet: waiting for the watch to catch up" in line["reason"]
 
 
 async def test_a_node_that_has_addresses_and_no_journal_says_once_that_its_records_are_lost() -> None:

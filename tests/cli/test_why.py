@@ -227,7 +227,7 @@ async def test_what_a_node_lacks_is_said() -> None:
     await drawn.config("heir", owner=await drawn.node("other"))
     await drawn.pod("on-heir", "heir")
     for pod, words in {
-        "on-bare": "NodeNetworkConfig kube-system/bare is not there: the request controller makes it",
+        "on-bare": "NodeNetworkConfig kube-system/bare does not exist: the request controller creates it",
         "on-gone": "node gone is gone: Kubernetes removes its pods",
         "on-empty": "the request controller says: subnet pods: 0 addresses held",
         "on-heir": "NodeNetworkConfig heir belongs to an earlier node of that name",

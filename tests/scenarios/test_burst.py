@@ -20,7 +20,7 @@ from burst_story import (
     defaults_for,
     first_pod,
 )
-from podtide.agent.request.sizing_policy import Decided, Situation
+from podtide.agent.request.sizing_policy import Decided, PoolSituation
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -39,7 +39,7 @@ class WithoutPrimaries:
 
     states_demand = False
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         return decide_request(situation.demand, scaler)
 
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.metrics import AgentMetrics
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import ConditionStatus
@@ -86,7 +86,7 @@ async def test_one_pod_too_many_waits_and_says_why_until_another_goes(stage: Sta
         assert (await cluster_subnet(world)).status.starved
         state = agent.addresses.state()
         assert (state.demand, state.waiting_pods, state.starved) == (7, 1, True)
-        assert b"podtide_agent_waiting_pods 1.0" in Metrics(agent.addresses).render()
+        assert b"podtide_agent_waiting_pods 1.0" in AgentMetrics(agent.addresses).render()
         # The node is fine: it is the subnet that is full.
         await world.machines["node-2"].runtime.status()
 

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from msgspec import structs
 
-from podtide.agent.request.sizing_policy import Situation
+from podtide.agent.request.sizing_policy import PoolSituation
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
@@ -19,7 +19,7 @@ from podtide.simulation.run.simulate import simulate
 from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import World
 
-CALM = Situation(demand=25, primaries=1, requested=31, held=31, assigned=25, releasing=0)
+CALM = PoolSituation(demand=25, primaries=1, requested=31, held=31, assigned=25, releasing=0)
 
 
 @pytest.mark.parametrize(("agent", "asked"), [("podtide", 47), ("cns-v1", 32), ("cns-v2", 48)])

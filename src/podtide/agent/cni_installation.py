@@ -1,12 +1,11 @@
-"""The node's plugin and primary network, put where its container runtime looks for them.
+"""Installs the CNI plugin and the configuration list of the primary network where the container runtime reads them.
 
-To a runtime, a configuration list is the word that the node's network works: from then on it starts pods. So nothing is
-installed before the agent can serve them, and the list comes last, when the executable it asks for is there. Each
-appears by a rename, whole and at once, and what is written beside it meanwhile has a name that no runtime reads. They are
-taken away in the other order.
+A runtime takes a configuration list as the sign that the node's network works, and starts pods. So nothing is installed
+before the agent can serve them, and the list comes last, after the executable that it names. Each file appears by a
+rename, whole and at once; the temporary file has a name that no runtime reads. They are removed in the reverse order.
 
-Both directories are shared with other programs. A file of ours is known by what it says: the plugin names the agent's
-socket, the list names our IPAM. Whatever else is found under these names is somebody's, and stays.
+Both directories are shared with other programs. Podtide's own files are recognised by their content: the plugin contains
+the path of the agent's socket, the list names podtide as its IPAM. Any other file under these names is left as it is.
 """
 
 import asyncio
@@ -24,37 +23,37 @@ from podtide.runtime.logging import Logger
 CONFLIST = "10-podtide.conflist"
 PLUGIN = IPAM_TYPE
 PLUGIN_FOR_WHEREABOUTS = "whereabouts"
-"""The name under which networks that were made for Whereabouts look for their plugin."""
+"""The plugin's name in network configurations that were written for Whereabouts."""
 
 _PLUGIN_MARK = b"/run/podtide/agent.sock"
 _LOOK_EVERY_SECONDS = 30.0
 
 
 class ForeignFile(FixError):
-    """What is there is not podtide's to replace."""
+    """A file of another program is in the place of ours."""
 
 
 class RuntimeDirectories(Struct, frozen=True, kw_only=True):
-    """Where a node's runtime looks for plugins and for networks."""
+    """The directories in which a node's runtime looks for plugins and for networks."""
 
     plugins: Path
     networks: Path | None
-    """None where the primary network is another program's."""
+    """None where another program provides the primary network."""
 
 
 class Installation(Struct, frozen=True, kw_only=True):
-    """What to install where."""
+    """The files to install, and where."""
 
     where: RuntimeDirectories
     plugin: Path
     """The executable to copy."""
     network: PrimaryNetwork
     for_whereabouts: bool = False
-    """Whether the plugin is to be there under Whereabouts' name, too."""
+    """Whether to install the plugin under the name of Whereabouts as well."""
 
 
 async def keep_installed(installation: Installation, ready: asyncio.Event, log: Logger) -> NoReturn:
-    """Install once the agent is ready, and again what somebody took away or a full disk refused."""
+    """Install once the agent is ready, and again what was removed or could not be written."""
     await ready.wait()
     complaint = ""
     while True:
@@ -70,7 +69,7 @@ async def keep_installed(installation: Installation, ready: asyncio.Event, log: 
 
 
 def install(installation: Installation) -> list[Path]:
-    """Put in place what is not there as it should be, and answer what that was. ForeignFile if another's is there."""
+    """Install what is missing or differs. Returns the files that were written. ForeignFile if another program's is there."""
     where, executable = installation.where, read_plugin(installation.plugin)
     wanted = [(_plugin(where, PLUGIN), executable)]
     if installation.for_whereabouts:
@@ -81,7 +80,7 @@ def install(installation: Installation) -> list[Path]:
 
 
 def uninstall(where: RuntimeDirectories) -> Iterator[Path]:
-    """Take away what is podtide's, and answer what that was."""
+    """Remove podtide's files. Returns those that were removed."""
     places = [_plugin(where, PLUGIN_FOR_WHEREABOUTS), _plugin(where, PLUGIN)]
     if where.networks is not None:
         places.insert(0, _conflist(where.networks))
@@ -91,7 +90,7 @@ def uninstall(where: RuntimeDirectories) -> Iterator[Path]:
 
 
 def read_plugin(path: Path) -> bytes:
-    """The plugin's executable, if that is what it is."""
+    """The content of the plugin's executable. InvalidInput if the file cannot be read or is not the plugin."""
     try:
         executable = path.read_bytes()
     except OSError as error:
@@ -104,7 +103,7 @@ def read_plugin(path: Path) -> bytes:
 
 
 class _Place(Struct, frozen=True):
-    """A file in a directory that others use, too."""
+    """A file in a directory that is shared with other programs."""
 
     directory: Path
     name: str
@@ -116,7 +115,7 @@ class _Place(Struct, frozen=True):
         return self.directory / self.name
 
     def put(self, content: bytes) -> bool:
-        """Have this content there; whether that took a write."""
+        """Write this content. Returns False if the file has it already."""
         disk = DirectoryDisk(self.directory)
         found = disk.read(self.name)
         if found is not None and not self.is_ours(found):
@@ -129,7 +128,7 @@ class _Place(Struct, frozen=True):
         return True
 
     def clear(self) -> bool:
-        """Have nothing of ours there; whether there was something."""
+        """Remove our file. Returns whether there was one."""
         if not self.directory.is_dir():
             return False
         disk = DirectoryDisk(self.directory)

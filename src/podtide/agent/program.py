@@ -1,13 +1,13 @@
-"""The node agent: what it watches, what it keeps, and the loops that carry it.
+"""The node agent: its watches, its state, and the loops that run it.
 
     pods ────────────→ demand ─┐
     ClusterSubnet(State) ──────┼→ requester → NodeNetworkConfig spec
     NodeNetworkConfig ─→ pool ─┘
                           ↑ ADD, DEL (`addresses`)
 
-Secondary networks (`networks`) are beside all that: their addresses come from pools that the cluster keeps.
+Secondary networks (`networks`) are independent of that: their addresses come from IPPools in the cluster.
 
-Each loop looks at how things are and makes one move; none depends on being stopped in good order.
+Each loop reads the current state and takes one step towards the wanted one; none depends on an orderly shutdown.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.agent.request.subnet_view import SubnetView
-from podtide.agent.request.subnets import Subnets
-from podtide.agent.request.target import TargetMaker
+from podtide.agent.request.subnets import NodeSubnets
+from podtide.agent.request.target import TargetCalculator
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
@@ -48,7 +48,7 @@ _EXACT = ExactPolicy()
 
 
 class NodeAgent:
-    """The agent of one node. Made, it has the disk's lock and knows what it knew; `run` connects it to the cluster."""
+    """The agent of one node. The constructor locks its disk and replays its journal; `run` connects it to the cluster."""
 
     def __init__(  # noqa: PLR0913 - whose agent, on what, by which rules, and what it runs in
         self,
@@ -61,7 +61,7 @@ class NodeAgent:
         networks_namespace: str = SYSTEM_NAMESPACE,
         journal_slack_bytes: int | None = None,
     ) -> None:
-        """`journal_slack_bytes` is how much the journal grows before it is shortened, where that is not the usual."""
+        """`journal_slack_bytes` is by how much the journal grows before it is rewritten; None for the default."""
         self._cluster = cluster
         self._runtime = runtime = runtime.bind(node=node_name)
         self._log = runtime.log
@@ -92,7 +92,7 @@ class NodeAgent:
             changed=self._config_changed,
             runtime=runtime,
         )
-        self._subnets = Subnets(self._view, clock=runtime.clock)
+        self._subnets = NodeSubnets(self._view, clock=runtime.clock)
         self._readiness = Readiness(
             node_name,
             self._pods,
@@ -102,7 +102,7 @@ class NodeAgent:
             contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
         )
         self._recovery = Recovery(self._journaled, self._pods, clock=runtime.clock, log=runtime.log)
-        targets = TargetMaker(self._follower, self._journaled, self._subnets, policy)
+        targets = TargetCalculator(self._follower, self._journaled, self._subnets, policy)
         self.requester = Requester(
             cluster,
             self._follower,
@@ -147,36 +147,36 @@ class NodeAgent:
         self._pods.add_handler(self._pod_changed)
 
     def expect_one_gateway(self) -> None:
-        """Tell when the node's addresses need more gateways than its network can have: one, of IPv4."""
+        """Log a warning when the node's addresses need more than one IPv4 gateway, which is all that its network can have."""
         self._gateway_warning = GatewayWarning(self._subnets, self._log)
 
     @property
     def addresses(self) -> Addresses:
-        """What the agent's API may ask."""
+        """The port for the agent's API."""
         return self._service
 
     @property
     def pool(self) -> Pool:
-        """The node's pool, to read and to follow."""
+        """The node's pool. To read, and to add listeners to."""
         return self._journaled.pool
 
     @property
     def node_uid(self) -> str:
-        """The Node that the pool is of, by its uid; "" as long as none is known."""
+        """The uid of the Node that the pool belongs to; "" while it is unknown."""
         return self._journaled.identity.node_uid if self._journaled.identity is not None else ""
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether the NodeNetworkConfig was seen to go, and none of the present was seen since: what is free is withheld."""
+        """Whether the NodeNetworkConfig was deleted and has not been confirmed since: free addresses are withheld."""
         return bool(self._journaled.doubt)
 
     @property
     def synced(self) -> asyncio.Event:
-        """Set once pods, NodeNetworkConfig and subnet have all been seen."""
+        """Set once pods, NodeNetworkConfig and subnet have been read for the first time."""
         return self._readiness.synced
 
     async def run(self) -> NoReturn:
-        """Keep the pool until cancelled, or until an invariant is broken (StopError)."""
+        """Run all loops until cancelled, or until an invariant is broken (StopError)."""
         try:
             async with asyncio.TaskGroup() as group:
                 for loop in (
@@ -195,11 +195,11 @@ class NodeAgent:
                 assert self._journaled.failure is not None
                 raise self._journaled.failure
         except BaseExceptionGroup as errors:
-            # A group of one or two equal reasons to stop would only hide them.
+            # The group would only hide its one error, or two equal ones.
             raise _first(errors) from None
 
     def close(self) -> None:
-        """Let another agent have the disk."""
+        """Release the lock of the disk."""
         self.networks.close()
         self._journaled.close()
 
@@ -219,7 +219,7 @@ class NodeAgent:
         self._look()
 
     def _look(self) -> None:
-        """Something was seen on which it depends what is asked for, and what may be handed out."""
+        """Re-evaluate everything that depends on pods, NodeNetworkConfig and subnet."""
         self._readiness.look()
         self.requester.look()
         self._service.serve()

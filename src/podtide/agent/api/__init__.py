@@ -1,4 +1,4 @@
-"""The agent's API on its unix socket, and for Azure CNS on TCP: who calls, what is answered, who has to wait.
+"""The agent's API: the CNI plugin's calls on a unix socket, and the API of Azure CNS there and on TCP.
 
-Start with `server` and `cni_calls`; `address_service` is the pool as the API sees it.
+Start with `server`, `plugin_connections` and `cni_calls`; `address_service` is the port to the node's addresses.
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from podtide.agent.api.node_snapshot import NodeStateReader
-from podtide.agent.api.waiting_adds import Place, WaitingAdds
+from podtide.agent.api.waiting_adds import QueuePlace, WaitingAdds
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.recovery import Recovery, is_stand_in
 from podtide.agent.port import (
@@ -25,9 +25,9 @@ from podtide.agent.port import (
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.agent.request.address_space import AddressSpace, space_of
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.node_config import Network, complaints
+from podtide.agent.request.node_config import NodeNetwork, complaints
 from podtide.agent.request.readiness import Readiness
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.core.pool.demand import reference_of
 from podtide.core.pool.pool import Address, Owner
 from podtide.core.pool.states import State
@@ -46,7 +46,7 @@ class AddressService:
         recovery: Recovery,
         state_reader: NodeStateReader,
         *,
-        subnets: Subnets,
+        subnets: NodeSubnets,
         add_wait_seconds: float,
         clock: Clock,
     ) -> None:
@@ -88,7 +88,7 @@ class AddressService:
         added = self.start_add(owner, arrived=arrived, wanted=wanted)
         return await added.wait() if isinstance(added, PendingAdd) else added
 
-    async def _wait(self, place: Place, owner: Owner, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
+    async def _wait(self, place: QueuePlace, owner: Owner, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
         addresses = await place.wait(self._add_wait_seconds)
         if addresses is not None:
             return self._answer(addresses)
@@ -131,7 +131,7 @@ class AddressService:
         """The addresses of the sandbox's interface; NotAssigned when there are none."""
         if not (held := self._journaled.held_by(owner)):
             raise NotAssigned(
-                f"sandbox {owner.sandbox} has no address on {owner.interface}: make the sandbox anew"
+                f"sandbox {owner.sandbox} has no address on {owner.interface}: create the sandbox again"
             )
         return self._given(held)
 
@@ -164,8 +164,8 @@ class AddressService:
     def _require_contact(self, owner: Owner) -> None:
         if not self._readiness.is_in_contact:
             raise OutOfContact(
-                f"no new address for sandbox {owner.sandbox}: the cluster has not been heard of for too long, and may "
-                "have removed this node; see to the connection to the API server"
+                f"no new address for sandbox {owner.sandbox}: the API server was silent for longer than contact_timeout, "
+                "and may have removed this node; check the connection to the API server"
             )
 
     def _shortage(self, wanted: tuple[str, ...]) -> str:
@@ -217,16 +217,16 @@ class AddressService:
             primary=network.primary if network else "",
         )
 
-    def _space(self, address: Address, network: Network) -> AddressSpace | None:
+    def _space(self, address: Address, network: NodeNetwork) -> AddressSpace | None:
         """The CIDR that the address is in, from the network container or else from the subnet."""
         return space_of(address.ip, network.spaces) or space_of(
             address.ip, self._subnets.spaces(network.subnet)
         )
 
-    def _network(self, address: Address) -> Network | None:
+    def _network(self, address: Address) -> NodeNetwork | None:
         return self._follower.networks.get(address.container) or self._kin(address)
 
-    def _kin(self, address: Address) -> Network | None:
+    def _kin(self, address: Address) -> NodeNetwork | None:
         """A network of the same family, for an address that a pod kept after its own container was withdrawn."""
         family = 6 if ":" in address.ip else 4
         networks = self._follower.networks.values()

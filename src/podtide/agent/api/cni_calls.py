@@ -67,12 +67,11 @@ class PendingCall:
                 entry.error = error
                 return refusal(error, self._stdin)
 
-    def fail(self, error: Exception) -> Answer:
-        """End the call with this error instead of waiting."""
+    def fail(self, error: Exception) -> None:
+        """End the call with this error instead of waiting, without an answer."""
         self._wait.leave()
         with self._call as entry:
             entry.error = error
-        return self.refusal(error)
 
     def refusal(self, error: Exception) -> Answer:
         """The answer that the call failed with this error. The call itself goes on."""

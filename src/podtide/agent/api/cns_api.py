@@ -1,8 +1,8 @@
-"""The API of Azure CNS, so that azure-ipam, azure-vnet and whoever else speaks it gets addresses from this agent.
+"""The API of Azure CNS, so that azure-ipam, azure-vnet and other clients of it get addresses from this agent.
 
-It is another door to the same addresses: `requestipconfigs` is ADD, `releaseipconfigs` is DEL, keyed by the sandbox
-(`infraContainerID`) and its interface. A refusal is an answer like any other, with a code in it; only a request that
-cannot be decoded is an error of HTTP.
+It serves the same addresses as the CNI plugin: `requestipconfigs` is ADD, `releaseipconfigs` is DEL, keyed by the sandbox
+(`infraContainerID`) and its interface. A refusal is a normal answer with a code in it; only a request that cannot be
+decoded is an HTTP error.
 """
 
 from collections.abc import Callable
@@ -50,14 +50,14 @@ _SHORT_ID_LENGTH = 8
 
 
 class InvalidContext(InvalidInput):
-    """The orchestrator context names no pod."""
+    """The orchestrator context does not name a pod."""
 
 
 class MissingContext(InvalidInput):
     """There is no orchestrator context."""
 
 
-# The first kind that fits decides, so the special stand before the general.
+# The first kind that matches decides, so subclasses come before their base classes.
 _CODES: tuple[tuple[type[Exception], ReturnCode], ...] = (
     (MissingContext, ReturnCode.EMPTY_ORCHESTRATOR_CONTEXT),
     (InvalidContext, ReturnCode.UNSUPPORTED_ORCHESTRATOR_CONTEXT),
@@ -68,14 +68,14 @@ _CODES: tuple[tuple[type[Exception], ReturnCode], ...] = (
 
 
 class CnsAnswer(msgspec.Struct, frozen=True):
-    """A code, which also goes into a header, and the document it is in."""
+    """The document of an answer, and its code, which is also sent in a header."""
 
     code: ReturnCode
     document: bytes
 
 
 Shape: TypeAlias = Callable[[tuple[PodIpInfo, ...], Response], msgspec.Struct]
-"""How a call words its answer: the newer calls have a list of addresses, the older request has one."""
+"""The form of an answer: the newer calls have a list of addresses, the older request has one."""
 
 
 def several(infos: tuple[PodIpInfo, ...], response: Response) -> msgspec.Struct:
@@ -89,7 +89,7 @@ def one(infos: tuple[PodIpInfo, ...], response: Response) -> msgspec.Struct:
 
 
 class CnsApi:
-    """What clients of CNS ask, and what they are answered. Undecodable is raised, everything else answered."""
+    """Answers requests of CNS clients. Raises Undecodable; every other error becomes an answer."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class CnsApi:
         self._calls = CallLog("cns", clock=clock, log=log, count=count)
 
     async def request(self, body: bytes, shape: Shape, *, arrived: float) -> CnsAnswer:
-        """The addresses of a sandbox's interface: ADD. When this is cancelled, none is taken later."""
+        """ADD: the addresses of a sandbox's interface. When cancelled, no address is assigned later."""
         asked = _read(body, IpConfigRequest)
         with self._calls.call(arrived) as entry:
             entry.verb = Verb.ADD
@@ -115,12 +115,12 @@ class CnsApi:
                 given = await self._add(entry.owner, _wanted(asked), shape, arrived)
                 entry.addresses = tuple(each.ip for each in given)
                 return _answer(shape, ReturnCode.SUCCESS, infos=tuple(map(_info, given)))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the client must be told in its own words
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer of CNS
                 entry.error = error
                 return refusal(error, shape)
 
     def release(self, body: bytes, *, arrived: float) -> CnsAnswer:
-        """The sandbox's interface is gone: DEL."""
+        """DEL: free the addresses of a sandbox's interface."""
         asked = _read(body, IpConfigRequest)
         with self._calls.call(arrived) as entry:
             entry.verb = Verb.DEL
@@ -133,7 +133,7 @@ class CnsApi:
                 return refusal(error, several)
 
     def show(self, body: bytes) -> CnsAnswer:
-        """The pool's addresses in the states that are asked for."""
+        """The pool's addresses in the requested states."""
         wanted = set(_read(body, DebugRequest).states)
         document = DebugResponse(
             addresses=tuple(
@@ -153,9 +153,8 @@ class CnsApi:
                 "this node gives a pod several addresses: ask for them by /network/requestipconfigs"
             )
         if self._notes.carry_out(owner.sandbox, owner.interface):
-            arrived = (
-                self._clock.monotonic()
-            )  # the DEL in the note came first, though it is carried out only now
+            # The DEL in the note was called before this ADD, though it is carried out only now.
+            arrived = self._clock.monotonic()
         given = await self._addresses.add(owner, arrived=arrived, wanted=wanted)
         if not given:
             raise NoAddress("the node's pool gave no address: try again, and report this")
@@ -223,7 +222,9 @@ def _pod(context: object) -> KubernetesPodInfo:
             raise InvalidContext(str(error)) from error
         if pod.pod_name and pod.pod_namespace:
             return pod
-    raise InvalidContext("orchestratorContext names no pod: it is an object with podName and podNamespace")
+    raise InvalidContext(
+        "orchestratorContext does not name a pod: give an object with podName and podNamespace"
+    )
 
 
 def _wanted(asked: IpConfigRequest) -> tuple[str, ...]:

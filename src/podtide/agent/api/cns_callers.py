@@ -1,9 +1,9 @@
-"""Who may use the API of Azure CNS over TCP: processes of root, and of the agent's own user.
+"""Access control for the API of Azure CNS over TCP: processes of root, and of the agent's own user.
 
-Every user of the machine reaches a loopback port, and whoever may call this API can take a pod's address from it. A
-token would keep out the very clients that it is there for: azure-ipam and azure-vnet know of none. They run as root,
-as every CNI plugin does; so the kernel is asked whose the connection is, and nothing has to be configured. The unix
-socket needs none of this: it is for its owner alone.
+Every user of the machine can connect to a loopback port, and a caller of this API can free a pod's address. A token would
+exclude the very clients that it is there for: azure-ipam and azure-vnet cannot send one. They run as root, as every CNI
+plugin does; so the kernel is asked for the owner of the connection, and nothing has to be configured. The unix socket
+needs none of this: its file mode admits its owner alone.
 """
 
 import os
@@ -20,7 +20,7 @@ _ROOT = 0
 
 
 def only_for_root(log: Logger) -> Middleware:
-    """Lets everybody see how the agent is, and nobody but root ask for more."""
+    """A middleware that refuses callers other than root, except for health checks and metrics."""
     allowed = frozenset({_ROOT, os.geteuid()})
 
     @web.middleware

@@ -1,7 +1,7 @@
 """The agent's metrics, in a registry of their own so that many agents can run in one process.
 
-What the pool holds is not kept a second time: it is read from the addresses when somebody scrapes. The `cx_ipam_*`
-names and labels are those that users of Azure CNS have in their charts (design W6); the rest is podtide's own.
+The state of the pool is not kept a second time: it is read when Prometheus scrapes. The `cx_ipam_*` names and labels are
+those that users of Azure CNS have in their charts (design W6); the others are podtide's own.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ _VERBS = frozenset(Verb)
 _OF_A_SUBNET = ("subnet", "subnet_cidr")
 
 
-class Metrics:
-    """What is counted and measured."""
+class AgentMetrics:
+    """The counters, histograms and gauges of one agent."""
 
     def __init__(self, addresses: Addresses, networks: Counts | None = None) -> None:
         self._registry = CollectorRegistry()
@@ -29,7 +29,7 @@ class Metrics:
         self._registry.register(_NodeCollector(addresses, networks or Counts()))
         self._calls = Counter(
             "podtide_agent_calls",
-            "Calls answered, by verb and outcome: ok, abandoned (nobody waited any more), or the error's name.",
+            "Calls answered, by verb and outcome: ok, abandoned (the caller had disconnected), or the error's name.",
             ("verb", "outcome"),
             registry=self._registry,
         )
@@ -41,26 +41,26 @@ class Metrics:
         )
 
     def count(self, verb: str, outcome: str, seconds: float) -> None:
-        """A call was answered."""
-        # What is no verb comes from whoever calls by hand, and must not become a series of its own each time.
+        """Count a call that has ended."""
+        # An unknown verb comes from a call by hand, and must not become a series of its own each time.
         self._calls.labels(verb if verb in _VERBS else "other", outcome).inc()
         if verb == Verb.ADD:
             self._add_seconds.observe(seconds)
 
     def render(self) -> bytes:
-        """All of them in Prometheus' text format."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class _NodeCollector(Collector):
-    """The node as it is when it is looked at."""
+    """Reads the node's state at each scrape."""
 
     def __init__(self, addresses: Addresses, networks: Counts) -> None:
         self._addresses = addresses
         self._networks = networks
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing, so that registering reads nothing."""
+        """Empty, so that registering does not read the state."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -71,7 +71,7 @@ class _NodeCollector(Collector):
 
 
 def _subnet_metrics(state: NodeState) -> Iterator[Metric]:
-    """Those of CNS. While the subnet is not known there are none: an empty label would be another series."""
+    """The metrics of CNS. None while the subnet is unknown: an empty label would be another series."""
     counts, scaler = state.counts, state.scaler
     secondaries = sum(counts.values()) - counts.get(State.ORPHANED, 0)
     table: tuple[tuple[str, str, int | None], ...] = (
@@ -112,7 +112,7 @@ def _node_metrics(state: NodeState) -> Iterator[Metric]:
     )
     yield _gauge(
         "in_contact",
-        "Whether the cluster was heard of lately; without, nothing is handed out.",
+        "Whether the API server was in contact within contact_timeout; if not, nothing new is handed out.",
         state.in_contact,
     )
     yield _gauge("demand", "Pods of this node that need an address, with or without one (U).", state.demand)
@@ -147,10 +147,10 @@ def _node_metrics(state: NodeState) -> Iterator[Metric]:
 
 
 def _network_metrics(counts: Counts) -> Iterator[Metric]:
-    """Those of secondary networks. Pods that share a write are fewer writes than ADDs."""
+    """The metrics of secondary networks. ADDs that share a write count as one write."""
     yield _counter("pool_writes", "How often an IPPool of a secondary network was written.", counts.writes)
     yield _counter(
-        "pool_conflicts", "How often somebody else had written the IPPool meanwhile.", counts.conflicts
+        "pool_conflicts", "How often another writer had changed the IPPool meanwhile.", counts.conflicts
     )
     yield _counter(
         "pool_retries",
@@ -164,7 +164,7 @@ def _count(state: NodeState, *states: State) -> int:
 
 
 def _gauge(name: str, sentence: str, value: float | None) -> Metric:
-    """A gauge; without a value while it is not known, because unknown is not zero."""
+    """A gauge; without a value while it is unknown, because unknown is not zero."""
     return GaugeMetricFamily(f"podtide_agent_{name}", sentence, value=None if value is None else float(value))
 
 

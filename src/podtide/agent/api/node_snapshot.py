@@ -1,4 +1,4 @@
-"""The node at one instant, for metrics, health and people: read from the parts, kept nowhere."""
+"""The state of the node at one instant, collected from the parts of the agent for metrics, health checks and people."""
 
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
@@ -6,22 +6,22 @@ from podtide.agent.port import NodeState
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
-from podtide.agent.request.subnets import Subnets
-from podtide.agent.request.target import TargetMaker
+from podtide.agent.request.subnets import NodeSubnets
+from podtide.agent.request.target import TargetCalculator
 
 
 class NodeStateReader:
-    """Knows where to look."""
+    """Reads the NodeState from the parts of the agent."""
 
-    def __init__(  # noqa: PLR0913 - every part has something to tell
+    def __init__(  # noqa: PLR0913 - the state is in all of these parts
         self,
         node: str,
         *,
         readiness: Readiness,
         follower: ConfigFollower,
-        subnets: Subnets,
+        subnets: NodeSubnets,
         journaled: JournaledPool,
-        targets: TargetMaker,
+        targets: TargetCalculator,
         requester: Requester,
         leaks: LeakCollector,
     ) -> None:
@@ -35,7 +35,7 @@ class NodeStateReader:
         self._leaks = leaks
 
     def state(self) -> NodeState:
-        """The node as it is now."""
+        """The current state of the node."""
         is_known = self._readiness.is_complete
         config, target = self._requester.config, self._requester.target
         networks, demand = self._follower.networks, self._journaled.demand

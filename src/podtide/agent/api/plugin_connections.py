@@ -100,9 +100,9 @@ class PluginConnections:
             waiting = _WaitingCall(connection, pending, self._acknowledgement, self._waiting.discard)
             self._waiting.add(waiting)
         else:
-            respond(
-                pending.fail(TooManyWaiting(f"{most} calls wait, and this agent allows no more: try again"))
-            )
+            # Without an answer the plugin does what each verb needs: a DEL leaves a note, an ADD is to be tried again.
+            connection.close()
+            pending.fail(TooManyWaiting(f"{most} calls wait, and this agent allows no more: try again"))
 
     def _wait_for_request(self, connection: socket) -> None:
         assert self._port is not None

@@ -59,7 +59,9 @@ def _variable(written: bytes) -> tuple[str, str]:
     try:
         name, equals, value = written.decode().partition("=")
     except UnicodeDecodeError:
-        raise InvalidEnvironment(f"the environment has {written!r}, which is no text in UTF-8") from None
+        raise InvalidEnvironment(
+            f"the environment has {written!r}, which is not UTF-8: call the agent by the podtide plugin"
+        ) from None
     if not equals or not name:
         raise InvalidEnvironment(f"the environment has {written!r}; each variable is NAME=value")
     return name, value

@@ -21,7 +21,7 @@ from podtide.agent.api import cni_calls, cns_api
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsAnswer, CnsApi, Shape, one, several
 from podtide.agent.api.cns_callers import only_for_root
-from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.metrics import AgentMetrics
 from podtide.agent.api.plugin_connections import STOPPING
 from podtide.agent.api.plugin_protocol import (
     ACKNOWLEDGE_AFTER_SECONDS,
@@ -48,7 +48,7 @@ class AgentApi(Struct, frozen=True, kw_only=True):
 
     calls: CniCalls
     cns: CnsApi
-    metrics: Metrics
+    metrics: AgentMetrics
     addresses: Addresses
     is_running: Callable[[], bool]
     """Whether the agent's program runs: what /healthz says."""

@@ -1,7 +1,7 @@
-"""The CNI verbs of networks with ranges of their own: each waits for the cluster, and is answered when it is written.
+"""The CNI verbs for networks with ranges of their own: each waits for the cluster, and is answered once it is written.
 
-Which network a call is about is decided in `cni_calls`. What differs from the node's pool is in `agent.networks`; this
-is what lies between the two.
+`cni_calls` decides which network a call is about, and `agent.networks` assigns the addresses; this is the adapter between
+the two.
 """
 
 from collections.abc import Set as AbstractSet
@@ -22,7 +22,7 @@ _NOTHING = b""
 
 
 class SecondaryCalls:
-    """The verbs, on a node's secondary networks."""
+    """The verbs for a node's secondary networks."""
 
     def __init__(self, networks: SecondaryNetworks, notes: DeletionNotes, *, clock: Clock) -> None:
         self._networks = networks
@@ -30,16 +30,16 @@ class SecondaryCalls:
         self._clock = clock
 
     async def add(self, owner: Owner, config: IpamConfig, arrived: float, entry: CallEntry) -> bytes:
-        """ADD: an address from each range, with all that the configuration says goes with them."""
+        """ADD: an address from each range, with the routes and DNS settings of the configuration."""
         if await self._notes.carry_out_anywhere(owner.sandbox, owner.interface):
-            # The DEL in the note came first, though it is carried out only now.
+            # The DEL in the note was called before this ADD, though it is carried out only now.
             arrived = self._clock.monotonic()
         given = await self._networks.add(owner, config, arrived=arrived)
         entry.addresses = tuple(str(each.address.ip) for each in given)
         return render_result(config.result(given), config.cni_version)
 
     async def delete(self, owner: Owner, stdin: bytes, entry: CallEntry) -> bytes:
-        """DEL: whatever became of the configuration, the sandbox is let go."""
+        """DEL: free the sandbox's addresses, even if the configuration is invalid by now."""
         freed = await self._networks.delete(owner, read_for_deletion(stdin))
         entry.addresses += tuple(map(str, freed))
         return _NOTHING
@@ -47,7 +47,7 @@ class SecondaryCalls:
     async def check(
         self, owner: Owner, config: IpamConfig, stated: AbstractSet[IPAddress], entry: CallEntry
     ) -> bytes:
-        """CHECK: every range has an address for the sandbox, and the runtime goes by these."""
+        """CHECK: every range has an address for the sandbox, and the runtime's result has them."""
         try:
             held = await self._networks.check(owner, config)
         except NotAssigned as error:
@@ -57,7 +57,7 @@ class SecondaryCalls:
         return _NOTHING
 
     async def status(self) -> bytes:
-        """STATUS: whether the cluster has been reached."""
+        """STATUS: NotAvailable until the cluster was reached."""
         try:
             await self._networks.require_ready()
         except NotReady as error:
@@ -65,20 +65,20 @@ class SecondaryCalls:
         return _NOTHING
 
     async def collect_garbage(self, config: IpamConfig, alive: frozenset[tuple[str, str]]) -> bytes:
-        """GC: what is not alive, as far as it is known to be of that configuration."""
+        """GC: free what is not `alive` and known to belong to that configuration."""
         await self._networks.collect_garbage(config, alive)
         return _NOTHING
 
     def knows(self, owner: Owner) -> bool:
-        """Whether the sandbox's interface has anything here, as far as memory goes."""
+        """Whether the sandbox's interface has addresses here, as far as this agent has recorded."""
         return self._networks.knows(owner)
 
 
 def require_stated(held: tuple[IPAddress, ...], stated: AbstractSet[IPAddress], owner: Owner) -> None:
-    """NotAssigned unless all that is held is in the answer that the runtime goes by."""
+    """NotAssigned unless all held addresses are in `stated`, the result that the runtime has."""
     missing = [str(each) for each in held if each not in stated]
     if missing:
         raise NotAssigned(
             f"prevResult lacks {', '.join(missing)}, which {owner.sandbox} has on {owner.interface}: "
-            "it is the answer to another ADD; make the sandbox anew"
+            "it belongs to another ADD; create the sandbox again"
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi
 from podtide.agent.api.deletion_notes import DeletionNotes
-from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.metrics import AgentMetrics
 from podtide.agent.api.plugin_connections import PluginConnections
 from podtide.agent.api.routes import AgentApi, Routes
 from podtide.agent.api.unix_socket import listening
@@ -42,7 +42,7 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
     log: Logger,
 ) -> AgentApi:
     """The API over a node's addresses: the CNI calls and the API of Azure CNS, counted by the same metrics."""
-    metrics = Metrics(addresses, networks.counts if networks is not None else None)
+    metrics = AgentMetrics(addresses, networks.counts if networks is not None else None)
     return AgentApi(
         calls=CniCalls(addresses, notes, networks, clock=clock, log=log, count=metrics.count),
         cns=CnsApi(addresses, notes, clock=clock, log=log, count=metrics.count),

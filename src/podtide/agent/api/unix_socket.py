@@ -1,8 +1,8 @@
-"""The socket on which the plugin finds the agent: root's alone, and one agent's at a time.
+"""The unix socket for the plugin: for root alone, and for one agent at a time.
 
-An agent that was killed leaves its socket behind as a file that nobody listens on; the next one takes its place. One
-that somebody listens on is another agent's, and stays. The agent's own file is taken away before it stops listening:
-after that, it might be its successor's.
+An agent that was killed leaves its socket behind as a stale file; the next agent replaces it. A socket that accepts
+connections belongs to a running agent, and stays. The agent removes its own file before it stops listening: after that,
+the file might be its successor's.
 """
 
 import os
@@ -16,21 +16,21 @@ from podtide.core.errors import FixError
 from podtide.runtime.listening import CannotListen
 
 _LONGEST_PATH_BYTES = 107
-"""What Linux has room for in a socket's address, with the terminator."""
+"""The limit of Linux for the path of a socket, without the terminator."""
 
 _BACKLOG = 1024
-"""A node's pods may all start at once."""
+"""All pods of a node may start at once."""
 
 _ANSWER_SECONDS = 1.0
 
 
 class SocketInUse(FixError):
-    """Another agent listens there."""
+    """Another agent listens on the socket."""
 
 
 @contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
-    """Listen at this path, and take the file away at the end. Who serves on the socket closes it."""
+    """A socket that listens at this path. Its file is removed at the end; the server closes the socket."""
     length = len(os.fsencode(path))
     if length > _LONGEST_PATH_BYTES:
         raise CannotListen(
@@ -56,7 +56,7 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
 def _bind(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)  # so that nobody else can connect, not even before its mode could be changed
+    mask = os.umask(0o177)  # no other user can connect at any time, as between bind and chmod
     try:
         listener.bind(os.fspath(path))
         listener.listen(_BACKLOG)
@@ -74,7 +74,7 @@ def _remove_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise CannotListen(f"cannot listen on {path}: it is no socket but something else; name another path")
+        raise CannotListen(f"cannot listen on {path}: the file there is not a socket; name another path")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
         visitor.settimeout(_ANSWER_SECONDS)
         try:
@@ -83,5 +83,5 @@ def _remove_stale(path: Path) -> None:
             path.unlink(missing_ok=True)
             return
         except (TimeoutError, BlockingIOError):
-            pass  # so many wait to be let in that there is somebody who does
+            pass  # its queue of connections is full, so an agent is there
     raise SocketInUse(f"another agent listens on {path}: stop that one, or name another path")

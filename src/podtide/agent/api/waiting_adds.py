@@ -24,7 +24,7 @@ class _Waiter:
         self.answer: asyncio.Future[tuple[Address, ...]] = asyncio.get_running_loop().create_future()
 
 
-class Place:
+class QueuePlace:
     """The place of one call in the queue."""
 
     def __init__(self, queue: "WaitingAdds", key: Key, waiter: _Waiter) -> None:
@@ -67,14 +67,14 @@ class WaitingAdds:
         """Whether an ADD in the queue must be served before one that wants these: not if either wants particular ones."""
         return bool(self._waiters) and not wanted and any(not each.wanted for each in self._waiters.values())
 
-    def join(self, owner: Owner, wanted: tuple[str, ...]) -> Place:
+    def join(self, owner: Owner, wanted: tuple[str, ...]) -> QueuePlace:
         """A place at the end of the queue, or with the call of the same sandbox and interface that waits already."""
         key = (owner.sandbox, owner.interface)
         waiter = self._waiters.get(key)
         if waiter is None:
             waiter = self._waiters[key] = _Waiter(owner, wanted)
             self._journaled.asked(owner)
-        return Place(self, key, waiter)
+        return QueuePlace(self, key, waiter)
 
     def serve(self) -> None:
         """Assign free addresses in the order of the queue, as far as they go."""

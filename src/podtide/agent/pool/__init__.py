@@ -1,4 +1,4 @@
-"""The node's pool, kept in a journal on disk; how it is recovered without one, and what sandboxes leaked.
+"""The node's pool with its journal on disk, its recovery when the journal is lost, and the leak collector.
 
-What may happen to an address is decided in `core.pool`. Start with `journaled_pool`.
+The states of an address and their transitions are in `core.pool`. Start with `journaled_pool`.
 """

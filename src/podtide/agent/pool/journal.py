@@ -61,17 +61,17 @@ class Damaged(StopError):
 # Framing
 
 
-class Record(Struct, frozen=True):
+class JournalRecord(Struct, frozen=True):
     """A payload, and the byte of the file at which its record begins."""
 
     start: int
     payload: bytes
 
 
-class Records(Struct, frozen=True):
+class JournalRecords(Struct, frozen=True):
     """The whole records of a file; what lies beyond `good_bytes` is a torn one."""
 
-    records: tuple[Record, ...]
+    records: tuple[JournalRecord, ...]
     good_bytes: int
 
 
@@ -80,7 +80,7 @@ def encode_record(payload: bytes) -> bytes:
     return b"%08x %08x %b\n" % (len(payload), crc32(payload), payload)
 
 
-def read_records(content: bytes) -> Records:
+def read_records(content: bytes) -> JournalRecords:
     """The records of a file, without a torn last one. Damaged when anything else is wrong."""
     records = []
     start = 0
@@ -90,9 +90,9 @@ def read_records(content: bytes) -> Records:
             if not _is_beginning_of_record(content[start:]):
                 raise Damaged(f"the record at byte {start} of {len(content)} is damaged")
             break
-        records.append(Record(start, payload))
+        records.append(JournalRecord(start, payload))
         start += _HEADER_BYTES + len(payload) + 1
-    return Records(tuple(records), start)
+    return JournalRecords(tuple(records), start)
 
 
 def _payload_at(content: bytes, start: int) -> bytes | None:
@@ -146,7 +146,7 @@ class PoolState:
         """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is no question."""
 
 
-class Change(Protocol[T_co]):
+class PoolChange(Protocol[T_co]):
     """Any record but the first."""
 
     durable: ClassVar[bool]
@@ -178,7 +178,7 @@ class Beginning(Struct, frozen=True, omit_defaults=True):
         state.pool.restore(self.pool, now)
 
 
-class Bound(_Record, frozen=True, tag="bound"):
+class NodeBound(_Record, frozen=True, tag="bound"):
     """The records belong to this Node and NodeNetworkConfig from now on."""
 
     identity: Identity
@@ -324,8 +324,8 @@ class ProvenFree(_Record, frozen=True, tag="proven free"):
         return state.pool.prove_free(now, self.contested)
 
 
-AnyChange = (
-    Bound
+AnyPoolChange = (
+    NodeBound
     | Doubted
     | Believed
     | ContainerApplied
@@ -341,13 +341,13 @@ AnyChange = (
 )
 
 _encoder = msgspec.json.Encoder()
-_changes: msgspec.json.Decoder[AnyChange] = msgspec.json.Decoder(AnyChange)
+_changes: msgspec.json.Decoder[AnyPoolChange] = msgspec.json.Decoder(AnyPoolChange)
 
 
 # Encoding and replay
 
 
-def encode_change(change: Change[object]) -> bytes:
+def encode_change(change: PoolChange[object]) -> bytes:
     """A change as a record's payload."""
     return _encoder.encode(change)
 
@@ -361,7 +361,7 @@ def encode_state(state: PoolState) -> bytes:
     )
 
 
-def replay(records: tuple[Record, ...], pool: Pool, now: float) -> PoolState:
+def replay(records: tuple[JournalRecord, ...], pool: Pool, now: float) -> PoolState:
     """The state that the records add up to, in a new pool, as if all of it happened now. Damaged if they do not fit."""
     if not records:
         raise Damaged("it has no whole first record")

@@ -12,7 +12,7 @@ what it reads (`resume`).
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from podtide.agent.pool.journal import Records, encode_record, read_records
+from podtide.agent.pool.journal import JournalRecords, encode_record, read_records
 from podtide.runtime.disk import Disk, DiskError, DiskFailed, DiskFull
 
 _GROWTH = 4
@@ -23,7 +23,7 @@ _SLACK_BYTES = 256 * 1024
 class Journal:
     """The file, open at its end. It has one writer: the holder of the directory's lock."""
 
-    def __init__(self, disk: Disk, name: str, found: Records) -> None:
+    def __init__(self, disk: Disk, name: str, found: JournalRecords) -> None:
         self._disk = disk
         self._name = name
         self._slack_bytes = _SLACK_BYTES
@@ -41,7 +41,7 @@ class Journal:
         return cls(disk, name, read_records(content))
 
     @classmethod
-    def resume(cls, disk: Disk, name: str, content: bytes, found: Records) -> "Journal":
+    def resume(cls, disk: Disk, name: str, content: bytes, found: JournalRecords) -> "Journal":
         """Go on with what was read of a journal, after writing it anew.
 
         That it could be read does not mean that it is on the disk: a sync may have failed before, and then the kernel

@@ -16,14 +16,14 @@ from podtide.agent.pool.journal import (
     Adopted,
     Assigned,
     Believed,
-    Bound,
     CarriedOver,
-    Change,
     ContainerApplied,
     Doubted,
     Freed,
     Identity,
     Named,
+    NodeBound,
+    PoolChange,
     Programmed,
     ProvenFree,
     Recovered,
@@ -222,7 +222,7 @@ class JournaledPool:
     def bind(self, identity: Identity) -> None:
         """The records belong to this Node from now on; durable. First withdraw the containers of the former one."""
         if identity != self.identity:
-            self._record(Bound(identity))
+            self._record(NodeBound(identity))
 
     def doubt_it(self, mark: str) -> None:
         """The NodeNetworkConfig was deleted; if it returns, it may be from a backup. Durable; an earlier mark stays."""
@@ -254,7 +254,7 @@ class JournaledPool:
         if not self.pool.carried_over(container, former):
             return ()
         names = self._record(CarriedOver(container, tuple(former)))
-        self._log.info("addresses go on under a new Node", container=container.id, addresses=len(names))
+        self._log.info("kept addresses of a former Node", container=container.id, addresses=len(names))
         return names
 
     def recover(self, container: GrantedContainer, named: Iterable[str]) -> AppliedContainer:
@@ -298,7 +298,7 @@ class JournaledPool:
 
     # Internals
 
-    def _record(self, change: Change[T]) -> T:
+    def _record(self, change: PoolChange[T]) -> T:
         """Journal the change, then apply it. The first StopError is the end of all changes."""
         if self.failure is not None:
             raise self.failure
@@ -339,7 +339,7 @@ class JournaledPool:
     def _report(self, applied: AppliedContainer) -> None:
         if applied.alarms:
             first, others = applied.alarms[0], len(applied.alarms) - 1
-            self._alarm(len(applied.alarms), f"{first}; and so of {others} others" if others else first)
+            self._alarm(len(applied.alarms), f"{first}; and the same for {others} more" if others else first)
 
     def _alarm(self, count: int, words: str) -> None:
         """Log one line for however many addresses."""

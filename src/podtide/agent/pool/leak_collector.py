@@ -1,8 +1,8 @@
-"""Collects what sandboxes hold for nobody, once it is certain that they are dead (see `core.pool.leaks`).
+"""Frees addresses of leaked sandboxes: their pod is gone, or lives in another sandbox (see `core.pool.leaks`).
 
-A cache that lacks a pod proves nothing (design R3, "Absence"): the cluster is asked for the pod by its name, and what it
-says counts. So also where the pod has a newer sandbox: calls can come in another order than they were made, and the
-sandbox whose address the pod shows is the one that lives. Then the newer one is the suspect: its call came late.
+A pod missing from the cache is confirmed by a fresh GET before it counts as deleted (design R3). So is a pod
+that has a newer sandbox: calls can arrive in another order than they were made, and the pod lives in the sandbox whose
+address its status shows. If that is the older one, the newer one becomes the suspect: its ADD came late.
 """
 
 from typing import NoReturn
@@ -21,7 +21,7 @@ from podtide.runtime.wakeup import Wakeup
 
 
 class LeakCollector:
-    """Frees what suspects of `grace_seconds` hold, if the cluster confirms the suspicion."""
+    """Frees the addresses of sandboxes that were suspects for `grace_seconds`, if the cluster confirms the suspicion."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LeakCollector:
         journaled.on_change.append(self._look)
 
     async def run(self) -> NoReturn:
-        """Look at suspects when their grace is over, until cancelled."""
+        """Check suspects when their grace is over, until cancelled."""
         now, not_before = self._clock.monotonic(), 0.0
         while True:
             for owner in self._journaled.suspects.due(now, self._grace_seconds) if now >= not_before else ():
@@ -60,24 +60,24 @@ class LeakCollector:
             now = await self._wakeup.wait(self._due_at)
 
     def _look(self) -> None:
-        # No later suspect is due before the oldest: with a time to wake up at, there is nothing to be told.
+        # No other suspect is due before the oldest one, so a loop that has a time to wake up at needs no signal.
         if self._due_at is None and self._journaled.suspects.oldest_since is not None:
             self._wakeup.wake()
 
     async def _judge(self, owner: Owner) -> None:
         if not owner.name:
-            # There is nothing to ask for; the runtime's own garbage collection will tell.
+            # Without a pod name there is nothing to GET; the garbage collection of the runtime will free it.
             self._journaled.suspects.put_off(owner, self._clock.monotonic())
             return
         alive = await self._is_alive(owner)
         if self._journaled.demand.owner(owner.sandbox, owner.interface) is not owner:
-            return  # it gave its addresses back, or something else was decided, while the cluster was asked
+            return  # it was freed, or replaced, during the GET
         if alive:
             self._journaled.lives(owner)
             return
         reason = suspicion_of(owner, self._journaled.demand)
         if reason is None:
-            return  # its pod has come back into the cache meanwhile
+            return  # its pod was added to the cache meanwhile
         freed = self._journaled.free(owner.sandbox, owner.interface)
         self.collected += 1
         self._log.warning(
@@ -90,7 +90,7 @@ class LeakCollector:
         )
 
     async def _is_alive(self, owner: Owner) -> bool:
-        """Whether the cluster knows a pod of this node that the sandbox is of, and that lives in this sandbox."""
+        """Whether the cluster has the sandbox's pod on this node, and the pod lives in this sandbox."""
         try:
             pod = await self._cluster.get(Pod, owner.name, owner.namespace)
         except NotFound:

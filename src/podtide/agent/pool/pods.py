@@ -1,16 +1,16 @@
-"""What the agent makes of a pod of its node."""
+"""The facts of a pod that matter to the agent of its node."""
 
 from podtide.core.pool.demand import PodOnNode
 from podtide.resources.pod import Pod, PodPhase
 
 CONFIG_HASH_ANNOTATION = "kubernetes.io/config.hash"
-"""On the mirror of a static pod: the uid that the kubelet and the runtime know the pod by."""
+"""On the mirror of a static pod: the uid that the kubelet and the runtime use for the pod."""
 
 _ENDED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
 def pod_on_node(pod: Pod) -> PodOnNode:
-    """The few facts that decide whether the pod needs an address, however much else of it changes."""
+    """The facts that decide whether the pod needs an address."""
     metadata = pod.metadata
     ended = pod.status.phase in _ENDED
     return PodOnNode(
@@ -24,9 +24,9 @@ def pod_on_node(pod: Pod) -> PodOnNode:
 
 
 def shown_addresses(pod: Pod) -> tuple[str, ...]:
-    """The addresses that the pod's status shows, none for a pod on the host's network or one that has ended.
+    """The addresses in the pod's status; none for a pod on the host's network or one that has ended.
 
-    A pod that has ended shows what it had: its sandbox may have given that back long ago.
+    The status of a pod that has ended shows the address it had, which its sandbox may have freed long ago.
     """
     if pod.spec.host_network or pod.status.phase in _ENDED:
         return ()

@@ -11,8 +11,8 @@ rebuild is journaled as well: an agent that is killed half-way through it goes o
 from typing import TypeVar
 
 from podtide.agent.pool.journal import (
-    Change,
     Damaged,
+    PoolChange,
     PoolState,
     encode_change,
     encode_state,
@@ -65,7 +65,7 @@ class PoolStorage:
         self._journal.close()
         self._lock.release()
 
-    def record(self, change: Change[T]) -> T:
+    def record(self, change: PoolChange[T]) -> T:
         """Append the change to the journal, then apply it. Returns what the pool returns.
 
         An error of the disk means that the change was not applied.

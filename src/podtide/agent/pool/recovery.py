@@ -1,17 +1,17 @@
-"""A pool whose records are lost: finding out which of its addresses pods have.
+"""Rebuilds a pool whose records are lost: finds out which of its addresses pods have.
 
-Everything that was found is in quarantine, for any of it may be a pod's. A pod's status shows what it has, and that is
-adopted for the pod: under an invented sandbox, because nothing in the cluster tells the real one. When no pod of the
-node can have anything unseen, the rest is free. A pod is accounted for when
+All addresses of the containers are quarantined, because any of them may be a pod's. An address that a pod's status shows
+is adopted for the pod: under an invented sandbox id, because the cluster does not tell the real one. When every pod of the
+node is accounted for, the rest is free. A pod is accounted for when
 
-    it shows its addresses, or is gone or has ended, or
-    it has asked for an address since: then it has no sandbox that lives, and whatever an earlier one had is free.
+    its status shows its addresses, or it is deleted or has ended, or
+    it has called ADD since: then it has no living sandbox, and what an earlier one had is free.
 
 Without the second, a pod that waits for an address would wait for itself.
 
-A pod's status may tell of the past: that of one whose sandbox died, or which is on its way out, shows an address that
-another pod may have by now. So nothing is adopted while any pod may have something unseen, and what two pods show stays
-in quarantine until one of them is gone, has ended, or shows another.
+A pod's status may be stale: after its sandbox died, or while it is being deleted, it shows an address that another pod may
+have by now. So nothing is adopted before all pods are accounted for, and an address that two pods show stays in quarantine
+until one of them is deleted, has ended, or shows another.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ _INTERFACE = "eth0"
 
 
 def stand_in_for(pod: PodOnNode) -> Owner:
-    """Who holds an adopted address: a sandbox that no runtime ever makes, of the pod that shows the address."""
+    """The owner of an adopted address: a sandbox id that no runtime creates, for the pod that shows the address."""
     return Owner(
         sandbox=f"pod-{pod.uid}",
         interface=_INTERFACE,
@@ -45,12 +45,12 @@ def stand_in_for(pod: PodOnNode) -> Owner:
 
 
 def is_stand_in(owner: Owner) -> bool:
-    """Whether it was invented for a pod whose sandbox is not known."""
+    """Whether the owner is one of `stand_in_for`."""
     return owner.sandbox.startswith("pod-")
 
 
 class Recovery:
-    """Adopts and proves, as long as there is anything to prove."""
+    """Adopts addresses and ends their quarantine, while records are lost."""
 
     def __init__(self, journaled: JournaledPool, pods: Informer[Pod], *, clock: Clock, log: Logger) -> None:
         self._journaled = journaled
@@ -62,7 +62,7 @@ class Recovery:
         pods.add_handler(self._pod_changed)
 
     def look(self) -> None:
-        """Something changed that may prove something."""
+        """Re-evaluate, because the NodeNetworkConfig changed."""
         if self._journaled.lost:
             self._wakeup.wake()
 
@@ -71,13 +71,13 @@ class Recovery:
             self._wakeup.wake()
 
     def asked(self, owner: Owner) -> None:
-        """A pod asks for an address."""
+        """A pod called ADD, so it is accounted for."""
         if self._journaled.lost:
             self._asked.add(reference_of(owner))
             self._wakeup.wake()
 
     async def run(self) -> NoReturn:
-        """Adopt what pods show, and free the rest when all have; then there is nothing left to do."""
+        """Adopt what pods show and free the rest, once all pods are accounted for; then sleep until cancelled."""
         await self._pods.synced.wait()
         while True:
             retry_at = None
@@ -107,7 +107,7 @@ class Recovery:
         self._log.info("the pool is rebuilt", proven_free=proven)
 
     def _read_pods(self) -> tuple[dict[str, list[PodOnNode]], list[str]]:
-        """Which pods show which address, and those that may have something unseen."""
+        """Which pods show which address, and the pods that are not accounted for."""
         claims = defaultdict[str, list[PodOnNode]](list)
         unseen: list[str] = []
         for pod in self._pods.items():

@@ -1,4 +1,4 @@
-"""What the node asks the controller for, and what it was given: its NodeNetworkConfig in both directions.
+"""The node's NodeNetworkConfig in both directions: the request in its spec, and the grants in its status.
 
-Start with `target` (how many), `requester` (the write) and `config_follower` (the way back into the pool).
+Start with `target` (how many), `requester` (the write) and `config_follower` (from the status into the pool).
 """

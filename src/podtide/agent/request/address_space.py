@@ -1,14 +1,14 @@
-"""Which prefix length and gateway go with an address: those of the CIDR that it is in.
+"""The prefix length and gateway of an address: those of the CIDR that it is in.
 
-A subnet that has grown has several CIDRs, and a pod reaches nothing by the gateway of another one. Where the CIDRs of a
-node's addresses are said:
+A subnet that has grown has several CIDRs, and the gateway of another one does not work for a pod. The CIDRs of a node's
+addresses are found in:
 
     the network container's `cidrs`          along with the addresses, where they are in more than one
     its subnetAddressSpace, defaultGateway   the CIDR of its primary address
     the ClusterSubnet's `cidrs`              where a CRD of Azure's drops the first; it may lag a moment behind the addresses
 
-Where podtide's controller tells CIDRs, an address that is in none of them is not answered yet. Where it tells none, it is
-Azure's, whose subnets have one.
+With podtide's controller, which states CIDRs, an ADD with an address in none of them is not answered yet. Azure's
+controller states none, and its subnets have one.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class AddressSpace(Struct, frozen=True):
 
 
 def space_of(ip: str, spaces: Iterable[AddressSpace]) -> AddressSpace | None:
-    """The one that an address is in."""
+    """The address space that an address is in, or None."""
     return next((space for space in spaces if space.cidr and _is_in(ip, space.cidr)), None)
 
 
@@ -37,4 +37,4 @@ def _is_in(ip: str, cidr: str) -> bool:
     try:
         return contains((parse_network(cidr),), ip)
     except InvalidInput:
-        return False  # others write these objects too
+        return False  # other programs write these objects too

@@ -1,18 +1,18 @@
-"""From the node's NodeNetworkConfig into its pool.
+"""Applies the node's NodeNetworkConfig to its pool.
 
-The object must be the present Node's: one that was left by an earlier node of the same name lists addresses which soon
-are somebody else's. So before an object is gone by, the Node is read once, and its uid must be the owner's. Then:
+The object must belong to the present Node: one that was left by an earlier Node of the same name lists addresses that soon
+belong to other nodes. So before an object is used, the Node is read once, and its uid must be the owner's. Then:
 
-    another Node than in the records   what its containers grant again, by address, goes on under its new names; the rest
-                                       is withdrawn: pods keep what they have, and nothing else is handed out
-    the same Node, another object      it was deleted by hand and made again: the pool goes on
-    no records                         what the container holds is quarantined (see `recovery`), once the cache is as
-                                       new as a read: what it lacks would later seem to be granted to this program
-    a container that is missing        withdrawn, once the controller says that all is done
-    one that was seen to go            etcd was restored, and what the object shows may be others' by now: it is gone by
-                                       when the controller has answered that it is of the present (`resources.config_confirmation`)
+    another Node than in the records   addresses that its containers grant again are kept under their new names; the rest
+                                       is withdrawn: pods keep their addresses, and no other is assigned
+    the same Node, another object      it was deleted by hand and created again: the pool goes on
+    no records                         the addresses of the container are quarantined (see `recovery`), once the cache is
+                                       as new as a GET: what a stale cache lacks would later seem to be newly granted
+    a container that is missing        withdrawn, once the controller states that the request is fulfilled
+    the object was deleted before      etcd was restored, and its addresses may belong to other nodes by now: it is used once
+                                       the controller has confirmed that it is of the present (`resources.config_confirmation`)
 
-While there is no object to go by, nothing new is handed out, and pods keep what they have.
+While there is no object to use, nothing new is assigned, and pods keep their addresses.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from typing import NoReturn
 from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.node_config import (
-    Network,
+    NodeNetwork,
     config_key,
     is_settled,
     networks_of,
@@ -48,9 +48,9 @@ _STATED = (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION)
 
 
 class ConfigFollower:
-    """What the node's NodeNetworkConfig says, as far as it may be gone by. `changed` is called when that changed."""
+    """Follows the node's NodeNetworkConfig. `changed` is called after every evaluation of it."""
 
-    def __init__(  # noqa: PLR0913 - what to follow into what, who is told, and what it runs in
+    def __init__(  # noqa: PLR0913 - source, target, callback, and what it runs in
         self,
         cluster: Cluster,
         node: str,
@@ -61,10 +61,10 @@ class ConfigFollower:
         runtime: Runtime,
     ) -> None:
         self.refusal = f"NodeNetworkConfig {config_key(node)} has not been read yet"
-        """Why nothing can be gone by now, in words; "" when something can."""
+        """Why no object can be used now, in words; "" when one can."""
         self.config: NodeNetworkConfig | None = None
-        """The object last gone by."""
-        self.networks: dict[str, Network] = {}
+        """The object that was applied last."""
+        self.networks: dict[str, NodeNetwork] = {}
         """Its network containers, by id."""
         self._cluster = cluster
         self._node = node
@@ -77,17 +77,17 @@ class ConfigFollower:
         self._wakeup = Wakeup(runtime.clock)
         self._randomness = runtime.randomness
         self._confirmed: Identity | None = None
-        self._has_seen_it_go = False
-        informer.add_handler(self._hear)
+        self._was_deleted = False
+        informer.add_handler(self._on_event)
         informer.on_watch.append(self._wakeup.wake)
 
     @property
     def watches(self) -> int:
-        """How often a watch of the object began."""
+        """How many watches of the object were started."""
         return self._informer.watches
 
     async def run(self) -> NoReturn:
-        """Take in the object whenever it changes, until cancelled."""
+        """Apply the object whenever it changes, until cancelled."""
         await self._informer.synced.wait()
         retry_at = None
         while True:
@@ -100,16 +100,16 @@ class ConfigFollower:
             self._changed()
             await self._wakeup.wait(retry_at)
 
-    def _hear(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
-        """The object changed. That it went is noted here: it may be back before anybody looks."""
+    def _on_event(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
+        """The object changed. A deletion is noted here, because the object may be back before the loop runs."""
         if _is_gone(new):
-            self._has_seen_it_go = True
+            self._was_deleted = True
         self._wakeup.wake()
 
     async def _follow(self) -> None:
         config = self._informer.get(config_key(self._node))
-        self._has_seen_it_go |= _is_gone(config)
-        self._doubt_what_went()
+        self._was_deleted |= _is_gone(config)
+        self._record_deletion()
         refusal = refusal_of(config, self._node)
         if config is not None and not refusal:
             identity = identity_in(config)
@@ -117,14 +117,14 @@ class ConfigFollower:
                 await self._confirm(identity)
             if self._journaled.lost and not self.networks:
                 await self._require_newest(config)
-            if self._has_seen_it_go or not self._is_current(config):
-                return  # it went or changed while the Node was read, and this loop was woken for that
-            is_in_doubt = self._may_be_of_the_past(identity)
+            if self._was_deleted or not self._is_current(config):
+                return  # it was deleted or changed while the Node was read, and this loop was woken for that
+            is_in_doubt = self._may_be_restored(identity)
             if is_in_doubt and not is_confirmed(config, self._journaled.doubt):
                 await self._ask_whether_present(config)
                 self._refuse(
                     f"NodeNetworkConfig {config_key(self._node)} was gone and is back, as after a restore of etcd: "
-                    "waiting for the request controller to say what of it is this node's now; see that it runs"
+                    "waiting for the request controller to confirm which of its addresses are this node's; check that it runs"
                 )
                 return
             self._journaled.confirm(identity)
@@ -133,16 +133,16 @@ class ConfigFollower:
                 self._journaled.believe()
         self._refuse(refusal)
 
-    def _doubt_what_went(self) -> None:
-        """Write down that the object was seen to go, as far as there is anything that it was about."""
-        if self._has_seen_it_go:
+    def _record_deletion(self) -> None:
+        """Record in the journal that the object was deleted, if there are records that depend on it."""
+        if self._was_deleted:
             self._confirmed = None
             if self._journaled.identity is not None:
                 self._journaled.doubt_it(self._new_mark())
-            self._has_seen_it_go = False
+            self._was_deleted = False
 
-    def _may_be_of_the_past(self, identity: Identity) -> bool:
-        """Whether the object is one that was seen to go, or that the present one came after."""
+    def _may_be_restored(self, identity: Identity) -> bool:
+        """Whether the object was deleted before, or is older than the one in the records: as after a restore of etcd."""
         known = self._journaled.identity
         if known is None:
             return False
@@ -154,27 +154,27 @@ class ConfigFollower:
         return True
 
     def _new_mark(self) -> str:
-        """What no object ever contained: by chance, and by the time for whoever's chance begins anew with a program."""
+        """A mark that no object ever contained. The time is in it for programs whose random numbers start again."""
         return f"{self._clock.wall():.3f}-{self._randomness.getrandbits(64):016x}"
 
     async def _ask_whether_present(self, config: NodeNetworkConfig) -> None:
-        """Ask by our mark, once; all else that the agent states in the object it states again as it is."""
+        """Apply the question with our mark, unless it is there."""
         if doubt_in(config.metadata.annotations) != self._journaled.doubt:
             await self._cluster.apply(_question(config, self._journaled), manager=AGENT_MANAGER, force=True)
 
     def _is_current(self, config: NodeNetworkConfig) -> bool:
-        """By version: a list anew brings another copy of the same object, and of that nobody is told."""
+        """Whether the cache still has this version. Compared by version, because a new list brings an equal copy."""
         now = self._informer.get(config_key(self._node))
         return now is not None and now.metadata.resource_version == config.metadata.resource_version
 
     def _refuse(self, why: str, *, is_usual: bool = False) -> None:
-        """Say it once, however long it lasts; what befalls every new node alarms nobody."""
+        """Set the reason, and log it once. What is usual on every new node is not a warning."""
         if why and why != self.refusal:
             (self._log.info if is_usual else self._log.warning)("nothing new is handed out", reason=why)
         self.refusal = why
 
     async def _confirm(self, identity: Identity) -> None:
-        """Raises unless the object is the present Node's."""
+        """Raise _OfAnotherNode unless the object belongs to the present Node."""
         try:
             present = (await self._cluster.get(Node, self._node)).metadata.uid
         except NotFound:
@@ -182,26 +182,26 @@ class ConfigFollower:
         if present != identity.node_uid:
             known = self._journaled.identity
             if known is not None and known.node_uid == identity.node_uid:
-                self._has_seen_it_go = True
-                self._doubt_what_went()
+                self._was_deleted = True
+                self._record_deletion()
             raise _OfAnotherNode(
                 f"NodeNetworkConfig {config_key(self._node)} is that of a Node with uid {identity.node_uid}, and the "
-                f"present one's is {present}: the request controller will replace it; see that it runs"
+                f"present one's is {present}: the request controller will replace it; check that it runs"
             )
         self._confirmed = identity
 
     async def _require_newest(self, config: NodeNetworkConfig) -> None:
-        """Raises unless the object is as the cluster has it now: a cache may lag behind what pods were given."""
+        """Raise _Outdated unless the cache has the newest version: a stale one may lack addresses that pods have."""
         newest = await self._cluster.get(NodeNetworkConfig, self._node, config.metadata.namespace)
         if newest.metadata.resource_version == config.metadata.resource_version:
             return
-        is_known = f"NodeNetworkConfig {config_key(self._node)} is known as of an earlier time"
+        is_known = f"NodeNetworkConfig {config_key(self._node)} is stale in the cache"
         if not any(each.ip_assignments for each in newest.status.network_containers):
             raise _NotYet(
-                f"{is_known}, and this node has no addresses yet: waiting to be told of the present"
+                f"{is_known}, and this node has no addresses yet: waiting for the watch to catch up"
             )
         raise _Outdated(
-            f"{is_known}, and there are no records of this node to go by: waiting to be told of the present"
+            f"{is_known}, and this node has no records of its own: waiting for the watch to catch up"
         )
 
     def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
@@ -211,7 +211,7 @@ class ConfigFollower:
         self.config = config
         if is_another and not networks:
             self.networks = {}
-            return  # only its containers tell what of the former Node's is this one's now
+            return  # only its containers tell which addresses of the former Node this one keeps
         unseen = {id_ for id_ in networks if is_another or id_ not in pool.containers()}
         for network in networks.values():
             is_back = network.container.id if self._journaled.doubt else ""
@@ -230,23 +230,23 @@ class ConfigFollower:
                     self._journaled.withdraw(container_id)
         self.networks = networks
 
-    def _apply(self, network: Network, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
+    def _apply(self, network: NodeNetwork, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
         container = network.container
         if self._journaled.lost and is_unseen:
             self._journaled.recover(container, config.spec.ips_not_in_use)
         else:
-            # What comes after the first sight was granted to this program, which has given it to nobody.
+            # What was not there at first was granted to this program, which has not assigned it yet.
             self._journaled.apply(container)
             if self._journaled.pool.counts(container.id).pending_programming:
                 # Read from the pool, not from what was just granted: the agent may have been killed before this step.
                 self._journaled.programmed(container.addresses)
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
-            self._log.error("a network container says what cannot be used", complaints=network.unusable)
+            self._log.error("a network container has values that cannot be used", complaints=network.unusable)
 
 
 def identity_in(config: NodeNetworkConfig) -> Identity:
-    """Whose object it is."""
+    """The Node that owns the object, and the object."""
     place = config.metadata
     return Identity(node_uid=config.node_uid, config_uid=place.uid, made=place.creation_timestamp or "")
 
@@ -274,16 +274,16 @@ def _question(config: NodeNetworkConfig, journaled: JournaledPool) -> NodeNetwor
 
 
 def _is_gone(config: NodeNetworkConfig | None) -> bool:
-    """Whether the object is not there, or on its way out: neither ever ends in a cluster that goes forward."""
+    """Whether the object is missing or being deleted. Neither can be undone, except by a restore of etcd."""
     return config is None or config.metadata.deletion_timestamp is not None
 
 
 class _Outdated(RetryError):
-    """The cache has not caught up with the cluster."""
+    """The cache is stale."""
 
 
 class _NotYet(_Outdated):
-    """The same while the node has no addresses: nothing can be wrong with those, so there is nothing to see to."""
+    """The cache is stale while the node has no addresses yet, as on every new node: no reason for a warning."""
 
 
 class _OfAnotherNode(RetryError):

@@ -1,7 +1,7 @@
-"""What a NodeNetworkConfig tells the agent: whose it is, what the node holds, and how its pool is to be sized.
+"""Reading a NodeNetworkConfig: its owner, the node's network containers, and the parameters of its pool.
 
-Pure reading. Other programs write these objects too, so what cannot be used is passed over in words, and nothing here
-raises.
+Other programs write these objects too, so values that cannot be used are skipped and described in `unusable`, and nothing
+here raises.
 """
 
 from collections.abc import Iterable
@@ -24,8 +24,8 @@ from podtide.resources.node_network_config import (
 )
 
 
-class Network(Struct, frozen=True, kw_only=True):
-    """A network container of the node, with what a pod must be told along with an address of it."""
+class NodeNetwork(Struct, frozen=True, kw_only=True):
+    """A network container of the node, with the network settings that an ADD returns along with an address of it."""
 
     container: GrantedContainer
     subnet: str
@@ -33,21 +33,21 @@ class Network(Struct, frozen=True, kw_only=True):
     gateway: str
     primary: str
     spaces: tuple[AddressSpace, ...] = ()
-    """The CIDRs that its addresses are in, as far as it says: the primary's first."""
+    """The CIDRs that its addresses are in, as far as it states them: the primary's first."""
     unusable: tuple[str, ...] = ()
-    """Sentences about what it says and cannot be used."""
+    """Sentences about values in it that cannot be used."""
 
 
 def config_key(node: str) -> Key:
-    """Where the node's NodeNetworkConfig is."""
+    """The namespace and name of the node's NodeNetworkConfig."""
     return Key(SYSTEM_NAMESPACE, node)
 
 
 def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
-    """Why the object is nothing to go by, in words; "" when it is."""
+    """Why the object cannot be used, in words; "" when it can."""
     name = f"NodeNetworkConfig {config_key(node)}"
     if config is None:
-        return f"{name} is not there: the request controller makes it; see that it runs"
+        return f"{name} does not exist: the request controller creates it; check that it runs"
     if config.metadata.deletion_timestamp:
         return f"{name} is being deleted: nothing new is handed out until there is another"
     if not config.node_uid:
@@ -56,23 +56,23 @@ def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
 
 
 def is_settled(config: NodeNetworkConfig) -> bool:
-    """Whether the request controller has done all it was asked for. Until then, what its status lacks says nothing."""
+    """Whether the request controller has fulfilled the whole request. Until then, a missing container means nothing."""
     return config.status.status is ConfigStatus.UPDATED
 
 
-def networks_of(config: NodeNetworkConfig) -> tuple[Network, ...]:
+def networks_of(config: NodeNetworkConfig) -> tuple[NodeNetwork, ...]:
     """The node's network containers."""
     return tuple(_network(container) for container in config.status.network_containers if container.id)
 
 
-def _network(container: NetworkContainer) -> Network:
+def _network(container: NetworkContainer) -> NodeNetwork:
     primary = container.primary_ip or container.primary_ipv6
     stated_cidr = container.subnet_address_space or container.subnet_address_space_v6
     stated_gateway = container.default_gateway or container.default_gateway_v6
     family = _family(primary or stated_cidr)
     cidr, gateway = _network_in(stated_cidr, family), _address_in(stated_gateway, family)
     unusable = [
-        f"network container {container.id} has {stated!r} for its {what}, which is none of IPv{family}: no pod is told it"
+        f"network container {container.id} has {stated!r} for its {what}, which is not valid for IPv{family}: pods do not get it"
         for what, stated, usable in (("subnet", stated_cidr, cidr), ("gateway", stated_gateway, gateway))
         if stated and not usable
     ]
@@ -82,8 +82,8 @@ def _network(container: NetworkContainer) -> Network:
             spaces[known] = _address_in(each.gateway, family)
         else:
             unusable.append(
-                f"network container {container.id} lists {each.cidr!r} as a range, which is none of IPv{family}: "
-                "no pod is told it"
+                f"network container {container.id} lists {each.cidr!r} as a range, which is not valid for IPv{family}: "
+                "pods do not get it"
             )
     addresses: dict[str, str] = {}
     for granted in container.ip_assignments:
@@ -91,11 +91,11 @@ def _network(container: NetworkContainer) -> Network:
         if not granted.name or not ip:
             unusable.append(
                 f"network container {container.id} lists {granted.ip!r} as {granted.name!r}, "
-                f"which is no IPv{family} address with a name: it is not used"
+                f"which is not a name and an IPv{family} address: it is not used"
             )
         else:
             addresses[granted.name] = ip
-    return Network(
+    return NodeNetwork(
         container=GrantedContainer(container.id, container.version, family, addresses),
         subnet=container.subnet_name,
         cidr=cidr,
@@ -111,7 +111,7 @@ def _family(address: str) -> Family:
 
 
 def _address_in(text: str, family: Family) -> str:
-    """The address as pods' statuses spell it; "" when it is none of the family."""
+    """The address in canonical form, as in the status of pods; "" when it is not an address of the family."""
     try:
         address = parse_address(text)
     except InvalidInput:
@@ -120,7 +120,7 @@ def _address_in(text: str, family: Family) -> str:
 
 
 def _network_in(text: str, family: Family) -> str:
-    """The network without host bits; "" when it is none of the family."""
+    """The network without host bits; "" when it is not a network of the family."""
     try:
         network = parse_network(text)
     except InvalidInput:
@@ -128,7 +128,7 @@ def _network_in(text: str, family: Family) -> str:
     return str(network) if network.version == family else ""
 
 
-def subnets_of(networks: Iterable[Network]) -> tuple[str, ...]:
+def subnets_of(networks: Iterable[NodeNetwork]) -> tuple[str, ...]:
     """The subnets that the node's addresses come from, each once."""
     return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))
 
@@ -139,13 +139,13 @@ def node_scaler_of(config: NodeNetworkConfig) -> NodeScaler:
 
 
 def is_owed(config: NodeNetworkConfig) -> bool:
-    """Whether the request controller said that the subnet could not give all that was asked for."""
+    """Whether the subnet could not grant the whole request, as the request controller states."""
     return any(
         container.status is ContainerStatus.SUBNET_FULL for container in config.status.network_containers
     )
 
 
 def complaints(config: NodeNetworkConfig) -> str:
-    """What the request controller found wanting, in its own words."""
+    """The messages of the conditions that are not True."""
     conditions = config.status.conditions
     return "; ".join(each.message for each in conditions if each.status is not ConditionStatus.TRUE)

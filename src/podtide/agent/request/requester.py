@@ -1,22 +1,20 @@
-"""Writes what the node asks for: one server-side apply per change of target, and none without a change.
+"""Writes the node's request: one server-side apply per change of target, and none without a change.
 
-The wish follows from what is so, never from what was written last: how many pods need an address, which parameters
-are in force, what the pool holds. So whatever happens to the object (an edit by hand, a lost answer, a restart) the
-next look compares and mends it in one write. What makes a write due:
+The request follows from the current state, never from what was written last: how many pods need an address, which
+parameters are in force, what the pool holds. So whatever happens to the object (an edit by hand, a lost answer, a
+restart), the next reconciliation corrects it in one write. What makes a write due:
 
     the target differs from the request       when `core.pool.pacing` says so
     more is held than was asked for           the surplus is named for release
-    a CIDR drains                             what no pod has of it is named for release, and a primary in it is too
-    `ipsNotInUse` is not what is given up     as sets: names that are gone are taken out
-    a node that is owed has another number    nodes with more of them are served first
-    of waiting pods than it said
-    it is not stated what the request         at once for other parameters, in its own time for another demand
-    follows from                              (see `stating`)
+    a CIDR drains                             its addresses without a pod are named for release, and a primary in it is too
+    `ipsNotInUse` is not what was given up    compared as sets: names that are gone are removed
+    the number of waiting pods differs        where the subnet owes the node addresses: nodes with more of them come first
+    the statement is missing or outdated      at once for other parameters, later for another demand (see `statement`)
 
-All but the first are gathered for a moment, too. Addresses are named in the journal before the cluster is told.
+All but the first wait for the gathering time, too. Addresses are named in the journal before the cluster is written.
 
-Pods come in bursts, and each is several changes: a target is worked out once for all that comes within a fraction of
-the gathering, which still counts from when it came.
+Pods come in bursts, and each is several changes: the target is computed once for all that come within a fraction of the
+gathering time, which still counts from the first of them.
 """
 
 from collections.abc import Mapping
@@ -27,7 +25,7 @@ from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import is_owed
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.statement import StatementSchedule
-from podtide.agent.request.target import Target, TargetMaker
+from podtide.agent.request.target import RequestTarget, TargetCalculator
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.core.errors import RetryError
@@ -48,35 +46,35 @@ from podtide.resources.statement_annotation import render, statement_in
 from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
 
-_NOBODYS_NAME = "podtide-none"
-"""Names that another manager stated too (an Azure CNS that ran here before) do not go when we leave them out. StatementSchedule
-another list makes it ours alone, so that it goes the next time; releasing a name that nobody has changes nothing."""
+_UNKNOWN_NAME = "podtide-none"
+"""Names that another field manager applied too (an Azure CNS that ran here before) stay when we leave them out. Applying
+another list makes the field ours alone, so that the next apply can empty it; releasing an unknown name is a no-op."""
 
 _RETRIES = Backoff(floor_seconds=0.2, cap_seconds=30.0)
 _LOOKS_PER_GATHERING = 10
 
 
 class Requester:
-    """The one writer of the node's request and statement. As long as anything is unknown, it writes nothing."""
+    """The only writer of the node's request and statement. It writes nothing before the agent has synced."""
 
-    def __init__(  # noqa: PLR0913 - from what, by which rules, and what it runs in
+    def __init__(  # noqa: PLR0913 - its inputs, its pace, and what it runs in
         self,
         cluster: Cluster,
         follower: ConfigFollower,
         journaled: JournaledPool,
         readiness: Readiness,
-        targets: TargetMaker,
+        targets: TargetCalculator,
         *,
         patience: Pace,
         runtime: Runtime,
     ) -> None:
         self.writes = 0
         self.restatements = 0
-        """How often a statement was written beside a request that stayed as it was."""
+        """How often a new statement was written beside an unchanged request."""
         self.decisions = 0
-        """How often a target was worked out: what changes nothing must not cause that."""
-        self.target: Target | None = None
-        """The last one worked out."""
+        """How often a target was computed. Tests hold that events without effect do not cause it."""
+        self.target: RequestTarget | None = None
+        """The last target that was computed."""
         self._cluster = cluster
         self._follower = follower
         self._journaled = journaled
@@ -89,7 +87,7 @@ class Requester:
         self._log = runtime.log
         self._wakeup = Wakeup(runtime.clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
-        """The object as our last write left it, until the informer shows that or something later, or watches anew."""
+        """The object as our last write returned it, until the informer has that or a later version, or watches anew."""
         self._answered_in_watch = 0
         self._changing: Waiting | None = None
         self._untidy_since: float | None = None
@@ -98,12 +96,12 @@ class Requester:
         journaled.on_change.append(self.look)
 
     def look(self) -> None:
-        """Something changed that the request may depend on."""
+        """Reconcile soon, because something changed that the request may depend on."""
         self._wakeup.wake()
 
     @property
     def config(self) -> NodeNetworkConfig | None:
-        """The object as last heard of: from the informer, or in the answer to our own write if that is newer."""
+        """The newest known version of the object: from the informer, or from our own write if that is newer."""
         seen, answer = self._follower.config, self._answer
         if seen is None or answer is None or answer.metadata.uid != seen.metadata.uid:
             return seen
@@ -120,7 +118,7 @@ class Requester:
             now = await self._wakeup.wait(look_at)
 
     async def _step(self, config: NodeNetworkConfig, now: float) -> float | None:
-        """Decide, and write if it is due. Answers when to look again at the latest."""
+        """Decide, and write if it is due. Returns when to reconcile again at the latest."""
         if now < self._retry_at:
             return self._retry_at
         requested, demand = config.spec.requested_ip_count, self._journaled.needed
@@ -141,14 +139,14 @@ class Requester:
         if verdict.write:
             return await self._try_to_write(config, target, target.request, keep=target.request)
         self._changing = verdict.waiting
-        # What a larger target will need is no surplus, and what a smaller one will not need is none yet.
+        # Addresses that a larger target will need are not surplus; those that a smaller one will not need are not yet.
         keep = max(target.request, requested)
         anew_at = self._statements.anew_at(target, requested)
         is_anew = anew_at is not None and now >= anew_at
         is_tidy = (
             not self._has_surplus(keep)
             and not self._holds_what_drains(target)
-            and self._says_what_is_so(config, told, target)
+            and self._is_up_to_date(config, told, target)
             and not self._statements.is_missing(target, requested)
             and not is_anew
         )
@@ -159,7 +157,7 @@ class Requester:
         return min((at for at in look_at if at is not None), default=None)
 
     def _tidy_at(self, now: float, *, is_tidy: bool) -> float | None:
-        """When the rest of the object is to be put in order; None when it is."""
+        """When the rest of the object has to be corrected; None when it is right."""
         if is_tidy:
             self._untidy_since = None
             return None
@@ -174,25 +172,27 @@ class Requester:
             for counts in map(self._journaled.pool.counts, self._follower.networks)
         )
 
-    def _holds_what_drains(self, target: Target) -> bool:
+    def _holds_what_drains(self, target: RequestTarget) -> bool:
         pool = self._journaled.pool
         return any(pool.idle_in(container_id, target.draining) for container_id in self._follower.networks)
 
-    def _says_what_is_so(self, config: NodeNetworkConfig, told: Mapping[str, str], target: Target) -> bool:
+    def _is_up_to_date(
+        self, config: NodeNetworkConfig, told: Mapping[str, str], target: RequestTarget
+    ) -> bool:
         if set(config.spec.ips_not_in_use) != set(self._named(target)):
             return False
         return waiting_pods_in(told) == self._journaled.demand.waiting or not is_owed(config)
 
     def _told(self, config: NodeNetworkConfig) -> Mapping[str, str]:
-        """The annotations as last heard of. A write of them alone makes no new generation, so our answer goes first."""
+        """The newest known annotations. Writing them makes no new generation, so what our write returned has precedence."""
         answer = self._answer
         is_the_same = answer is not None and answer.metadata.uid == config.metadata.uid
         return (answer if answer and is_the_same else config).metadata.annotations
 
     def _forget_an_old_answer(self) -> None:
-        """Once the informer has shown what our last write left, it alone counts: others may change that again.
+        """Forget what our last write returned once the informer has it: from then on, others may have changed it again.
 
-        So it does when another watch began: what we wrote may be gone with the rest, in a cluster that went back.
+        Also when a new watch was started: after a restore of etcd, what we wrote may be lost.
         """
         if self._answered_in_watch != self._follower.watches:
             self._answer = None
@@ -203,8 +203,8 @@ class Requester:
         if ahead > 0 or (ahead == 0 and _ours_in(seen) == _ours_in(answer)):
             self._answer = None
 
-    def _named(self, target: Target) -> list[str]:
-        """All that is given up: addresses of the pool, and primaries that drain, which others will take the place of."""
+    def _named(self, target: RequestTarget) -> list[str]:
+        """The names that were given up: addresses of the pool, and draining primaries, which the controller replaces."""
         pool = self._journaled.pool
         primaries = [
             primary_name(container_id)
@@ -215,9 +215,15 @@ class Requester:
         return sorted([*names, *primaries])
 
     async def _try_to_write(
-        self, config: NodeNetworkConfig, target: Target, request: int, *, keep: int, is_anew: bool = False
+        self,
+        config: NodeNetworkConfig,
+        target: RequestTarget,
+        request: int,
+        *,
+        keep: int,
+        is_anew: bool = False,
     ) -> float | None:
-        """Write; after a failure, answer when to try again. Whether a failed write took effect, the informer tells."""
+        """Write. After a failure, returns when to retry. The informer shows whether a failed write took effect."""
         try:
             await self._write(config, target, request, keep)
         except (ClusterError, RetryError) as error:
@@ -228,16 +234,16 @@ class Requester:
             self._statements.stated_anew(self._clock.monotonic())
         self._complaint = ""
         self._changing = self._untidy_since = None
-        self._wakeup.wake()  # things may have changed while it was written
+        self._wakeup.wake()  # the state may have changed during the write
         return None
 
     def _complain(self, why: str) -> None:
-        """Say it once, however long it lasts."""
+        """Log it once, however long it lasts."""
         if why != self._complaint:
             self._complaint = why
             self._log.warning("cannot write the request; will go on trying", error=why)
 
-    async def _write(self, config: NodeNetworkConfig, target: Target, request: int, keep: int) -> None:
+    async def _write(self, config: NodeNetworkConfig, target: RequestTarget, request: int, keep: int) -> None:
         for container_id in self._follower.networks:
             self._journaled.name_draining(container_id, target.draining)
             counts = self._journaled.pool.counts(container_id)
@@ -248,9 +254,9 @@ class Requester:
         annotations = _annotations(waiting, statement)
         answer = await self._apply(_wish(config, request, names, annotations))
         if not names and answer.spec.ips_not_in_use:
-            answer = await self._apply(_wish(config, request, [_NOBODYS_NAME], annotations))
+            answer = await self._apply(_wish(config, request, [_UNKNOWN_NAME], annotations))
         if statement is not None:
-            self._hear(annotations, answer)
+            self._check_statement(annotations, answer)
             self.restatements += statement != target.said and request == config.spec.requested_ip_count
         self._log.info(
             "request written",
@@ -268,8 +274,8 @@ class Requester:
         self._answered_in_watch = watch
         return answer
 
-    def _hear(self, annotations: Mapping[str, str], answer: NodeNetworkConfig) -> None:
-        """Say once that the cluster drops what is stated, however often it does."""
+    def _check_statement(self, annotations: Mapping[str, str], answer: NodeNetworkConfig) -> None:
+        """Log once that the cluster dropped the statement, however often it does."""
         kept = answer.metadata.annotations.get(STATEMENT_ANNOTATION)
         is_heard = kept == annotations[STATEMENT_ANNOTATION]
         if self._statements.is_heard and not is_heard:
@@ -296,7 +302,7 @@ def _ours_in(config: NodeNetworkConfig) -> tuple[str | None, ...]:
 def _wish(
     config: NodeNetworkConfig, request: int, names: list[str], annotations: dict[str, str]
 ) -> NodeNetworkConfig:
-    """All that the agent states in the object. With its uid: one that was deleted is not made again."""
+    """The object to apply: all fields of the agent. With the uid, so that a deleted object is not created again."""
     metadata = config.metadata
     return NodeNetworkConfig(
         metadata=ObjectMeta(

@@ -1,8 +1,8 @@
-"""How many addresses a node should ask for: the decision, and nothing else, so that it can be swapped.
+"""How many addresses a node should request: the decision alone, so that it can be replaced.
 
 `ExactPolicy` is podtide's: one step from demand to request. `ReactivePolicy` is the baseline it is compared with: the
-pool of today's CNS, which knows its assignments but not the pods that are on their way. All else around the decision
-is the same program.
+pool of today's CNS, which knows its assignments but not the pods that are still to come. Everything else around the
+decision is the same program.
 """
 
 from typing import Protocol
@@ -14,8 +14,8 @@ from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
 
 
-class Situation(Struct, frozen=True, kw_only=True):
-    """One family's addresses on the node, over all of its network containers, and who needs them."""
+class PoolSituation(Struct, frozen=True, kw_only=True):
+    """The addresses of one family on the node, over all of its network containers, and the demand for them."""
 
     demand: int
     primaries: int
@@ -26,24 +26,24 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 
 class Decided(Protocol):
-    """A decision; its text gives the reasons, with their numbers."""
+    """A decision. Its text gives the reasons with their numbers."""
 
     @property
     def request(self) -> int:
-        """How many addresses to ask for, over all of the family's network containers."""
+        """How many addresses to request, over all of the family's network containers."""
         ...
 
 
 class RequestPolicy(Protocol):
-    """Decides; does nothing."""
+    """Decides how many addresses to request."""
 
     @property
     def states_demand(self) -> bool:
-        """Whether a request follows from demand and the parameters in force alone, so that they are stated beside it."""
+        """Whether the request depends only on demand and the parameters in force, so that these are stated beside it."""
         ...
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
-        """What to ask for in this situation."""
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
+        """The request for this situation."""
         ...
 
 
@@ -52,13 +52,13 @@ class ExactPolicy:
 
     states_demand = True
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
-        """See `RequestPolicy.decide`. What is requested and held now plays no part."""
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
+        """The request for this situation, whatever is requested and held now."""
         return decide_request(situation.demand, scaler, situation.primaries)
 
 
 class ReactiveDecision(Struct, frozen=True):
-    """What the baseline asks for, and from what it concluded that."""
+    """The request of the baseline, with the state it was computed from."""
 
     request: int
     pool: ReactivePool
@@ -78,8 +78,8 @@ class ReactivePolicy:
 
     states_demand = False
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
-        """See `RequestPolicy.decide`. Pods that hold no address are not seen."""
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
+        """The request for this situation. Pods without an address are ignored."""
         pool = ReactivePool(
             requested=situation.requested,
             held=situation.held,

@@ -1,16 +1,16 @@
-"""Which parameters a subnet has in force, and whether it runs low.
+"""The parameters in force in a subnet, and whether it is exhausted.
 
-The status of the subnet's ClusterSubnet says both, once the controller has put its judgement there (`status.scaler`).
-Until then the object is as good as absent: somebody may have made it by hand, or the controller died before it wrote the
-status. Only where there is no judgement is the ClusterSubnetState watched, which says no more than whether the subnet
-is exhausted:
+The status of the subnet's ClusterSubnet has both, once the controller has written its decision there (`status.scaler`).
+Until then the object is ignored: it may have been created by hand, or the controller may have died before it wrote the
+status. Only while there is no decision, the ClusterSubnetState is watched, which tells only whether the subnet is
+exhausted:
 
     ClusterSubnet with `status.scaler`      its batch, buffer, exhausted and starved
     gone, or its scaler gone                the same for `KEPT_SECONDS`, and until the ClusterSubnetState is known
     none, or one that never had a scaler    the ClusterSubnetState's exhausted, and the node's own parameters
 
-Each is watched by its name, so another subnet's state is never looked at. A cluster need not even know the kinds:
-beside the controller of Azure CNS, which knows no ClusterSubnet, the node's own parameters are in force.
+Each is watched by its name, so the state of another subnet is never read. The kinds may even be missing in the cluster:
+with the controller of Azure CNS, which has no ClusterSubnet, the node's own parameters are in force.
 """
 
 import asyncio
@@ -37,20 +37,20 @@ from podtide.runtime.wakeup import Wakeup
 R = TypeVar("R", bound=Resource)
 
 KEPT_SECONDS = 30.0
-"""How long the last judgement is gone by after its ClusterSubnet vanished, or lost its scaler. Whoever deletes one by
-mistake has it made again by the controller within seconds, and no node of the subnet has moved meanwhile."""
+"""How long the last decision is kept after its ClusterSubnet was deleted, or lost its scaler. The controller creates one
+that was deleted by mistake within seconds, and no node of the subnet has changed its request meanwhile."""
 
 
-class InForce(Struct, frozen=True):
+class ParametersInForce(Struct, frozen=True):
     """The parameters in force on a node."""
 
     scaler: Scaler
     top: int = 0
-    """The largest batch that the node can come to have in this subnet; 0 when that is not known."""
+    """The largest batch that the node can have in this subnet; 0 when it is unknown."""
 
 
 class SubnetView:
-    """One subnet as the cluster shows it. `changed` is called when it shows something else."""
+    """Watches one subnet. `changed` is called when its state changed."""
 
     def __init__(
         self,
@@ -68,58 +68,58 @@ class SubnetView:
         self._log = runtime.log
         self._wakeup = Wakeup(runtime.clock)
         self._kept: ClusterSubnetStatus | None = None
-        """The last judgement, after it vanished."""
+        """The last decision, after its object was deleted."""
         self._kept_until = 0.0
         self._subnets = self._informer(ClusterSubnet, self._subnet_changed)
         self._states: Informer[ClusterSubnetState] | None = None
-        """There is one only while there is no judgement, or a kept one that has served its time."""
+        """Watched only while there is no decision, or the kept one has expired."""
 
     @property
     def is_known(self) -> bool:
-        """Whether it is certain what the cluster says of the subnet, or that it says nothing."""
+        """Whether the subnet's state has been read, or is known to be missing."""
         if not self._subnets.synced.is_set():
             return False
-        return self._judgement is not None or self._has_state
+        return self._decision is not None or self._has_state
 
     @property
     def has_batch(self) -> bool:
-        """Whether the controller's batch for the subnet is gone by."""
-        return self._judgement is not None
+        """Whether a batch of the controller is in force."""
+        return self._decision is not None
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the subnet runs low."""
-        if (judgement := self._judgement) is not None:
-            return judgement.exhausted or judgement.starved
+        """Whether the subnet is exhausted."""
+        if (decision := self._decision) is not None:
+            return decision.exhausted or decision.starved
         state = self._states.get(self._key) if self._states is not None else None
         return state is not None and state.status is not None and state.status.exhausted
 
     @property
     def is_starved(self) -> bool:
-        """Whether a node waits while nothing is left."""
-        return self._judgement is not None and self._judgement.starved
+        """Whether a node waits for addresses while the subnet has none left."""
+        return self._decision is not None and self._decision.starved
 
     @property
     def spaces(self) -> tuple[AddressSpace, ...]:
-        """The subnet's CIDRs with their gateways; none where the controller does not say."""
-        cidrs = self._judgement.cidrs if self._judgement is not None else ()
+        """The subnet's CIDRs with their gateways; none where the controller does not state them."""
+        cidrs = self._decision.cidrs if self._decision is not None else ()
         return tuple(AddressSpace(each.cidr, each.gateway) for each in cidrs)
 
     @property
     def draining(self) -> tuple[str, ...]:
-        """The CIDRs that are to leave the subnet."""
-        cidrs = self._judgement.cidrs if self._judgement is not None else ()
+        """The CIDRs that are being removed from the subnet."""
+        cidrs = self._decision.cidrs if self._decision is not None else ()
         return tuple(each.cidr for each in cidrs if each.draining)
 
-    def in_force(self, node: NodeScaler) -> InForce:
-        """What is in force for a node whose own parameters are these."""
-        scaler = self._judgement.scaler if self._judgement is not None else None
+    def in_force(self, node: NodeScaler) -> ParametersInForce:
+        """The parameters in force for a node with these parameters of its own."""
+        scaler = self._decision.scaler if self._decision is not None else None
         if scaler is None:
-            return InForce(effective_scaler(node, None, exhausted=self.is_exhausted))
+            return ParametersInForce(effective_scaler(node, None, exhausted=self.is_exhausted))
         return _in_force(node, scaler.batch, scaler.buffer, scaler.top)
 
     async def run(self) -> NoReturn:
-        """Keep the view up to date until cancelled."""
+        """Watch until cancelled."""
         watching: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow(self._subnets))
@@ -143,13 +143,13 @@ class SubnetView:
                 now = await self._wakeup.wait(self._kept_until if is_waiting else None)
 
     @property
-    def _judgement(self) -> ClusterSubnetStatus | None:
-        """What the controller says of the subnet, or said a moment ago."""
+    def _decision(self) -> ClusterSubnetStatus | None:
+        """The controller's decision, or the one kept from a moment ago."""
         return self._stated or self._kept
 
     @property
     def _stated(self) -> ClusterSubnetStatus | None:
-        return _judgement_in(self._subnets.get(self._key))
+        return _decision_in(self._subnets.get(self._key))
 
     @property
     def _has_state(self) -> bool:
@@ -161,8 +161,8 @@ class SubnetView:
         return self._kept is None or now >= self._kept_until
 
     def _subnet_changed(self, old: ClusterSubnet | None, new: ClusterSubnet | None) -> None:
-        before = _judgement_in(old)
-        if _judgement_in(new) is not None:
+        before = _decision_in(old)
+        if _decision_in(new) is not None:
             self._kept = None
         elif before is not None:
             self._kept = before
@@ -171,7 +171,7 @@ class SubnetView:
     async def _follow(self, informer: Informer[R]) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(informer.run())
-            await informer.synced.wait()  # handlers hear of what there is, not that there is nothing
+            await informer.synced.wait()  # handlers are not called for an empty list
             self._tell()
 
     def _informer(self, kind: type[R], *handlers: Handler[R]) -> Informer[R]:
@@ -192,13 +192,13 @@ class SubnetView:
         self._changed()
 
 
-def _judgement_in(subnet: ClusterSubnet | None) -> ClusterSubnetStatus | None:
-    """An object without a scaler says nothing, whatever else its status says."""
+def _decision_in(subnet: ClusterSubnet | None) -> ClusterSubnetStatus | None:
+    """The controller's decision; None if the status has no scaler, whatever else it has."""
     return subnet.status if subnet is not None and subnet.is_judged else None
 
 
 @lru_cache(maxsize=64)
-def _in_force(node: NodeScaler, batch: int, buffer: float, top: int | None) -> InForce:
-    """Asked for at every change of demand, and it seldom changes."""
+def _in_force(node: NodeScaler, batch: int, buffer: float, top: int | None) -> ParametersInForce:
+    """The parameters in force. Cached, because it is computed at every change of demand and seldom changes."""
     scaler = effective_scaler(node, SubnetScaler(batch, exact(buffer, "buffer")))
-    return InForce(scaler, min(top or 0, scaler.max_ips))
+    return ParametersInForce(scaler, min(top or 0, scaler.max_ips))

@@ -1,6 +1,6 @@
-"""What the node should ask for now: the policy's decision, for what every one of its network containers is to hold.
+"""The target: how many addresses the node should request now, by the decision of the policy.
 
-`requestedIPCount` counts per network container. Where a family has several, each is asked for its share, and of two
+`requestedIPCount` counts per network container. Where a family has several containers, each gets its share, and of two
 families the one that needs more decides: a pod needs an address of each.
 """
 
@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.node_config import Network, node_scaler_of
-from podtide.agent.request.sizing_policy import Decided, RequestPolicy, Situation
-from podtide.agent.request.subnet_view import InForce
-from podtide.agent.request.subnets import Subnets
+from podtide.agent.request.node_config import NodeNetwork, node_scaler_of
+from podtide.agent.request.sizing_policy import Decided, PoolSituation, RequestPolicy
+from podtide.agent.request.subnet_view import ParametersInForce
+from podtide.agent.request.subnets import NodeSubnets
 from podtide.core.ranges import IPNetwork
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import share_of
@@ -21,28 +21,28 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.statement_annotation import is_statable
 
 
-class Target(Struct, frozen=True, kw_only=True):
-    """How many addresses each network container is to hold, and why."""
+class RequestTarget(Struct, frozen=True, kw_only=True):
+    """How many addresses each network container should hold, and why."""
 
     request: int
     decided: Decided
     is_urgent: bool
-    """Others wait for what this node can spare."""
+    """Whether surplus addresses are to be released without delay."""
     statement: Statement | None = None
-    """What the request follows from, without a number yet; None where the policy states nothing."""
+    """The statement that belongs to the request, without a number yet; None where the policy makes none."""
     said: Statement | None = None
-    """What is stated beside the request that is in the object; None where nothing is that belongs to it."""
+    """The statement that belongs to the request in the object; None where there is none."""
     is_answered: bool = False
-    """Whether what is said goes by the parameters in force."""
+    """Whether `said` has the parameters in force."""
     draining: tuple[IPNetwork, ...] = ()
-    """CIDRs that are to leave their subnets: what no pod has of them is given back, whatever the request."""
+    """CIDRs that are being removed from their subnets: their addresses without a pod are released, whatever the request."""
 
 
-class TargetMaker:
-    """Works out targets, from what is known when it is asked."""
+class TargetCalculator:
+    """Computes targets from the current state."""
 
     def __init__(
-        self, follower: ConfigFollower, journaled: JournaledPool, subnets: Subnets, policy: RequestPolicy
+        self, follower: ConfigFollower, journaled: JournaledPool, subnets: NodeSubnets, policy: RequestPolicy
     ) -> None:
         self._follower = follower
         self._journaled = journaled
@@ -53,8 +53,8 @@ class TargetMaker:
         """The parameters in force."""
         return self._in_force(config).scaler
 
-    def target(self, config: NodeNetworkConfig, said: Statement | None) -> Target:
-        """What to ask for, now that the object is this and that is `said` in it. There is at least one network container."""
+    def target(self, config: NodeNetworkConfig, said: Statement | None) -> RequestTarget:
+        """The target for this object with the statement `said`. There is at least one network container."""
         in_force = self._in_force(config)
         requested = config.spec.requested_ip_count
         networks = self._follower.networks.values()
@@ -63,7 +63,7 @@ class TargetMaker:
         share = max(shares, key=lambda each: each.request)
         statement = self._statement(share, in_force) if self._policy.states_demand else None
         answered = statement is not None and said is not None and is_answered(said, statement)
-        return Target(
+        return RequestTarget(
             request=share.request,
             decided=share.decided,
             is_urgent=self._subnets.are_urgent(answered=answered),
@@ -73,13 +73,13 @@ class TargetMaker:
             draining=self._subnets.draining,
         )
 
-    def _in_force(self, config: NodeNetworkConfig) -> InForce:
+    def _in_force(self, config: NodeNetworkConfig) -> ParametersInForce:
         return self._subnets.in_force(node_scaler_of(config), self._journaled.needed)
 
-    def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> "_Share":
+    def _share(self, networks: list[NodeNetwork], requested: int, scaler: Scaler) -> "_Share":
         number = len(networks)
         counts = [self._journaled.pool.counts(network.container.id) for network in networks]
-        situation = Situation(
+        situation = PoolSituation(
             demand=self._journaled.needed,
             primaries=number,
             requested=requested * number,
@@ -90,7 +90,7 @@ class TargetMaker:
         decided = self._policy.decide(situation, scaler)
         return _Share(share_of(decided.request, number, scaler.max_ips), decided, number)
 
-    def _statement(self, share: "_Share", in_force: InForce) -> Statement | None:
+    def _statement(self, share: "_Share", in_force: ParametersInForce) -> Statement | None:
         scaler = in_force.scaler
         statement = Statement(
             demand=self._journaled.needed,
@@ -105,7 +105,7 @@ class TargetMaker:
 
 
 class _Share(Struct, frozen=True):
-    """What each network container of one family is to hold."""
+    """How many addresses each network container of one family should hold."""
 
     request: int
     decided: Decided

@@ -14,7 +14,13 @@ listen.
 
 from msgspec import Struct
 
-from podtide.agent.request.sizing_policy import Decided, ExactPolicy, ReactivePolicy, RequestPolicy, Situation
+from podtide.agent.request.sizing_policy import (
+    Decided,
+    ExactPolicy,
+    PoolSituation,
+    ReactivePolicy,
+    RequestPolicy,
+)
 from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.subnet.batch import decide_batch
 from podtide.core.subnet.ladder_baseline import decide_by_ladder
@@ -27,7 +33,7 @@ class AssignedOnly:
 
     states_demand = False
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`."""
         return decide_request(situation.assigned, scaler, situation.primaries)
 
@@ -37,7 +43,7 @@ class Unstated:
 
     states_demand = False
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`."""
         return decide_request(situation.demand, scaler, situation.primaries)
 
@@ -50,7 +56,7 @@ class FixedBatch:
     def __init__(self, policy: RequestPolicy) -> None:
         self._policy = policy
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`."""
         return self._policy.decide(situation, Scaler(max_ips=scaler.max_ips))
 

@@ -1,4 +1,4 @@
-"""The way from kubelets to agents, with faults on it."""
+"""Calls of the plugin with faults between the kubelet and the agent."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from podtide.simulation.nodes.plugin_caller import AgentDoors
 
 
 class FaultyDoors:
-    """Doors of agents that a call does not always reach as it was made."""
+    """Passes calls on to the agents, with the faults of the plan."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class FaultyDoors:
         self._boots: Counter[str] = Counter()
 
     def switch_off(self, node: str) -> None:
-        """The machine is switched off: of the calls that are on their way there, none arrives."""
+        """The machine is switched off: calls in flight to it do not arrive."""
         self._boots[node] += 1
 
     async def open(self, node: str, agent: NodeAgent) -> None:
@@ -43,7 +43,7 @@ class FaultyDoors:
         await self._doors.open(node, agent)
 
     async def close(self, node: str) -> None:
-        """The node's agent is no more."""
+        """The node's agent was killed."""
         await self._doors.close(node)
 
     async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
@@ -52,7 +52,7 @@ class FaultyDoors:
 
         async def arrive() -> tuple[int, bytes]:
             if boot != self._boots[node]:
-                # A kubelet that calls twice may still be there to hear it, on its way down.
+                # A kubelet that calls twice may still be running to get this answer.
                 off = refusal(NotReady(f"{node} is switched off"), stdin)
                 return off.exit_status, off.output
             return await self._doors.call(node, environment, stdin)

@@ -11,7 +11,7 @@ from pathlib import Path
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi
 from podtide.agent.api.deletion_notes import DeletionNotes
-from podtide.agent.api.metrics import Metrics
+from podtide.agent.api.metrics import AgentMetrics
 from podtide.agent.api.routes import AgentApi
 from podtide.agent.api.server import serving
 from podtide.agent.program import NodeAgent
@@ -42,7 +42,7 @@ class AgentsOnSockets:
         log = self._log.bind(node=node)
         notes = DeletionNotes.beside(socket, addresses, networks, log=log)
         notes.carry_out_all()
-        metrics = Metrics(addresses, networks.counts)
+        metrics = AgentMetrics(addresses, networks.counts)
         api = AgentApi(
             calls=CniCalls(addresses, notes, networks, clock=self._clock, log=log, count=metrics.count),
             cns=CnsApi(addresses, notes, clock=self._clock, log=log, count=metrics.count),

@@ -4,7 +4,13 @@ They are the same program with another decision (`agent.request.sizing_policy`),
 from what they ask for.
 """
 
-from podtide.agent.request.sizing_policy import Decided, ExactPolicy, ReactivePolicy, RequestPolicy, Situation
+from podtide.agent.request.sizing_policy import (
+    Decided,
+    ExactPolicy,
+    PoolSituation,
+    ReactivePolicy,
+    RequestPolicy,
+)
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
 
@@ -14,7 +20,7 @@ class FormulaPolicy:
 
     states_demand = False
 
-    def decide(self, situation: Situation, scaler: Scaler) -> Decided:
+    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """See `RequestPolicy.decide`."""
         return decide_request(situation.demand, scaler, 0)
 
