@@ -1,4 +1,4 @@
-"""A clock whose wall time somebody sets: people and time servers do, and nothing that matters may depend on it."""
+"""A clock whose wall time can be set, as people and time servers do: no decision that matters may depend on it."""
 
 from podtide.runtime.clock import LoopClock
 
@@ -11,7 +11,7 @@ class AdjustableClock(LoopClock):
         self._moved_seconds = 0.0
 
     def wall(self) -> float:
-        """What the wall clock shows."""
+        """The wall clock's time."""
         return super().wall() + self._moved_seconds
 
     def move(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Decisions as they are made in a cluster, read from the trace: what agents ask for, why, and what controllers conclude."""
+"""Decisions of a cluster's programs, read from the trace: what agents request, why, and what controllers conclude."""
 
 from collections.abc import Iterator
 
@@ -10,16 +10,16 @@ from podtide.simulation.world.world import World
 
 
 class Decisions:
-    """Tells each decision once."""
+    """Returns each decision once, as a sentence."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._told = 0
         self._asked: dict[str, int] = {}
-        """What each node asked for last."""
+        """Each node's last request."""
 
     def news(self) -> Iterator[tuple[str, str]]:
-        """What was decided since the last time: in sentences, and for which node, which is then left out of them."""
+        """The decisions since the last call, each with its node, whose name is then not in the sentence."""
         entries = self._world.trace.entries
         while self._told < len(entries):
             entry = entries[self._told]
@@ -55,7 +55,7 @@ class Decisions:
         return full_name(self._world.name, name)
 
     def _reason(self, node: str, asked: int) -> str:
-        """The agent's own words, unless it has come to think of another number meanwhile."""
+        """The agent's reason, unless it has computed another request meanwhile."""
         machine = self._world.machines.get(node)
         target = machine.agent.requester.target if machine and machine.agent else None
         return f": {target.decided}" if target and target.request == asked else ""

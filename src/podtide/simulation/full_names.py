@@ -1,4 +1,4 @@
-"""What things of a cluster are called where there are several: `west/node-1`, and `node-1` where there is but one.
+"""Names of nodes and programs where there are several clusters: `west/node-1`, and `node-1` where there is only one.
 
 Clusters that share a subnet know nothing of each other, so a node of one may have the name of a node of another.
 """
@@ -7,7 +7,7 @@ _BETWEEN = "/"
 
 
 def full_name(cluster: str, name: str) -> str:
-    """The name together with its cluster's, which is "" where there is but one."""
+    """The name with its cluster's name before it; `cluster` is "" where there is only one."""
     return f"{cluster}{_BETWEEN}{name}" if cluster else name
 
 

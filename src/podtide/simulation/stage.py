@@ -1,7 +1,6 @@
-"""What stories are played on: a world, the pods on its nodes, and short ways to let things happen and to ask what is so.
+"""What stories are played on: a world, the pods on its nodes, and short ways to change it and to query it.
 
-The demonstration and the scenario files both tell theirs by these. It stands on virtual time as well as on the
-machine's.
+The demonstration and the scenario files both use these. It works on virtual time as well as on the machine's.
 """
 
 from collections import defaultdict
@@ -16,7 +15,7 @@ from podtide.simulation.world.world import World
 
 
 class Stage:
-    """A world whose pods are known by their nodes."""
+    """A world with the names of the pods on each node."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -26,19 +25,19 @@ class Stage:
     # What happens
 
     async def add_pods(self, node: str, count: int = 1) -> list[str]:
-        """New pods are bound to a node."""
+        """Create pods bound to a node, and return their names."""
         names = await self.world.workload.add_pods(node, count)
         self.pods[node] += names
         return names
 
     async def remove_pods(self, node: str, count: int = 1) -> None:
-        """The node's newest pods go."""
+        """Delete the node's newest pods."""
         for _ in range(min(count, len(self.pods[node]))):
             with suppress(NotFound):
                 await self.world.workload.remove_pod(self.pods[node].pop())
 
     async def remove_node(self, name: str) -> None:
-        """The node leaves, and its pods with it."""
+        """Remove the node and its pods."""
         await self.world.remove_node(name)
         self.pods[name].clear()
 
@@ -46,11 +45,11 @@ class Stage:
 
     @property
     def pod_count(self) -> int:
-        """Pods there should be."""
+        """How many pods there should be."""
         return sum(map(len, self.pods.values()))
 
     def all_served(self) -> bool:
-        """Whether every pod has its address, and none has one that should be gone."""
+        """Whether every pod has its address, and no deleted pod has one."""
         wanted = {f"{NAMESPACE}/{name}" for names in self.pods.values() for name in names}
         served = {
             sandbox.pod
@@ -61,7 +60,7 @@ class Stage:
         return served == wanted
 
     async def reserved(self) -> int:
-        """R, this instant."""
+        """R, the number of reserved addresses, at this instant."""
         options = self.world.options
         return (await self.world.allocator.get_subnet(options.network, options.subnet)).reserved
 
@@ -69,15 +68,15 @@ class Stage:
 
     @property
     def now(self) -> int:
-        """A point of the story, to count from."""
+        """The present point of the story, to count from."""
         return len(self.world.trace.entries)
 
     def writes_since(self, point: int) -> Iterator[ClusterWrite]:
-        """What programs wrote, in order."""
+        """The programs' writes after a point, in order."""
         return self._writes(self.world.trace.entries[point:])
 
     def writes_until(self, point: int) -> Iterator[ClusterWrite]:
-        """What they had written at that point, in order."""
+        """The programs' writes until a point, in order."""
         return self._writes(self.world.trace.entries[:point])
 
     def _writes(self, entries: Sequence[Entry]) -> Iterator[ClusterWrite]:
@@ -86,7 +85,7 @@ class Stage:
         )
 
     def requests_since(self, point: int, node: str = "") -> list[int]:
-        """What agents asked for, in order."""
+        """The agents' requests after a point, in order."""
         return [
             write.item.spec.requested_ip_count
             for write in self.writes_since(point)
@@ -96,7 +95,7 @@ class Stage:
         ]
 
     def given_back_since(self, point: int) -> int:
-        """How many addresses agents named for release."""
+        """How many addresses agents named for release after a point."""
         return len(
             {
                 name
@@ -107,7 +106,7 @@ class Stage:
         )
 
     def adds_since(self, point: int) -> list[PluginCall]:
-        """Calls of the plugin for an address, in order."""
+        """The calls of ADD after a point, in order."""
         entries = self.world.trace.entries[point:]
         return [
             entry

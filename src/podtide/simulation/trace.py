@@ -1,11 +1,11 @@
 """What happened in a simulated cluster, in order: every call of the plugin, every write, every call of the allocator.
 
 Tests and reports count and compare here instead of asking the programs, which could be wrong about themselves. All
-entries stand in one list, because what was first matters most where everything happens at the same virtual instant. So
-those of all clusters do, where several share a subnet; each says of which it is, and "" where there is but one.
+entries are in one list, because their order matters most where everything happens at the same virtual instant. Clusters
+that share a subnet share the list, too: each entry has the name of its cluster, "" where there is only one.
 
-Beside them stand the moves of addresses in the agents' pools. They happen within a program and follow from what crosses
-its ports, so they are no entries, and no part of a trace's hash: they are there to tell what became of an address.
+The moves of addresses in the agents' pools are kept beside the entries. They happen within a program and follow from what
+crosses its ports, so they are not entries and not part of a trace's hash: they explain what became of an address.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ from podtide.simulation.full_names import full_name
 
 
 class PluginCall(Struct, frozen=True, kw_only=True):
-    """The kubelet called the plugin, and this came of it."""
+    """A call of the plugin by a kubelet, with its result."""
 
     at: float
     """When it was answered, in seconds of the simulation's clock."""
@@ -45,7 +45,7 @@ class PluginCall(Struct, frozen=True, kw_only=True):
 
 
 class ClusterWrite(Struct, frozen=True, kw_only=True):
-    """A program wrote an object, and the cluster took it."""
+    """A write of an object by a program, which the cluster accepted."""
 
     at: float
     program: str
@@ -61,7 +61,7 @@ class ClusterWrite(Struct, frozen=True, kw_only=True):
 
 
 class ClusterWatch(Struct, frozen=True, kw_only=True):
-    """A program began to watch a kind."""
+    """The beginning of a program's watch of a kind."""
 
     at: float
     program: str
@@ -74,16 +74,16 @@ class ClusterWatch(Struct, frozen=True, kw_only=True):
 
 
 class AllocatorCall(Struct, frozen=True, kw_only=True):
-    """A program asked the allocator for a change, and it was carried out."""
+    """A call of the allocator by a program, which changed something."""
 
     at: float
     program: str
     call: str
     subject: str
     answer: AllocatedContainer | None = None
-    """What the node has now, where that was asked for."""
+    """The node's addresses after the call; None for calls that return none."""
     batch: int = 0
-    """The batch that is in force now, where that was decided."""
+    """The batch in force after `put_in_force`; 0 for other calls."""
     cluster: str = ""
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class AllocatorCall(Struct, frozen=True, kw_only=True):
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
-    """Something was made to go wrong."""
+    """A fault that struck."""
 
     at: float
     fault: str
@@ -102,7 +102,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
 
 
 class PoolMove(Struct, frozen=True, kw_only=True):
-    """An address came to be in another state in an agent's pool."""
+    """A change of an address's state in an agent's pool."""
 
     at: float
     node: str
@@ -110,9 +110,9 @@ class PoolMove(Struct, frozen=True, kw_only=True):
     ip: str
     name: str
     state: State | None
-    """None when the pool no longer has it."""
+    """None when the pool no longer contains it."""
     owner: str = ""
-    """The pod and the sandbox that have it then, if any do."""
+    """The pod and the sandbox that have the address then; "" for none."""
 
     def __str__(self) -> str:
         owner = f" to {self.owner}" if self.owner else ""
@@ -124,22 +124,22 @@ E = TypeVar("E", PluginCall, ClusterWrite, ClusterWatch, AllocatorCall)
 
 
 class Trace:
-    """The entries, oldest first. `mark` begins a new count: what is asked for afterwards is what came since."""
+    """The entries, oldest first. Queries cover the entries since the last `mark`."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.noted = 0
         """How many entries there ever were."""
         self.is_kept = True
-        """Whether entries are kept, or only told to the listeners: of thousands of nodes nobody reads them all."""
+        """Whether entries are kept, or only passed to the listeners, to save memory with thousands of nodes."""
         self.listeners: list[Callable[[Entry], None]] = []
-        """Told of every entry as it is made."""
+        """Called with every entry."""
         self._moves: list[tuple[int, PoolMove]] = []
         """Each with the number of entries there were before it."""
         self._marked_at = 0
 
     def note(self, entry: Entry) -> None:
-        """This happened now."""
+        """Add an entry, and call the listeners with it."""
         self.noted += 1
         if self.is_kept:
             self.entries.append(entry)
@@ -147,12 +147,12 @@ class Trace:
             listener(entry)
 
     def note_move(self, move: PoolMove) -> None:
-        """An address moved now. That is no entry: nobody is told."""
+        """Add a move of an address. Listeners are not called: it is not an entry."""
         if self.is_kept:
             self._moves.append((len(self.entries), move))
 
     def with_moves(self) -> Iterator[Entry | PoolMove]:
-        """All that happened, within the pools as well."""
+        """All entries and moves, in order."""
         told = 0
         for before, move in self._moves:
             yield from self.entries[told:before]
@@ -161,11 +161,11 @@ class Trace:
         yield from self.entries[told:]
 
     def mark(self) -> None:
-        """Count from here."""
+        """Begin a new count."""
         self._marked_at = len(self.entries)
 
     def since_mark(self) -> Iterator[Entry]:
-        """What happened since the mark."""
+        """The entries since the mark."""
         yield from self.entries[self._marked_at :]
 
     def plugin_calls(self, verb: str = "", *, ok: bool | None = None) -> list[PluginCall]:

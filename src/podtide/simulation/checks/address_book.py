@@ -1,15 +1,15 @@
-"""Who has which address, followed change by change at the ports of the programs, and checked at every one.
+"""Which container, node and pod has each address, updated and checked at every change at the programs' ports.
 
     allocator      what its calls answered              from the trace
     agents         what they named for release          from the trace
                    every move of an address in a pool   from the pool, while it belongs to an agent that is synced
     machines       every sandbox that got or lost its addresses
 
-So nothing that is broken for an instant only goes unseen, and what a change costs does not depend on how many nodes
-there are. What is found is kept: programs must not hear of it, they could not have known.
+So a violation that lasts for one instant is found, too, and the cost of a change does not depend on the number of nodes.
+Findings are kept here and not passed to programs, which could not have known of them.
 
-In the book as in a picture (see `observing`) a node is its name and its uid. Which pool is a node's is looked up when
-something happens to the node, so what was found is held against the present before it counts.
+In the book as in a picture (see `picture`) a node is its name and its uid. Which pool is a node's is looked up when
+something happens to the node, so a finding is checked against the present state before it counts.
 
 There is one book for all clusters of a subnet: an address that two of them have is found like any other. Machines are
 known by their full names here.
@@ -34,11 +34,11 @@ from podtide.simulation.nodes.machine import Machine
 from podtide.simulation.trace import AllocatorCall, ClusterWrite, Entry
 
 _OF_CHANGES = 3
-"""The invariant that no single instant can show to be broken."""
+"""The invariant that is about changes: no single instant can show a violation."""
 
 
 class _View:
-    """A node's pool as the book follows it: by which agent, and as which Node."""
+    """A node's pool as the book last read it: of which agent, and as which Node."""
 
     def __init__(self, machine: Machine, agent: NodeAgent) -> None:
         self.agent = agent
@@ -51,9 +51,9 @@ class AddressBook:
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         self.findings: list[Violation] = []
-        """What was broken, the first first."""
+        """The violations, oldest first."""
         self.grants_changed = False
-        """Whether the allocator gave or took anything since somebody last set this to False."""
+        """Whether grants changed since this was last set to False."""
         self._machines = machines
         self._audit = RunningAudit()
         self._views: dict[str, _View] = {}
@@ -61,12 +61,13 @@ class AddressBook:
         """The full names of containers' nodes, by id."""
         self._former = FormerNodes()
         self._givers: dict[tuple[str, str], str] = {}
-        """Of which container each address was when a pod of that machine last got it."""
+        """The container of each address when a pod of that machine last got it."""
 
     def giver(self, node: str, ip: str) -> str:
-        """The container by which a pod of the machine has the address, even if no pool there knows it any more.
+        """The container of an address that a pod of the machine has, even if no pool there contains it any more.
 
-        An agent that lost its records, and then its Node, never hears of what its predecessor gave as the former one.
+        An agent that lost its records, and then its Node, has no record of what its predecessor assigned as the former
+        Node.
         """
         return self._givers.get((node, ip), self._machines[node].uid)
 
@@ -75,13 +76,13 @@ class AddressBook:
         return self._audit.held(subnet)
 
     def picture(self) -> Picture:
-        """All that stands in the book."""
+        """The whole book, for the audit."""
         return self._audit.picture()
 
     # What happens
 
     def hear(self, entry: Entry) -> None:
-        """Something happened, as the trace tells it."""
+        """Update the book by an entry of the trace."""
         if isinstance(entry, AllocatorCall):
             self._take_answer(entry)
         elif isinstance(entry, ClusterWrite) and entry.item is not None:
@@ -90,14 +91,14 @@ class AddressBook:
                 self.hear_sent(machine, entry.item)
 
     def hear_sent(self, machine: Machine, item: Resource) -> None:
-        """A machine's agent writes this, whatever becomes of it on its way."""
+        """Note the names that a machine's agent releases by an object which it sends, whether or not it arrives."""
         if isinstance(item, NodeNetworkConfig):
             self._take_names(machine, item.spec.ips_not_in_use)
 
     def recovered(self, containers: Iterable[AllocatedContainer]) -> None:
-        """A store that went back grants again, and these are all containers: what it forgot, nobody ever heard of.
+        """Bring the grants up to date with a restored store that has recovered; these are all its containers.
 
-        What only it granted and no node was shown left nobody; but no node may miss anything that it has.
+        Grants that it lost, and that no node ever saw, are not missing. What a node has must be granted.
         """
         now = {container.id: container for container in containers}
         broken: tuple[Violation, ...] = ()
@@ -111,13 +112,13 @@ class AddressBook:
         self.grants_changed = True
 
     def follow(self, machine: Machine, agent: NodeAgent) -> None:
-        """An agent begins its work on a machine."""
+        """Follow the pool of an agent that starts on a machine."""
         agent.pool.on_move.append(partial(self._take_move, machine, agent))
         if former := self._former.before(machine.full_name, machine.uid):
             agent.pool.on_move.append(partial(self._take_gift, machine, former))
 
     def sandbox_changed(self, machine: Machine, old: Sandbox | None, new: Sandbox | None) -> None:
-        """A sandbox of a machine came, changed or went."""
+        """Update the book by a sandbox that was created, changed or removed."""
         if old is not None:
             self._sandbox_gone(old)
         if new is not None and new.addresses:
@@ -127,7 +128,7 @@ class AddressBook:
                 self._find(self._audit.pod_has(_use_of(new, ip), pod))
 
     def powered_off(self, machine: Machine) -> None:
-        """A machine's sandboxes went all at once."""
+        """Remove all sandboxes of a machine."""
         for sandbox in machine.kubelet.sandboxes():
             self._sandbox_gone(sandbox)
 
@@ -165,7 +166,7 @@ class AddressBook:
             self._go_on(machine, address.ip)
 
     def _go_on(self, machine: Machine, ip: str) -> None:
-        """A pod has its address as another Node's by now: its machine was registered again."""
+        """Note that a pod has its address as another Node's now: its machine was registered again."""
         for sandbox in machine.kubelet.sandboxes():
             if ip in sandbox.addresses:
                 self.sandbox_changed(machine, sandbox, sandbox)
@@ -178,7 +179,7 @@ class AddressBook:
     # What is so
 
     def _refresh(self, node: str) -> None:
-        """See whether another pool is the node's by now, or none that is known."""
+        """Look up again which pool is the node's, if any is known."""
         now = self._present(node)
         view = self._views.get(node)
         if view is not None and (now is None or (view.agent, view.uid) != (now.agent, now.uid)):
@@ -192,21 +193,21 @@ class AddressBook:
             self._find(self._audit.known(NodeView(now.identity, own, named)))
 
     def _present(self, node: str) -> _View | None:
-        """The node as it is, if its pool is known."""
+        """The node as it is now, if its pool is known."""
         machine = self._machines.get(node)
         if machine is None or not machine.uid or (agent := machine.knowing_agent) is None:
             return None
         return _View(machine, agent)
 
     def _holder(self, machine: Machine, ip: str) -> str:
-        """The node by which a sandbox has an address: the machine may be another Node by now.
+        """The node that a sandbox has an address of: the machine may be another Node by now.
 
-        So for each address: those of two families are of two containers, which a node takes in one after the other.
+        It is found for each address: two families are two containers, which a node receives one after the other.
         """
         return identity_of(machine.name, self.giver(machine.full_name, ip))
 
     def _find(self, violations: tuple[Violation, ...]) -> None:
-        """What was found counts if it is still so when the book is up to date with who is there."""
+        """Keep those violations that still hold after the nodes were looked up again."""
         if not violations:
             return
         for node in tuple(self._views):
@@ -220,5 +221,5 @@ class AddressBook:
 
 
 def _use_of(sandbox: Sandbox, ip: str) -> str:
-    """What the audit knows as one sandbox: a sandbox and one of its addresses, which may be another node's than the next."""
+    """The name of a sandbox and one of its addresses: for the audit each is a sandbox of its own, as they may be of two nodes."""
     return f"{sandbox.id} {ip}"

@@ -1,13 +1,13 @@
-"""The invariants, checked again and again while a simulated cluster is at work.
+"""The invariants, checked repeatedly while a simulated cluster runs.
 
-A violation that heals by itself is one all the same, so it is not enough to look at the end. There are two ways:
+A violation that heals by itself still counts, so a check at the end is not enough. There are two ways:
 
-    look     what the book found (see `address_book`), which is told of every change: costs next to nothing
-    check    all there is, read anew from the allocator, the agents and the machines, and held against the last time
+    look     takes the findings of the book (see `address_book`), which sees every change: costs next to nothing
+    check    reads the allocator, the agents and the machines anew, and compares them with the last time
 
-The book could be wrong as well as the programs, so `look` lets `check` follow now and then: after about as many steps
-as there are addresses, which makes its share of a step small however large the cluster. Where nothing happens nothing
-is looked at: hours in which a simulated cluster is idle cost nothing.
+The book could be wrong as well as the programs, so `look` runs a `check` now and then: after about as many steps as there
+are addresses, which makes its share of a step small however large the cluster. Where nothing happens nothing is checked:
+hours in which a simulated cluster is idle cost nothing.
 """
 
 import asyncio
@@ -22,36 +22,36 @@ _FEWEST_STEPS = 50
 
 
 class InvariantBroken(StopError):
-    """The audit found something. The words are its own."""
+    """The audit found a violation, which the message describes."""
 
 
 class Audited(Protocol):
-    """What the auditor looks at."""
+    """What the auditor reads."""
 
     @property
     def findings(self) -> Sequence[Violation]:
-        """What the book found."""
+        """The violations that the book found."""
         ...
 
     async def counts_add_up(self) -> bool:
-        """Whether the subnets' counts and the book agree, at a glance."""
+        """Whether the subnets' counts and the book agree."""
         ...
 
     async def picture(self) -> Picture:
-        """All there is."""
+        """The addresses as allocator, agents and machines have them."""
         ...
 
     async def is_of_the_past(self) -> bool:
-        """Whether the allocator went back and grants nothing: what it says is of another day."""
+        """Whether the allocator was restored from a backup and still recovers: its data is outdated."""
         ...
 
     async def audit_database(self) -> tuple[Violation, ...]:
-        """What is wrong with the allocator's database."""
+        """The violations in the allocator's database."""
         ...
 
 
 class Auditor:
-    """Compares each picture with itself and with the one before."""
+    """Checks each picture by itself and against the one before."""
 
     def __init__(self, audited: Audited, trace: Trace) -> None:
         self.audits = 0
@@ -61,16 +61,16 @@ class Auditor:
         self._steps_to_check = _FEWEST_STEPS
 
     async def look(self) -> None:
-        """InvariantBroken if a step has broken anything. To be called after every one."""
+        """Raise InvariantBroken if a step broke an invariant. To be called after every step."""
         self._raise(self._audited.findings)
         self._steps_to_check -= 1
         if self._steps_to_check <= 0 or not await self._audited.counts_add_up():
             await self.check()
 
     async def check(self) -> None:
-        """InvariantBroken unless everything fits together now, and came about as it may.
+        """Raise InvariantBroken unless all invariants hold now, and held for the changes since the last check.
 
-        An allocator that went back is no witness until it has recovered; the book still is.
+        A restored allocator is left out until it has recovered; the book is not.
         """
         if await self._audited.is_of_the_past():
             self._before, self._steps_to_check = None, _FEWEST_STEPS
@@ -87,11 +87,11 @@ class Auditor:
         self._raise(violations)
 
     def begin_anew(self) -> None:
-        """What was so before is not to be held against what is: a store went back since. The book is told of every change."""
+        """Forget the last picture: a store was restored since, so changes cannot be judged. The book still sees every change."""
         self._before = None
 
     async def run(self, every_seconds: float) -> NoReturn:
-        """Check after whatever happened, until something is wrong."""
+        """Check at intervals if anything happened, until an invariant is broken."""
         seen = -1
         while True:
             if (happened := self._trace.noted) > seen:
@@ -100,7 +100,7 @@ class Auditor:
             await asyncio.sleep(every_seconds)
 
     async def attend(self) -> NoReturn:
-        """Look after every step, until something is wrong."""
+        """Look after every step, until an invariant is broken."""
         stepped = asyncio.Event()
         self._trace.listeners.append(lambda _entry: stepped.set())
         while True:

@@ -1,28 +1,28 @@
-"""How often a subnet's batch in force changed: each change makes all of its nodes ask anew, so few are better.
+"""How often a subnet's batch in force changed: each change makes all of its nodes write new requests, so few are better.
 
-What is in force is the allocator's, for all clusters that share the subnet, so a change counts once, whoever decided it
-and however its nodes are told of it.
+The allocator keeps what is in force, for all clusters that share the subnet, so a change counts once, whichever cluster's
+controller decided it.
 """
 
 from podtide.simulation.trace import AllocatorCall, Entry
 
 
 def batch_decided(entry: Entry) -> tuple[str, int] | None:
-    """The subnet and the batch that is in force from now on, if that is what was decided."""
+    """The subnet and its new batch, if the entry is such a decision."""
     if isinstance(entry, AllocatorCall) and entry.batch:
         return entry.subject, entry.batch
     return None
 
 
 class BatchMoves:
-    """Counts them, entry by entry."""
+    """Counts the changes of the batch, entry by entry."""
 
     def __init__(self) -> None:
         self.count = 0
         self._in_force: dict[str, int] = {}
 
     def hear(self, entry: Entry) -> None:
-        """Something happened, as the trace tells it. The first batch is no change."""
+        """Count the entry if it changes a batch. The first batch of a subnet is not a change."""
         if decided := batch_decided(entry):
             subnet, batch = decided
             self.count += self._in_force.setdefault(subnet, batch) != batch

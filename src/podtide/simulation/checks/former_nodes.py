@@ -1,12 +1,12 @@
-"""Nothing of a Node that is gone is given to a pod by an agent that began after the Node's end.
+"""An agent never assigns an address of a Node that was deleted before the agent started.
 
-An agent that was at work when its Node was deleted may not have heard of it: what it gives meanwhile is kept from others
-by the quarantine (design R5, "A node deleted while its machine lives"). But an agent that begins reads whose the records
-and the NodeNetworkConfig are that it finds, and those of a Node which is no more are nothing to go by, however alive
-they look. Such addresses are no part of a picture of the cluster (see `observing`), so the audit does not see them.
+An agent that runs while its Node is deleted may not have seen that yet: what it assigns meanwhile is protected by the
+quarantine (design R5, "A node deleted while its machine lives"). But an agent that starts reads the uids in its records and
+in the NodeNetworkConfig, and must not use those of a deleted Node. Such addresses are not in a picture of the cluster (see
+`picture`), so the audit does not see them.
 
-What it adopts is not given: an agent without records notes what pods show to have (`agent/recovery`), and they have it,
-whoever's it was.
+Adopted addresses are exempt: an agent without records notes the addresses that pods show (`agent/pool/recovery`), and the
+pods have these, of whichever Node they were.
 """
 
 from collections import defaultdict
@@ -18,26 +18,26 @@ from podtide.core.pool.address import Address
 from podtide.core.pool.states import State
 
 _TAKEN_FROM_UNDER_A_POD = 4
-"""The invariant that is broken as soon as it happens: nobody grants what the pod has."""
+"""The invariant that is broken at once: the pod has an address that is not granted to its node."""
 
 
 class FormerNodes:
-    """Which Nodes of a name had addresses, by uid."""
+    """The uids of all Nodes of a name that had addresses."""
 
     def __init__(self) -> None:
         self._uids: defaultdict[str, set[str]] = defaultdict(set)
 
     def granted(self, node: str, container: str) -> None:
-        """A node has a container."""
+        """Note that a node has a container."""
         self._uids[node].add(node_uid(container))
 
     def before(self, node: str, uid: str) -> frozenset[str]:
-        """The Nodes of that name that are no more, now that the one with this uid is there, or "" for none."""
+        """The uids of earlier Nodes of that name. `uid` is that of the present one, or "" for none."""
         return frozenset(self._uids[node] - {uid})
 
 
 def gift_of(former: frozenset[str], node: str, address: Address) -> Violation | None:
-    """What is wrong with a move of an address in the pool of an agent that began when these Nodes were gone."""
+    """The violation, if an agent that started after these Nodes were deleted assigns an address of one of them."""
     owner = node_uid(address.container)
     if address.state is not State.ASSIGNED or owner not in former or _is_adopted(address):
         return None

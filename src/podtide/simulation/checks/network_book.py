@@ -1,4 +1,4 @@
-"""Who has which address of a secondary network, followed write by write, and checked at every one.
+"""Which pool and pod has each address of a secondary network, updated and checked at every write.
 
     pools, reservations, slices     every write of them that the cluster took         from the trace
     sandboxes                       what each was answered, while it lives            from the machines
@@ -11,7 +11,7 @@ Invariants 1, 2 and 4 (design I1, I2 and I4), and the order of writes that they 
     slices of two nodes do not overlap; an entry is there before its pool counts, and as long as it
     nothing is given of a pool that does not count (`podtide.networks.confirmation`)
 
-What is found is kept: programs must not hear of it, they could not have known.
+Findings are kept here and not passed to programs, which could not have known of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ from podtide.simulation.trace import ClusterWrite, Entry
 _TWICE, _RESERVED, _TAKEN_FROM_A_POD = 1, 2, 4
 
 Scope = str
-"""Within which an address is one pod's: a `network_name` where addresses are reserved, else a network."""
+"""Where an address may be only one pod's: a `network_name` where addresses are reserved, else a network."""
 Place = tuple[Scope, IPAddress]
 
 
@@ -49,9 +49,9 @@ class _Pool(Struct, frozen=True, kw_only=True):
     holders: Mapping[IPAddress, Allocation]
     range: IPNetwork
     slice: SliceView | None
-    """None for one that all nodes share, or that does not count."""
+    """None for a pool that all nodes share, or that is not confirmed."""
     is_unconfirmed: bool
-    """Whether it is a node's own, and nobody may use it."""
+    """Whether it is a node's own pool and not confirmed yet, so that it may not be used."""
 
 
 class NetworkBook:
@@ -59,7 +59,7 @@ class NetworkBook:
 
     def __init__(self, defined: Iterable[Definition]) -> None:
         self.findings: list[Violation] = []
-        """What was broken, the first first."""
+        """The violations, oldest first."""
         self._known = KnownNetworks(each.network for each in defined)
         self._scopes = {
             each.interface: _scope(
@@ -75,17 +75,17 @@ class NetworkBook:
         self._listed: dict[str, frozenset[tuple[str, IPNetwork]]] = {}
         """The entries of NodeSlicePools."""
         self._had: dict[Place, dict[str, str]] = {}
-        """Who has an address: the pods of living sandboxes, by sandbox."""
+        """The pods of living sandboxes that have an address, by sandbox."""
         self._ghosts: set[tuple[Place, str]] = set()
-        """What a backup brought back for pods that had given it up: it may be reserved for who has it now."""
+        """Allocations that a restore brought back after their pods had released them: another pod may have the reservation now."""
         self._lost: set[tuple[Place, str]] = set()
-        """Reservations of ADDs under way that a backup lacks: the pool may be written before that is noticed, but the
-        ADD is not to be answered."""
+        """Reservations of ADDs in flight that a restore removed: the pool may be written before that is noticed, but the
+        ADD must not be answered."""
 
     # What happens
 
     def hear(self, entry: Entry) -> None:
-        """Something happened, as the trace tells it."""
+        """Update the book by an entry of the trace."""
         if not isinstance(entry, ClusterWrite):
             return
         if entry.kind == IPPool.api.kind:
@@ -99,7 +99,7 @@ class NetworkBook:
             self._take_list(entry.name, entry.item if isinstance(entry.item, NodeSlicePool) else None)
 
     def restored(self, items: Iterable[Resource]) -> None:
-        """The cluster went back, and has these objects: what it lacks of before is no finding, for nobody took it."""
+        """Replace the objects by these, after the cluster was restored. What is missing since is not a finding."""
         reserved = set(self._reserved_for.items())
         self._pools.clear()
         self._held.clear()
@@ -128,7 +128,7 @@ class NetworkBook:
     def sandbox_changed(
         self, had: Mapping[str, tuple[str, ...]], old: Sandbox | None, new: Sandbox | None
     ) -> None:
-        """A sandbox came, changed or went, which has these addresses while it lives, by interface."""
+        """Update the book by a sandbox that was created, changed or removed, with its addresses by interface."""
         if old is not None and old.addresses:
             self.gone(old)
         if new is not None and new.addresses:
@@ -137,14 +137,14 @@ class NetworkBook:
                     self._given(new, (self._scopes[interface], address))
 
     def gone(self, sandbox: Sandbox) -> None:
-        """A sandbox has nothing any more."""
+        """Remove all addresses of a sandbox."""
         for place in [place for place, pods in self._had.items() if sandbox.id in pods]:
             del self._had[place][sandbox.id]
             if not self._had[place]:
                 del self._had[place]
 
     def had_by_the_living(self) -> set[tuple[IPAddress, str]]:
-        """What living sandboxes have, with their pods."""
+        """The addresses of living sandboxes, with their pods."""
         return {(address, pod) for (_, address), pods in self._had.items() for pod in pods.values()}
 
     def _given(self, sandbox: Sandbox, place: Place) -> None:
@@ -257,7 +257,7 @@ class NetworkBook:
 
 
 def draw_slices(pool: NodeSlicePool) -> tuple[SliceView, ...]:
-    """The entries of a NodeSlicePool that are somebody's."""
+    """The entries of a NodeSlicePool that have a node."""
     return tuple(
         SliceView(network=pool.metadata.name, node=entry.node_name, slice=parse_network(entry.slice_range))
         for entry in (pool.status.allocations if pool.status else ())

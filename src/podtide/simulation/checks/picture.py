@@ -1,12 +1,11 @@
-"""What allocator, agents and machines each say of the addresses at one instant, put side by side for the audit.
+"""The addresses as the allocator, the agents and the machines have them at one instant, for the audit to compare.
 
 The agents and the machines are read first, in one go, and the allocator after them. An address that a pod has when
-the reading begins is still granted when it ends, so a picture taken of a cluster at work shows no contradiction that
-is not one.
+the reading begins is still granted when it ends, so a picture of a cluster at work shows no false contradiction.
 
-In a picture a node is its name and its uid: a Node made again under its name is another node, and so is one of that name
-in another cluster. What pods of a machine
-still have of a Node that it no longer is concerns nobody but these pods: it rests in quarantine, and they have to go.
+In a picture a node is its name and its uid: a Node created again under its name is another node, and so is one of that
+name in another cluster. Addresses of a machine's former Node that its pods still have are in quarantine, and those pods
+have to end.
 """
 
 from collections import Counter
@@ -25,28 +24,28 @@ from podtide.simulation.nodes.kubelet import Sandbox
 
 
 class MachineView(Struct, frozen=True, kw_only=True):
-    """A machine as it is now."""
+    """A machine's agent and sandboxes, as they are now."""
 
     node: str
     uid: str
-    """Of the Node that the machine is; "" while there is none."""
+    """The uid of the machine's Node; "" while there is none."""
     addresses: Addresses | None
-    """None while no agent runs there that knows its pool."""
+    """None while no synced agent runs there."""
     sandboxes: tuple[Sandbox, ...]
     named: frozenset[str]
     """Every name that the node's agents ever named for release."""
     giver: Callable[[str], str]
-    """The container by which a pod there got an address, for those that the agent's pool does not know."""
+    """The container of an address that a pod there has, for addresses that the agent's pool does not contain."""
     cluster: str = ""
-    """Whose node it is; "" where there is but one cluster."""
+    """The cluster's name; "" where there is only one."""
 
     @property
     def identity(self) -> str:
-        """The node in a picture."""
+        """The node's name in a picture."""
         return identity_of(self.node, self.uid)
 
     def pods(self) -> Iterator[PodView]:
-        """What has addresses, each as the node by which it has it: one family may have moved, and the other not yet."""
+        """The pods, once for each address, with the node of that address: one family may have moved to a new Node, the other not yet."""
         containers = {
             address.ip: address.container
             for address in (self.addresses.all_addresses() if self.addresses else ())
@@ -60,7 +59,7 @@ class MachineView(Struct, frozen=True, kw_only=True):
 
 
 async def take_picture(machines: Sequence[MachineView], allocator: Allocator, network: str) -> Picture:
-    """The picture of one network."""
+    """Take the picture of one network."""
     nodes = tuple(
         NodeView(
             machine.identity, own_addresses(machine.addresses.all_addresses(), machine.uid), machine.named
@@ -82,7 +81,7 @@ async def take_picture(machines: Sequence[MachineView], allocator: Allocator, ne
 
 
 async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...], list[AllocatedContainer]]:
-    """Subnets and containers of one instant: the counts are the same before and after."""
+    """Subnets and containers of one instant: read until the counts are the same before and after."""
     after = await allocator.list_subnets(network)
     while True:
         before = after
@@ -93,7 +92,7 @@ async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...],
 
 
 def _counts(subnets: Sequence[Subnet]) -> list[tuple[str, int, int, int]]:
-    """Of a subnet, what changes with its containers. How long something is in force changes by itself."""
+    """The counts of the subnets that change with their containers. Ages change by themselves, and are left out."""
     return [(subnet.name, subnet.reserved, subnet.containers, subnet.owed) for subnet in subnets]
 
 
@@ -109,7 +108,7 @@ async def _containers(allocator: Allocator, network: str) -> AsyncIterator[Alloc
 
 
 def ledger_of(subnet: Subnet, held: int) -> Ledger:
-    """The subnet's counts. What it reserves beyond what containers hold rests in quarantine: nothing else may."""
+    """The subnet's counts. What it reserves beyond what containers hold must be in quarantine."""
     resting = max(0, subnet.reserved - held)
     return Ledger(
         subnet=subnet.name,
@@ -121,7 +120,7 @@ def ledger_of(subnet: Subnet, held: int) -> Ledger:
 
 
 def grant_of(container: AllocatedContainer) -> Grant:
-    """What a node has, by the allocator's word."""
+    """A container as the allocator has it."""
     return Grant(
         container=container.id,
         node=identity_of(container.node, container.id),
@@ -132,7 +131,7 @@ def grant_of(container: AllocatedContainer) -> Grant:
 
 
 def own_addresses(addresses: Iterable[Address], uid: str) -> dict[str, State]:
-    """Those of a machine's addresses that are of the Node which the machine is."""
+    """The states of a machine's addresses that are of its present Node."""
     return {
         address.ip: address.state
         for address in addresses
@@ -141,5 +140,5 @@ def own_addresses(addresses: Iterable[Address], uid: str) -> dict[str, State]:
 
 
 def identity_of(node: str, container: str) -> str:
-    """The node that a container is of; a Node's uid is the id of its first."""
+    """The name in a picture of a container's node; the id of a Node's first container is its uid."""
     return f"{node} ({node_uid(container)})"

@@ -8,8 +8,7 @@
     podtide          adaptive batch, and an ADD waits for an address that is on its way
 
 But for the ladder only agents differ: by their policy, by whether they follow the batch that the controller puts in
-force, and by whether they let an ADD wait. The controller always decides on a batch; whoever has a fixed one does not
-listen.
+force, and by whether they let an ADD wait. The controller always decides on a batch; agents with a fixed one ignore it.
 """
 
 from msgspec import Struct
@@ -29,12 +28,12 @@ from podtide.core.subnet.scaling import decide_request
 
 
 class AssignedOnly:
-    """The formula of the papers' phase 2: from what is assigned to the request in one step. Sees no pods."""
+    """The formula of the papers' phase 2: from what is assigned to the request in one step. It does not see pods."""
 
     states_demand = False
 
     def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
-        """See `RequestPolicy.decide`."""
+        """The request for the assigned addresses."""
         return decide_request(situation.assigned, scaler, situation.primaries)
 
 
@@ -44,12 +43,12 @@ class Unstated:
     states_demand = False
 
     def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
-        """See `RequestPolicy.decide`."""
+        """The request of podtide's policy."""
         return decide_request(situation.demand, scaler, situation.primaries)
 
 
 class FixedBatch:
-    """Another policy, by the configured batch and buffer, whatever is in force for the subnet."""
+    """Another policy with the configured batch and buffer, whatever is in force for the subnet."""
 
     states_demand = False
 
@@ -57,7 +56,7 @@ class FixedBatch:
         self._policy = policy
 
     def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
-        """See `RequestPolicy.decide`."""
+        """The other policy's request, with the configured batch."""
         return self._policy.decide(situation, Scaler(max_ips=scaler.max_ips))
 
 
@@ -67,15 +66,15 @@ class Contestant(Struct, frozen=True):
     name: str
     policy: RequestPolicy
     follows: bool = False
-    """Whether its nodes go by the batch and buffer in force for the subnet, instead of by the configured ones."""
+    """Whether its nodes use the batch and buffer in force for the subnet, instead of the configured ones."""
     waits: bool = False
-    """Whether an ADD waits for an address that is on its way, instead of failing."""
+    """Whether an ADD waits for an address that was requested, instead of failing."""
     batch_rule: BatchRule = decide_batch
-    """By which the controller decides on the batch."""
+    """How the controller decides on the batch."""
 
     @property
     def sizing(self) -> RequestPolicy:
-        """What its agents run: the policy, by the batch that it goes by."""
+        """The policy of its agents, with the batch that they use."""
         return self.policy if self.follows else FixedBatch(self.policy)
 
 

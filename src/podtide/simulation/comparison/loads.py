@@ -1,4 +1,4 @@
-"""What the contestants are put under: pods that come to nodes and go again, the same for everybody."""
+"""The loads of the comparison: pods that are created and deleted on nodes, the same for every contestant."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ Changes: TypeAlias = dict[int, dict[int, int]]
 
 
 class Load(Struct, frozen=True, kw_only=True):
-    """Pods that come and go."""
+    """Which pods are created and deleted, when and where."""
 
     name: str
     sentence: str
@@ -22,13 +22,13 @@ class Load(Struct, frozen=True, kw_only=True):
     nodes: int
     seconds: int
     sample_seconds: int = 1
-    """How often to look, beginning with second 0. A load of a day need not be looked at every second."""
+    """How often to take a sample, beginning with second 0. A load of a day needs none every second."""
     changes: Mapping[int, Mapping[int, int]]
-    """By second and by node: how many pods come, or go when it is negative."""
+    """By second and by node: how many pods are created, or deleted if negative."""
 
 
 def _waves(nodes: int) -> Changes:
-    """Every half minute two nodes get 5 to 40 pods each, which go after two minutes."""
+    """Every half minute two nodes get 5 to 40 pods each, which are deleted after two minutes."""
     chance = seeded_randomness("waves")
     changes: Changes = {}
     for second in range(0, 300, 30):
@@ -51,7 +51,7 @@ def _day(nodes: int) -> Changes:
 
 
 def _visit(changes: Changes, node: int, pods: int, since: int, until: int) -> None:
-    """So many pods come to a node, and go again."""
+    """Create pods on a node, and delete them later."""
     for at, change in ((since, pods), (until, -pods)):
         at_once = changes.setdefault(at, {})
         at_once[node] = at_once.get(node, 0) + change

@@ -18,7 +18,7 @@ _COLUMNS = (
 
 
 def table(outcomes: Iterable[TrialOutcome]) -> Iterator[str]:
-    """How everybody did under one load."""
+    """The lines of the table of one load."""
     yield _line(_COLUMNS)
     yield _line("---" for _ in _COLUMNS)
     for outcome in outcomes:

@@ -1,6 +1,6 @@
-"""Puts one contestant under one load, in a cluster that is otherwise the same for all, and sees what comes of it.
+"""Runs one contestant under one load, in a cluster that is otherwise the same for all, and measures the result.
 
-Grants take their time and kubelets make one sandbox after the other, as in the design papers' tables.
+Grants take seconds and kubelets create one sandbox after the other, as in the design papers' tables.
 """
 
 from collections.abc import Sequence
@@ -27,53 +27,53 @@ from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import PortWrappers, WorldDefaults
 
 GRANT_SECONDS = 5.0
-"""From a request to its grant: "several seconds", say the papers."""
+"""From a request to its grant: "several seconds" in the papers."""
 SANDBOX_SECONDS = 0.15
 _CALM_SECONDS = 60.0
-"""Before anything happens: nodes join, and have their first batch."""
+"""Before the load begins: nodes join, and get their first batch."""
 
 
 class TrialSample(Struct, frozen=True):
-    """How it is at one second."""
+    """The counts at one second."""
 
     second: int
     pods: int
-    """That are there."""
+    """How many pods there are."""
     served: int
-    """Of those, with an address."""
+    """How many of those have an address."""
     idle: int
-    """Addresses taken from the subnet that no pod has, nodes' own not among them."""
+    """Addresses granted to nodes that no pod has, without the nodes' primaries."""
     batch: int
-    """That nodes size their pools by."""
+    """The batch that nodes size their pools by."""
 
 
 class TrialOutcome(Struct, frozen=True, kw_only=True):
-    """How one contestant did under one load."""
+    """The result of one contestant under one load."""
 
     contestant: str
     load: str
     requests: int
-    """How often agents wrote what they ask for."""
+    """How many requests agents wrote."""
     delayed: int
     """Pods whose first ADD found no free address: it failed, or had to wait."""
     failed_adds: int
     idle: float
-    """Addresses held for nothing, on average over the time of the load."""
+    """Idle addresses, on average over the time of the load."""
     ready_seconds: float | None
-    """The longest that a pod took from being scheduled to having its address; None when one that stayed never had."""
+    """The longest time from a pod's scheduling to its address; None if a pod that stayed never had one."""
     wait_seconds: float
-    """From being scheduled to having an address, or to going without one, or to the end: on average over all pods."""
+    """The time from a pod's scheduling to its address, its deletion or the end, on average over all pods."""
     batch_share: Fraction
-    """For which part of the time the configured batch was the one that nodes went by."""
+    """The part of the time in which nodes used the configured batch."""
     pods: int
-    """That are there in the end."""
+    """How many pods there are at the end."""
     served: int
-    """Of those, with an address in the end."""
+    """How many of those have an address at the end."""
     samples: tuple[TrialSample, ...]
 
 
 def compare(contestant: Contestant, load: Load) -> TrialOutcome:
-    """Put one contestant under one load."""
+    """Run one contestant under one load."""
     return virtual_time.run(_compare(contestant, load))
 
 
@@ -173,7 +173,7 @@ class _Trial:
 
 
 def _delayed(adds: Sequence[PluginCall]) -> int:
-    """How many pods had to wait for an address at their first ADD. One that is free is given at once."""
+    """How many pods had to wait for an address at their first ADD. A free address is assigned at once."""
     first: dict[str, PluginCall] = {}
     for add in adds:
         first.setdefault(add.pod, add)

@@ -1,4 +1,4 @@
-"""Chapters that more than one story has."""
+"""Chapters that several stories share."""
 
 from podtide.simulation.demo.stage import DemoStage
 
@@ -8,7 +8,7 @@ _CALM_SECONDS = 2.0
 
 
 async def quiet_water(stage: DemoStage) -> None:
-    """All nodes join, and their first pods are served; then there is nothing to do, and nothing is done."""
+    """All nodes join, and their first pods get their addresses; then demand is constant, and nothing is written."""
     nodes = len(stage.names)
     stage.begin(
         "Quiet water", f"{nodes} nodes join, with {PODS_EACH} pods each. Every node asks once, for a batch."

@@ -1,4 +1,4 @@
-"""The story of the exact fit: every last address becomes a pod's, and the pod that comes after waits its turn."""
+"""The story of the exact fit: every address is assigned to a pod, and the next pod waits until one is free."""
 
 from podtide.core.subnet.count_text import are_text
 from podtide.simulation.demo.chapters import requests_text
@@ -9,7 +9,7 @@ _CALM_SECONDS = 3.0
 
 
 async def tell_exact_fit(stage: DemoStage) -> None:
-    """Three chapters."""
+    """Tell the three chapters."""
     await _fill(stage)
     late = await _one_more(stage)
     await _one_goes(stage, late)

@@ -1,4 +1,4 @@
-"""Decisions as lines, equal ones as one: when twenty nodes decide the same, that is one thing to read, with a count."""
+"""Decisions as lines, equal ones as one: when twenty nodes decide the same, that is one line with a count."""
 
 from msgspec import Struct, field
 
@@ -23,14 +23,14 @@ class _FoldedDecision(Struct):
 
 
 class FoldedDecisions:
-    """The latest decisions, oldest first; what is said again moves to the end."""
+    """The latest decisions, oldest first; one that is repeated moves to the end."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._told: dict[str, _FoldedDecision] = {}
 
     def add(self, words: str, who: str, at: float) -> None:
-        """Somebody decided something. What a node decides twice in the same words is told twice, as one line."""
+        """Add a decision. The same words again are counted in the same line."""
         told = self._told.pop(words, None) or _FoldedDecision(words, at)
         told.times += 1
         if who and who not in told.who:
@@ -40,11 +40,11 @@ class FoldedDecisions:
             del self._told[next(iter(self._told))]
 
     def lines(self) -> list[str]:
-        """All of them."""
+        """All decisions as lines."""
         return [told.line() for told in self._told.values()]
 
     def take(self, until: float) -> list[tuple[float, str]]:
-        """Those that were first said by then, with that time, and not again."""
+        """Remove and return the decisions that were first added until then, each with that time."""
         due = [told for told in self._told.values() if told.at <= until]
         for told in due:
             del self._told[told.words]

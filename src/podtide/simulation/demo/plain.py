@@ -9,24 +9,24 @@ from podtide.simulation.demo.scene import DemoScene
 from podtide.simulation.demo.teller import Chapter
 
 _GATHER_SECONDS = 1.0
-"""How long a decision is held back, for others in the same words."""
+"""How long a decision is held back, to be printed together with others in the same words."""
 _MANY = 1_000
 
 
 class PlainTeller:
-    """Prints; how everything stands is told only when a chapter begins. What is held back is printed by `flush`."""
+    """Prints the story line by line. Decisions are held back for a moment; `flush` prints them."""
 
     def __init__(self, write: Callable[[str], None], clock: Clock, width: int | None = None) -> None:
         self._write = write
         self._width = width
-        """Of the terminal that is written to; None where there is none, and lines are as long as they are."""
+        """The terminal's width; None without a terminal: then lines are not wrapped."""
         self._clock = clock
         self._began = clock.monotonic()
         self._chapters = 0
         self._decisions = FoldedDecisions(_MANY)
 
     def begin(self, chapter: Chapter) -> None:
-        """See `Teller`."""
+        """Print a chapter's number, title and text."""
         self.flush()
         self._chapters += 1
         self._write("")
@@ -35,21 +35,21 @@ class PlainTeller:
             self._write(f"    {chapter.command}")
 
     def say(self, words: str) -> None:
-        """See `Teller`."""
+        """Print a result."""
         self.flush()
         self._line(self._seconds(), f"=> {words}")
 
     def decided(self, words: str, who: str = "") -> None:
-        """See `Teller`."""
+        """Hold a decision back for a moment."""
         self._decisions.add(words, who, self._seconds())
 
     def show(self, scene: DemoScene) -> None:
-        """See `Teller`. A line for every scene would be ten a second."""
+        """Print the decisions that were held back long enough. Scenes are not printed: there are ten a second."""
         del scene
         self._tell_decisions(self._seconds() - _GATHER_SECONDS)
 
     def flush(self) -> None:
-        """Print what is held back."""
+        """Print all decisions that are held back."""
         self._tell_decisions(self._seconds())
 
     def _tell_decisions(self, until: float) -> None:

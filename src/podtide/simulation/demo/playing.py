@@ -1,4 +1,4 @@
-"""Plays a story: the programs work, the audit watches, the teller is told, and at the end there is a verdict."""
+"""Plays a story: the programs run, the auditor checks, the teller shows it, and at the end there is a verdict."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -18,22 +18,22 @@ _AUDIT_EVERY_SECONDS = 0.5
 
 
 class DemoOutcome(Struct, frozen=True, kw_only=True):
-    """How it ended."""
+    """The result of a story."""
 
     summary: Summary
     audits: int
     failure: str
-    """What was wrong, in words: a broken invariant, a program that fell over, something that did not come to pass."""
+    """What was wrong, in words: a broken invariant, a program that failed, a condition that did not become true; "" for nothing."""
     was_stopped: bool
 
     @property
     def is_clean(self) -> bool:
-        """Whether every address was where it belongs, from beginning to end."""
+        """Whether nothing failed, from beginning to end."""
         return not self.failure
 
 
 class _Showing:
-    """Tells of every decision and shows every scene, and remembers the highest tide."""
+    """Passes every decision and scene to the teller, and keeps the highest number of reserved addresses."""
 
     def __init__(self, stage: DemoStage) -> None:
         self.peak_reserved = 0
@@ -42,13 +42,13 @@ class _Showing:
         self._decisions = Decisions(stage.world)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Show scenes until cancelled."""
         while True:
             await self.show()
             await asyncio.sleep(_SHOW_EVERY_SECONDS)
 
     async def show(self) -> None:
-        """Tell what is new, and show how everything stands."""
+        """Pass new decisions and the present scene to the teller."""
         for words, who in self._decisions.news():
             self._stage.teller.decided(words, who)
         scene = await self._stage.scene()
@@ -58,7 +58,7 @@ class _Showing:
 
 
 async def play(story: Story, stage: DemoStage, stopped: Awaitable[Any]) -> DemoOutcome:
-    """Play the story to its end, or until `stopped` comes to pass, and judge it."""
+    """Play the story to its end, or until `stopped` is done, and audit it."""
     world = stage.world
     began = world.clock.monotonic()
     showing = _Showing(stage)
@@ -92,7 +92,7 @@ async def play(story: Story, stage: DemoStage, stopped: Awaitable[Any]) -> DemoO
 
 
 def _failure_of(*tasks: "asyncio.Future[Any]") -> str:
-    """Why one of them ended that should not have, if it did. What nobody foresaw is raised."""
+    """The message of the first task that failed; "" if none did. Unexpected exceptions are raised."""
     for task in tasks:
         if task.done() and (error := task.exception()) is not None:
             if not isinstance(error, PodtideError):

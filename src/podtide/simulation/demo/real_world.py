@@ -33,7 +33,7 @@ _SIDE_BY_SIDE = 8
 
 
 class DemoOptions(Struct, frozen=True, kw_only=True):
-    """What the world is made of."""
+    """The options of a demonstration."""
 
     directory: Path
     plugin: Path
@@ -43,23 +43,23 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def kubeconfig(self) -> Path:
-        """How others reach the cluster."""
+        """The kubeconfig of the served cluster."""
         return self.directory / "kubeconfig"
 
     @property
     def database(self) -> str:
-        """Where the allocator keeps the subnet."""
+        """The URL of the allocator's database."""
         return f"sqlite:///{self.directory / 'subnets.db'}"
 
     @property
     def log(self) -> Path:
-        """What all programs log."""
+        """The log file of all programs."""
         return self.directory / "log"
 
 
 @asynccontextmanager
 async def open_real_world(options: DemoOptions) -> AsyncIterator[World]:
-    """The world without controllers and nodes, until the context ends."""
+    """Open the world, without controllers and nodes."""
     clock, defaults = SystemClock(), defaults_for(options.speed)
     with options.log.open("w") as lines:
         log = make_logger(lines, clock)

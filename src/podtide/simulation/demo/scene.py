@@ -1,4 +1,4 @@
-"""How everything stands at one instant, as far as it is shown."""
+"""The state of the subnet and the nodes at one instant, as far as it is shown."""
 
 from fractions import Fraction
 
@@ -29,7 +29,7 @@ class SubnetScene(Struct, frozen=True, kw_only=True):
     capacity: int
     reserved: int
     assigned: int
-    """On pods."""
+    """Addresses on pods."""
     owed: int
     batch: int
     buffer: Fraction
@@ -48,7 +48,7 @@ class DemoScene(Struct, frozen=True):
 
 
 def node_scene(machine: Machine) -> NodeScene:
-    """A machine's pool as its agent keeps it; empty while no agent runs."""
+    """A machine's pool as its agent has it; empty while no agent runs."""
     if machine.agent is None:
         return NodeScene(name=machine.name, assigned=0, free=0, releasing=0, waiting=0, requested=0)
     state = machine.agent.addresses.state()

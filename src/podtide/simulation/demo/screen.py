@@ -22,7 +22,7 @@ _ADDRESSES_PER_MARK = 2
 _MOST_DECISIONS, _FEWEST_DECISIONS = 8, 3
 _NARROWEST_BAR = 20
 _NARROWEST_NODE = 34
-"""A node's name and counts, a bar that still shows something, and how many pods wait."""
+"""Room for a node's name and counts, a short bar, and how many pods wait."""
 _BETWEEN = 2
 _AROUND = 4
 """Lines of the drawing beside nodes and decisions: the subnet, its bar, two blank ones."""
@@ -33,7 +33,7 @@ _FRAME = 2
 
 
 class ScreenTeller:
-    """Redraws with every scene; what was said stays above. Use it in `with`."""
+    """Redraws with every scene, below the printed chapters and results. Use it in `with`."""
 
     def __init__(self, console: Console, clock: Clock) -> None:
         self._console = console
@@ -54,7 +54,7 @@ class ScreenTeller:
         self._live.stop()
 
     def begin(self, chapter: Chapter) -> None:
-        """See `Teller`."""
+        """Print a chapter's number, title and text above the drawing."""
         self._chapters += 1
         self._chapter = chapter
         self._console.print(Text(f"{self._chapters}. {chapter.title}. {chapter.words}", style="bold"))
@@ -63,15 +63,15 @@ class ScreenTeller:
             self._console.print(Text(f"    {chapter.command}"), soft_wrap=True)
 
     def say(self, words: str) -> None:
-        """See `Teller`."""
+        """Print a result above the drawing."""
         self._console.print(Text(f"   {words}", style="green"))
 
     def decided(self, words: str, who: str = "") -> None:
-        """See `Teller`."""
+        """Add a decision to the drawing's last lines."""
         self._decisions.add(words, who, self._clock.monotonic())
 
     def show(self, scene: DemoScene) -> None:
-        """See `Teller`."""
+        """Redraw."""
         title = f"{self._chapter.title}, {self._clock.monotonic() - self._began:.0f} s"
         width, height = self._console.width - 2 * _FRAME, self._console.height - _FRAME - _ABOVE
         drawing = drawing_of(scene, self._decisions.lines(), width, height)
@@ -79,7 +79,7 @@ class ScreenTeller:
 
 
 def drawing_of(scene: DemoScene, decisions: Sequence[str], width: int, height: int) -> RenderableType:
-    """Everything there is to see, so many characters wide and lines high: nodes first, then as many decisions as fit."""
+    """The drawing, so many characters wide and lines high: nodes first, then as many decisions as fit."""
     room = max(1, height - _AROUND - _FEWEST_DECISIONS)
     nodes, rows = _nodes(scene.nodes, width, room)
     most = max(_FEWEST_DECISIONS, min(_MOST_DECISIONS, height - _AROUND - rows))
@@ -96,7 +96,7 @@ def drawing_of(scene: DemoScene, decisions: Sequence[str], width: int, height: i
 
 
 def subnet_line(subnet: SubnetScene, width: int) -> Text:
-    """The subnet's numbers, in words; in fewer where they would not fit one line."""
+    """The subnet's counts and state in one line, shortened where the line is narrow."""
     state, style = "not exhausted", "green"
     if subnet.starved:
         state, style = "starved", "bold red"
@@ -114,7 +114,7 @@ def subnet_line(subnet: SubnetScene, width: int) -> Text:
 
 
 def subnet_bar(subnet: SubnetScene, width: int) -> Text:
-    """What is on pods, what is reserved beside that, what is free; with marks where the thresholds are."""
+    """The subnet as a bar: addresses on pods, other reserved ones, free ones, with marks at the thresholds."""
     width = max(width, _NARROWEST_BAR)
     on_pods = subnet.assigned * width // subnet.capacity
     reserved = subnet.reserved * width // subnet.capacity
@@ -128,7 +128,7 @@ def subnet_bar(subnet: SubnetScene, width: int) -> Text:
 
 
 def _nodes(nodes: Sequence[NodeScene], width: int, room: int) -> tuple[Table, int]:
-    """The nodes in so many lines, and how many these are. Where not all fit, those with waiting pods and the fullest do."""
+    """The nodes in at most `room` lines, and how many lines these are. Where not all fit, those with waiting pods and the fullest are shown."""
     abreast = min(max(1, width // _NARROWEST_NODE), max(_NODES_ABREAST, -(-len(nodes) // room)))
     left_out = max(0, len(nodes) - abreast * room)
     if left_out:

@@ -1,4 +1,4 @@
-"""What the demonstration is played on: a stage with a pace, a teller, and a controller that can be asked what it decided.
+"""What the demonstration is played on: a stage with a speed, a teller, and the controller's last decision.
 
 Its stories are tested on virtual time and shown on the machine's.
 """
@@ -18,7 +18,7 @@ from podtide.simulation.nodes.pods import MANAGER
 from podtide.simulation.world.world import World
 
 PATIENCE_SECONDS = 90.0
-"""For what must come to pass. Not scaled with the story's speed: machines do not get faster by it."""
+"""How long to wait for a condition. Not scaled with the story's speed: machines do not get faster by it."""
 
 _NOT_LOOKED_AT = SubnetCounts(
     capacity=0,
@@ -35,7 +35,7 @@ _NOT_LOOKED_AT = SubnetCounts(
 
 
 class DemoStage(stage.Stage):
-    """The story's stage, its nodes' names and its pace."""
+    """A stage with the names of its nodes, a speed and a teller."""
 
     def __init__(  # noqa: PLR0913 - whose world, who is told, and how it is played
         self,
@@ -52,7 +52,7 @@ class DemoStage(stage.Stage):
         self.teller = teller
         self.names = tuple(f"node-{number:0{len(str(nodes))}d}" for number in range(1, nodes + 1))
         self.why = why
-        """The command that explains a pod of this cluster, but for the pod's name."""
+        """The command that explains a pod of this cluster, without the pod's name."""
         self.randomness = seeded_randomness(f"{seed}/story")
         self._controller = controller
         self._speed = speed
@@ -60,36 +60,36 @@ class DemoStage(stage.Stage):
     # What is told
 
     def begin(self, title: str, words: str, command: str = "") -> None:
-        """A chapter begins, with a command that shows more of it."""
+        """Begin a chapter, with a command that shows more of it."""
         self.teller.begin(Chapter(title, words, command))
 
     def say(self, words: str) -> None:
-        """What has come of something."""
+        """Tell a result."""
         self.teller.say(words)
 
     # What happens
 
     async def pause(self, seconds: float) -> None:
-        """Let the story's time pass."""
+        """Let so many seconds of the story pass."""
         await self.world.pass_time(seconds / self._speed)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Let time pass until this holds."""
+        """Wait until a condition holds."""
         await self.world.until(holds, within=PATIENCE_SECONDS)
 
     # What is so
 
     @property
     def decided(self) -> SubnetCounts:
-        """The subnet as the controller last saw and decided."""
+        """The subnet's counts and what is in force, as the controller last decided."""
         return self._controller.metrics.subnets.get(self.world.options.subnet, _NOT_LOOKED_AT)
 
     def is_exhausted(self) -> bool:
-        """Whether the controller holds the subnet for exhausted."""
+        """Whether the subnet is exhausted, as the controller last decided."""
         return self.decided.exhausted
 
     async def scene(self) -> DemoScene:
-        """How everything stands."""
+        """The present state of the subnet and the nodes."""
         options, settings = self.world.options, self.world.defaults.settings
         nodes = tuple(node_scene(machine) for machine in tuple(self.world.machines.values()))
         subnet = await self.world.allocator.get_subnet(options.network, options.subnet)
@@ -98,7 +98,7 @@ class DemoStage(stage.Stage):
 
 
 async def ship_released_lease(world: World) -> None:
-    """Make the leader's Lease as a chart would: free to take, so that the first controller need not wait it out."""
+    """Create the leader's Lease without a holder, as a chart would, so that the first controller need not wait."""
     lease = Lease(
         metadata=ObjectMeta(name=LEASE.name, namespace=LEASE.namespace),
         spec=LeaseSpec(lease_duration_seconds=1),

@@ -1,4 +1,4 @@
-"""The stories there are, and which subnets they fit into."""
+"""The stories, and the sizes of subnets that they need."""
 
 from collections.abc import Awaitable, Callable
 
@@ -26,7 +26,7 @@ class Story(Struct, frozen=True, kw_only=True):
 
 
 async def _tell_burst(stage: DemoStage) -> None:
-    """Many pods at once on one node, and what becomes of their addresses when they go."""
+    """Tell of many pods at once on one node, and of their addresses when the pods are deleted."""
     node = stage.names[0]
     await quiet_water(stage)
     await burst_on(stage, node)
@@ -78,7 +78,7 @@ def default_subnet(story: Story, nodes: int) -> str:
 
 
 def check_subnet(story: Story, nodes: int, cidr: str) -> None:
-    """Refuse a subnet in which the story could not happen."""
+    """Refuse a subnet that is too small or too large for the story."""
     capacity, least, most = capacity_of(cidr), story.least_capacity(nodes), story.most_capacity(nodes)
     if capacity < least:
         raise InvalidInput(
@@ -93,5 +93,5 @@ def check_subnet(story: Story, nodes: int, cidr: str) -> None:
 
 
 def capacity_of(cidr: str) -> int:
-    """How many addresses of a CIDR can be given."""
+    """How many addresses of a CIDR can be reserved."""
     return SubnetLayout((cidr,), choose_gateways((cidr,))).capacity

@@ -1,4 +1,4 @@
-"""What came of a story, in numbers, from the trace."""
+"""The figures of a story, from the trace."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from podtide.simulation.trace import AllocatorCall, ClusterWrite, Entry, PluginC
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """Counted over the whole story."""
+    """Figures over the whole story."""
 
     seconds: float
     served: int
@@ -26,7 +26,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     capacity: int
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """The figures in sentences."""
         yield f"{self.served} pods got an address and {self.removed} gave one back in {self.seconds:.0f} s"
         yield (
             f"ADD, plugin process included: half within {1000 * self.add_p50_seconds:.0f} ms, "
@@ -42,7 +42,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 def summarize(
     entries: Sequence[Entry], *, began: float, ended: float, peak_reserved: int, capacity: int
 ) -> Summary:
-    """The numbers of a story that was played from `began` to `ended`."""
+    """The figures of a story that was played from `began` to `ended`."""
     calls = [entry for entry in entries if isinstance(entry, PluginCall)]
     took = sorted(call.took_seconds for call in calls if call.verb == "ADD" and call.ok)
     writes = [entry for entry in entries if isinstance(entry, ClusterWrite)]
@@ -63,12 +63,12 @@ def summarize(
 
 
 def _quantile(ordered: Sequence[float], percent: int) -> float:
-    """The least that so many percent of them do not exceed; 0 when there are none."""
+    """The quantile of sorted values; 0 if there are none."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0.0
 
 
 def _seconds_of(flag: str, writes: Sequence[ClusterWrite], ended: float) -> float:
-    """How long the subnet was said to be so."""
+    """How long a flag of the ClusterSubnet's status was set."""
     total, since = 0.0, None
     for write in writes:
         if not isinstance(write.item, ClusterSubnet):

@@ -1,4 +1,4 @@
-"""Who tells the story to people: on a screen that is redrawn, or line by line."""
+"""How a story is shown: on a screen that is redrawn, or line by line."""
 
 from typing import Protocol
 
@@ -8,29 +8,29 @@ from podtide.simulation.demo.scene import DemoScene
 
 
 class Chapter(Struct, frozen=True):
-    """A part of the story: its title, and what is going to happen in it."""
+    """A part of the story: its title, and what will happen in it."""
 
     title: str
     words: str
     command: str = ""
-    """One for people to copy and run: it stands on a line of its own, which is never broken."""
+    """A command to copy and run: it is printed on a line of its own, which is never broken."""
 
 
 class Teller(Protocol):
-    """Told everything as it happens."""
+    """Shows a story as it happens."""
 
     def begin(self, chapter: Chapter) -> None:
-        """A chapter begins."""
+        """Show that a chapter begins."""
         ...
 
     def say(self, words: str) -> None:
-        """What has come of something, in a sentence."""
+        """Show a result, in a sentence."""
         ...
 
     def decided(self, words: str, who: str = "") -> None:
-        """A program decided something; `who` is the node it did so for, if any, and no part of the words."""
+        """Show a program's decision; `who` is its node, if any, which is not in the words."""
         ...
 
     def show(self, scene: DemoScene) -> None:
-        """This is how everything stands."""
+        """Show the present state."""
         ...

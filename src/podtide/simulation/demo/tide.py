@@ -1,4 +1,4 @@
-"""The story of the tide: it rises until the subnet is exhausted, everybody gives back, and it goes out again."""
+"""The story of the tide: load rises until the subnet is exhausted, every node gives back, and the load falls again."""
 
 from podtide.core.exact import text
 from podtide.simulation.demo.chapters import PODS_EACH, burst_on, quiet_water
@@ -11,7 +11,7 @@ _STEP_SECONDS = 7.5
 
 
 async def tell_tide(stage: DemoStage) -> None:
-    """Six chapters, in about a minute."""
+    """Tell the six chapters, in about a minute."""
     await quiet_water(stage)
     await burst_on(stage, stage.names[0])
     await stage.pause(_CALM_SECONDS)
@@ -21,7 +21,7 @@ async def tell_tide(stage: DemoStage) -> None:
 
 
 async def _rise(stage: DemoStage) -> int:
-    """Pods arrive everywhere until the subnet is exhausted. Answers how many addresses are reserved then."""
+    """Add pods to all nodes until the subnet is exhausted. Returns how many addresses are reserved then."""
     capacity, upper = stage.decided.capacity, stage.world.defaults.settings.upper_threshold
     stage.begin(
         "The tide rises",
@@ -76,7 +76,7 @@ async def _go_out(stage: DemoStage) -> None:
 
 
 async def _until_the_batch_stays(stage: DemoStage, configured: int) -> None:
-    """Wait until it is what was configured, or has not changed for longer than a step takes."""
+    """Wait until the batch is the configured one, or has not changed for longer than a step takes."""
     while (before := stage.decided.batch) < configured:
         await stage.pause(_STEP_SECONDS)
         if stage.decided.batch == before:

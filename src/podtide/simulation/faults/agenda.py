@@ -1,8 +1,7 @@
-"""What is going to happen in a run, and when: mishaps at their times, and the end of what is broken for a while.
+"""What is going to happen in a run, and when: mishaps at their times, and the repair of what is broken for a while.
 
-One hand does it all, one thing after the other, in whichever cluster it is: a machine that is being restarted is not
-replaced at the same moment. What is broken for a while is mended later, or when the trouble is over, whichever comes
-first.
+All of it happens one after the other, in all clusters: a machine that is being restarted is not replaced at the same
+moment. What is broken for a while is repaired later, or when the faults stop, whichever comes first.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ Act = Callable[[], Awaitable[None]]
 
 
 class Agenda:
-    """Acts by their times."""
+    """The planned acts, by their times."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,12 +22,12 @@ class Agenda:
         self._noted = 0
 
     def plan(self, seconds: float, act: Act) -> None:
-        """Do this so many seconds from now, or when the trouble is over."""
+        """Plan an act for so many seconds from now, or for when the faults stop if that is earlier."""
         self._noted += 1
         heapq.heappush(self._acts, (self._clock.monotonic() + seconds, self._noted, act))
 
     async def play_until(self, end: float) -> None:
-        """Do what is planned, each at its time, until then."""
+        """Carry out the planned acts, each at its time, until `end`."""
         while self._acts and self._acts[0][0] < end:
             due, _number, act = heapq.heappop(self._acts)
             await asyncio.sleep(max(0.0, due - self._clock.monotonic()))
@@ -36,7 +35,7 @@ class Agenda:
         await asyncio.sleep(max(0.0, end - self._clock.monotonic()))
 
     async def mend_everything(self) -> None:
-        """Do at once what is still planned: nothing stays broken."""
+        """Carry out at once what is still planned: nothing stays broken."""
         while self._acts:
             _due, _number, act = heapq.heappop(self._acts)
             await act()

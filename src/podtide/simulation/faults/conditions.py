@@ -1,6 +1,6 @@
-"""The conditions under which programs talk to each other: which faults there are on the lines, and when.
+"""The conditions on the programs' connections: which faults there are, and when they strike.
 
-Every fault has its own draw for every request, made before the request goes out, and is put on record when it strikes.
+Every fault makes its own draw for every request, before the request is sent, and is recorded when it strikes.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ from podtide.simulation.faults.line_fault import (
 
 
 class WatchTrouble(StrEnum):
-    """What befalls one watch alone."""
+    """How a single watch fails."""
 
     STALE = "stale"
-    """What it tells comes late, in order."""
+    """Its events come late, in order."""
     SILENT = "silent"
-    """It tells nothing, until it is taken for dead."""
+    """No events come, until it is taken for dead."""
     REFUSED = "refused"
     """It breaks, and cannot be resumed."""
 
 
 class OneWatch(Struct, frozen=True):
-    """Which watch of a program is in trouble, in which, and until when."""
+    """Which watch of a program fails, how, and until when."""
 
     kind: type[Resource]
     trouble: WatchTrouble
@@ -74,24 +74,24 @@ class Fuse:
 
 
 class Conditions:
-    """What befalls the lines of all programs. While it `is_bad`, faults strike."""
+    """The faults on the connections of all programs. They strike while `is_bad`."""
 
     def __init__(
         self, seed: int | str, faults: Iterable[LineFault], report: Callable[[str, str], None]
     ) -> None:
         self.is_bad = False
         self.fuses = dict[str, Fuse]()
-        """By program."""
+        """The programs that are to be killed at one of their next requests, by name."""
         self.stalls: dict[str, asyncio.Event] = {}
-        """Programs that get no processor until the event: what they were about to send goes out then."""
+        """Programs that do not run until the event is set: their requests are sent then."""
         self.silenced = dict[str, type[Resource]]()
-        """Programs whose requests of one kind get no answer, by program."""
+        """Programs whose requests about one kind are not answered, with that kind."""
         self.cut_off: set[str] = set()
         """Programs without a connection."""
         self.spoilt = dict[str, OneWatch]()
-        """Programs of which one watch is in trouble, and no other."""
+        """Programs of which a single watch fails."""
         self.told_the_truth: set[str] = set()
-        """Programs that have lost their records: of them that list pods, none is told of the past (see `disks`)."""
+        """Programs that have lost their records: their lists of pods are never stale (see `disks`)."""
         self._open_watches: dict[str, dict[asyncio.Timeout, None]] = {}
         self._seed = seed
         self._on_requests, self._on_lists, self._on_watches = _sorted_by_kind(faults)
@@ -100,7 +100,7 @@ class Conditions:
         self._under_way: dict[asyncio.Future[object], None] = {}
 
     async def carry(self, request: LineRequest, send: Send[T], resend: Send[T]) -> T:
-        """Carry out a request. `send` ends with its program; `resend` has left it already."""
+        """Carry out a request under the faults. `send` fails once its program is killed; `resend` does not."""
         if (stall := self.stalls.get(request.program)) is not None:
             await stall.wait()
         if request.program in self.cut_off:
@@ -116,7 +116,7 @@ class Conditions:
         return await send()
 
     async def page(self, request: LineRequest, newest: Page[R], relist: Relist[R]) -> Page[R]:
-        """The first page of a list."""
+        """The first page of a list, which may be stale."""
         if request.program in self.told_the_truth and request.is_about(Pod):
             return newest
         for fault in self._on_lists:
@@ -125,29 +125,29 @@ class Conditions:
         return newest
 
     def cut(self, program: str, *, within_seconds: float) -> None:
-        """Take the program's connection away. It notices that its watches are dead after a while."""
+        """Disconnect a program. It notices that its watches are dead after so many seconds at most."""
         self.cut_off.add(program)
         notices_at = asyncio.get_running_loop().time() + within_seconds
         for patience in self._open_watches.get(program, ()):
             patience.reschedule(notices_at)
 
     def connect(self, program: str) -> None:
-        """Give the program its connection back."""
+        """Connect a program again."""
         self.cut_off.discard(program)
 
     def watch(
         self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        """A watch, for as long as it lasts."""
+        """The events of a watch under the faults."""
         for fault in self._on_watches:
             if self._strikes(fault, request.program, str(request)):
-                events = fault.befall(events, self._stream(fault, request.program), self)
+                events = fault.wrap(events, self._stream(fault, request.program), self)
         return self._while_connected(request, events)
 
     async def _while_connected(
         self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        """The events, until the program is cut off: then nothing, and after a while the end."""
+        """The events, until the program is disconnected: then none, and after a while an error."""
         watches = self._open_watches.setdefault(request.program, {})
         async with aclosing(events):
             while True:
@@ -177,7 +177,7 @@ class Conditions:
         return event
 
     async def _suffer(self, request: LineRequest, troubles: tuple[WatchTrouble, ...]) -> None:
-        """What befalls this watch alone."""
+        """Wait or fail, if this is a watch that fails in one of these ways."""
         spoilt = self.spoilt.get(request.program)
         if spoilt is None or spoilt.trouble not in troubles or not request.is_about(spoilt.kind):
             return
@@ -187,7 +187,7 @@ class Conditions:
             raise request.unanswered(f"this watch alone is {spoilt.trouble}")
 
     async def close(self) -> None:
-        """Let what is under way arrive nowhere."""
+        """Cancel what is in flight."""
         for arriving in tuple(self._under_way):
             arriving.cancel()
             await asyncio.wait({arriving})
@@ -205,7 +205,7 @@ class Conditions:
         return self._streams[key]
 
     def leave(self, work: Awaitable[object]) -> None:
-        """Let it go on by itself. What it says in the end, nobody hears."""
+        """Run an awaitable in the background. Its result is dropped."""
         arriving = asyncio.ensure_future(work)
         self._under_way[arriving] = None
         arriving.add_done_callback(self._arrived)

@@ -1,4 +1,4 @@
-"""Kubelets and runtimes that repeat, forget or reorder what they call the plugin for."""
+"""Kubelets and runtimes that repeat, forget or reorder their calls of the plugin."""
 
 import asyncio
 from random import Random
@@ -14,14 +14,14 @@ _VERY_LATE = 0.3
 
 
 class RepeatedCall(PluginFault):
-    """A runtime that calls again for the same sandbox, because it did not note the answer."""
+    """A runtime that calls again for the same sandbox, because it did not record the answer."""
 
     name = "repeated-call"
     rate = 0.1
     verbs = frozenset({Verb.ADD, Verb.DEL})
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
-        """Call twice, and answer the second."""
+        """Call twice, and return the second answer."""
         del leave, chance
         await call()
         return await call()
@@ -35,13 +35,13 @@ class ForgottenDelete(PluginFault):
     verbs = frozenset({Verb.DEL})
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
-        """Say that it is done."""
+        """Return success without a call."""
         del call, leave, chance
         return 0, b""
 
 
 class LateAdd(PluginFault):
-    """A runtime that gives up on an ADD which is still on its way: its DEL comes first, and perhaps the next ADD."""
+    """A runtime that gives up on an ADD which is still in flight: its DEL arrives first, and perhaps the next ADD."""
 
     name = "late-add"
     rate = 0.03
@@ -61,14 +61,14 @@ class LateAdd(PluginFault):
 
 
 class LateDelete(PluginFault):
-    """A DEL that comes when dead sandboxes are collected: by then its pod may have had another for minutes."""
+    """A DEL that comes when dead sandboxes are collected: by then its pod may have had another one for minutes."""
 
     name = "late-delete"
     rate = 0.1
     verbs = frozenset({Verb.DEL})
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
-        """Say that it is done, and let the call arrive later."""
+        """Return success, and let the call arrive later."""
         seconds = _lateness_seconds(chance)
 
         async def arrive() -> None:

@@ -1,8 +1,8 @@
-"""A fault on a line: something happens to a request, a list or a watch between a program and what it talks to.
+"""A fault on a line, that is, on a program's connection to the cluster or the allocator.
 
-Faults lie around a request like the layers of an onion, so they mix freely: a request may be delayed, carried out
-twice, and its answer be lost. Whether a fault strikes is drawn from a stream of chance that is the fault's and the
-program's own, so leaving one fault out does not change what the others draw.
+Faults wrap a request one around the other, so they combine freely: a request may be delayed, carried out twice, and its
+answer be lost. Whether a fault strikes is drawn from a random stream of that fault and program, so leaving one fault out
+does not change what the others draw.
 """
 
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from podtide.resources.base import Resource
 T = TypeVar("T")
 Send = Callable[[], Awaitable[T]]
 Relist = Callable[[str], Awaitable[Page[R]]]
-"""The same list from a token on."""
+"""Sends the same list again, from a continue token on."""
 
 CLUSTER = "cluster"
 ALLOCATOR = "allocator"
@@ -33,7 +33,7 @@ _READS = frozenset(
 
 
 class LineRequest(Struct, frozen=True, kw_only=True):
-    """What a program asks for."""
+    """One request of a program, to either port."""
 
     program: str
     port: str
@@ -42,15 +42,15 @@ class LineRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def writes(self) -> bool:
-        """Whether it may change anything."""
+        """Whether it counts as a write."""
         return self.verb not in _READS
 
     def is_about(self, kind: type[Resource]) -> bool:
-        """Whether it concerns objects of a kind."""
+        """Whether it is about objects of a kind."""
         return self.port == CLUSTER and self.subject.partition(" ")[0] == kind.api.kind
 
     def unanswered(self, words: str) -> RetryError:
-        """What a program hears that got no answer."""
+        """The error that a program gets when its request is not answered."""
         told = f"{self}: {words}"
         return AllocatorUnavailable(told) if self.port == ALLOCATOR else Unavailable(told)
 
@@ -59,16 +59,16 @@ class LineRequest(Struct, frozen=True, kw_only=True):
 
 
 class FaultContext(Struct, frozen=True):
-    """What a fault may use that strikes a request."""
+    """What a fault needs to strike a request."""
 
     request: LineRequest
     chance: Random
     leave: Callable[[Awaitable[object]], None]
-    """Let something go on by itself: what has left a program arrives, whatever becomes of the program."""
+    """Runs an awaitable in the background: what has left a program arrives, even if the program ends."""
 
 
-class Weather(Protocol):
-    """Whether there is trouble now."""
+class FaultPhase(Protocol):
+    """Tells whether faults strike now."""
 
     @property
     def is_bad(self) -> bool:
@@ -77,11 +77,11 @@ class Weather(Protocol):
 
 
 class LineFault(ABC):
-    """What all faults on lines have."""
+    """The base of all faults on lines."""
 
     name: ClassVar[str]
     rate: ClassVar[float]
-    """The chance that it strikes what it concerns."""
+    """The probability that it strikes a request that it concerns."""
 
 
 class RequestFault(LineFault):
@@ -93,7 +93,7 @@ class RequestFault(LineFault):
 
     @abstractmethod
     async def carry(self, context: FaultContext, send: Send[T], resend: Send[T]) -> T:
-        """Have the request carried out, or not. `send` ends with its program; `resend` has left it already."""
+        """Carry out the request, or not. `send` fails once its program is killed; `resend` does not."""
 
 
 class ListFault(LineFault):
@@ -105,10 +105,10 @@ class ListFault(LineFault):
 
 
 class WatchFault(LineFault):
-    """Befalls a watch for as long as it lasts."""
+    """Changes the events of a watch for as long as it lasts."""
 
     @abstractmethod
-    def befall(
-        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, weather: Weather
+    def wrap(
+        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, phase: FaultPhase
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """The events as the program gets them."""

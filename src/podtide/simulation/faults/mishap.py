@@ -1,7 +1,7 @@
 """A mishap: something that happens to a program, a machine or the cluster at one moment of a run.
 
-Mishaps are written into a run's plan, each with the number that its chance is drawn from, so one can be taken out of the
-plan without changing what the others do.
+Mishaps are part of a run's plan, each with the number that its random choices are drawn from, so one can be taken out of
+the plan without changing what the others do.
 """
 
 from abc import ABC, abstractmethod
@@ -16,15 +16,15 @@ class Mishap(ABC):
 
     name: ClassVar[str]
     every_seconds: ClassVar[float]
-    """How often it happens while there is trouble, on average."""
+    """The mean time between two of them while faults strike."""
     of_networks: ClassVar[bool] = False
-    """Whether it is only of interest where there are secondary networks."""
+    """Whether it needs secondary networks."""
 
     @abstractmethod
     async def happen(self, scene: FaultScene, chance: Random) -> str:
-        """Let it happen. Answers in words to whom; "" when there was nobody."""
+        """Make it happen. Returns in words what it happened to; "" when there was nothing it could happen to."""
 
 
 def is_of_networks(fault: object) -> bool:
-    """Whether it is a mishap that is only of interest where there are secondary networks."""
+    """Whether it is a mishap that needs secondary networks."""
     return isinstance(fault, Mishap) and fault.of_networks

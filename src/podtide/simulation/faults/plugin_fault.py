@@ -17,14 +17,14 @@ class PluginFault(ABC):
 
     name: ClassVar[str]
     rate: ClassVar[float]
-    """The chance that it strikes a call that it concerns."""
+    """The probability that it strikes a call that it concerns."""
     verbs: ClassVar[frozenset[Verb]]
 
     @abstractmethod
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
-        """Have the plugin called, or not. `leave` lets something go on by itself."""
+        """Call the plugin, or not. `leave` runs an awaitable in the background."""
 
 
 def verb_of(environment: Mapping[str, str]) -> Verb:
-    """What the plugin is called for."""
+    """The verb that the plugin is called with."""
     return Verb(environment["CNI_COMMAND"])

@@ -1,4 +1,4 @@
-"""Pods that end otherwise than by being deleted in good order, and pods whose sandboxes do."""
+"""Pods that end otherwise than by a graceful deletion, and sandboxes that die."""
 
 from random import Random
 
@@ -9,13 +9,13 @@ from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, is_terminal, new_p
 
 
 class PodEvicted(Mishap):
-    """The kubelet evicts a pod: it has failed, and stays to be looked at."""
+    """The kubelet evicts a pod: it has failed, and its object stays."""
 
     name = "pod-evicted"
     every_seconds = 20.0
 
     async def happen(self, scene: FaultScene, chance: Random) -> str:
-        """End it."""
+        """Fail a pod."""
         pod = await _any(scene, chance)
         if pod is None or is_terminal(pod):
             return ""
@@ -24,13 +24,13 @@ class PodEvicted(Mishap):
 
 
 class PodForceDeleted(Mishap):
-    """Somebody deletes a pod with --force: the object is gone at once, while its sandbox still is there."""
+    """A pod is deleted with --force: the object is gone at once, while its sandbox still exists."""
 
     name = "pod-force-deleted"
     every_seconds = 20.0
 
     async def happen(self, scene: FaultScene, chance: Random) -> str:
-        """Take the object away."""
+        """Delete the object at once."""
         pod = await _any(scene, chance)
         if pod is None:
             return ""
@@ -39,13 +39,13 @@ class PodForceDeleted(Mishap):
 
 
 class PodReplaced(Mishap):
-    """Somebody deletes a StatefulSet's pod with --force: the next of its name is there while the old sandbox still is."""
+    """A StatefulSet's pod is deleted with --force: the next of its name is created while the old sandbox still exists."""
 
     name = "pod-replaced"
     every_seconds = 20.0
 
     async def happen(self, scene: FaultScene, chance: Random) -> str:
-        """Put another in its place."""
+        """Delete the object at once, and create another of its name."""
         pod = await _any(scene, chance)
         if pod is None:
             return ""
@@ -56,13 +56,13 @@ class PodReplaced(Mishap):
 
 
 class SandboxDied(Mishap):
-    """A pod's sandbox ends by itself, as when a runtime kills it for want of memory: the pod gets another."""
+    """A pod's sandbox ends by itself, as when it is out of memory: the pod gets another."""
 
     name = "sandbox-died"
     every_seconds = 10.0
 
     async def happen(self, scene: FaultScene, chance: Random) -> str:
-        """End one that has its addresses."""
+        """End a sandbox that has its addresses."""
         machine = scene.pick_machine(chance)
         alive = [each for each in machine.kubelet.sandboxes() if each.addresses] if machine else []
         if machine is None or not alive:

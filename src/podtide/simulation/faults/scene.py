@@ -1,4 +1,4 @@
-"""Where a mishap happens: one cluster's world, with all that is needed to break it and to mend what was broken."""
+"""Where a mishap happens: one cluster's world, with all that is needed to break it and to repair it."""
 
 import math
 from random import Random
@@ -17,7 +17,7 @@ _CONTROLLER = "controller-"
 
 
 class FaultScene:
-    """One cluster, and the agenda of all."""
+    """One cluster, with the agenda of all clusters."""
 
     def __init__(  # noqa: PLR0913 - the world, and the parts of it that can be reached by no other way
         self,
@@ -42,34 +42,34 @@ class FaultScene:
         """When a Node was last deleted."""
         self._agenda = agenda
         self._controllers: dict[int, str] = {}
-        """The programs that run now, by replica."""
+        """The names of the running controllers, by replica."""
         self._starts = 0
 
     def plan(self, seconds: float, act: Act) -> None:
-        """Do this so many seconds from now, or when the trouble is over."""
+        """Plan an act for so many seconds from now, or for when the faults stop if that is earlier."""
         self._agenda.plan(seconds, act)
 
     # Subnets, machines and agents
 
     def pick_subnet(self, chance: Random) -> str:
-        """Any subnet that pods of this cluster have their first addresses in."""
+        """Any subnet of the first addresses of this cluster's pods."""
         subnets = sorted({self.world.subnet_of(name) for name in self.world.machines})
         return chance.choice(subnets) if len(subnets) > 1 else self.world.options.subnet
 
     def pick_machine(self, chance: Random) -> Machine | None:
-        """Any machine."""
+        """Any machine; None if there is none."""
         machines = list(self.world.machines.values())
         return chance.choice(machines) if machines else None
 
     async def start_agent_if_none(self, machine: Machine) -> None:
-        """Start the machine's agent, unless the machine is gone or its agent runs."""
+        """Start the machine's agent, unless the machine was removed or its agent runs."""
         if self.world.machines.get(machine.name) is machine and machine.agent is None:
             await self.world.start_agent(machine.name)
 
     # Controllers
 
     def start_controller(self, replica: int) -> None:
-        """Start a replica that does not run. Every start is a process of its own, with an identity of its own."""
+        """Start a replica unless it runs. Every start is a program with a name, and an identity, of its own."""
         if replica not in self._controllers:
             self._starts += 1
             name = full_name(self.world.name, f"{_CONTROLLER}{replica}.{self._starts}")
@@ -77,9 +77,9 @@ class FaultScene:
             self.world.start_controller(name, elected=True)
 
     async def kill_controller(self, replica: int) -> None:
-        """The replica is no more."""
+        """Kill a replica."""
         await self.world.programs.kill(self._controllers.pop(replica))
 
     def controllers(self) -> dict[int, str]:
-        """The programs of the replicas that run."""
+        """The names of the running controllers, by replica."""
         return dict(self._controllers)

@@ -1,4 +1,4 @@
-"""All faults there are, by name."""
+"""All faults, by name."""
 
 from podtide.core.errors import InvalidInput
 from podtide.simulation.faults.answers import (
@@ -98,7 +98,7 @@ NONE = "none"
 
 
 def chosen_faults(words: str) -> frozenset[str]:
-    """The names that `all`, `none` or a list with commas stands for."""
+    """The names of the faults that `all`, `none` or a comma-separated list stands for."""
     if words == ALL:
         return frozenset(FAULTS)
     names = frozenset() if words == NONE else frozenset(name.strip() for name in words.split(","))

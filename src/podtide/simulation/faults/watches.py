@@ -20,7 +20,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.pod import Pod
 from podtide.simulation.faults.conditions import OneWatch, WatchTrouble
-from podtide.simulation.faults.line_fault import WatchFault, Weather
+from podtide.simulation.faults.line_fault import FaultPhase, WatchFault
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import FaultScene
 
@@ -46,8 +46,8 @@ class DroppedWatch(WatchFault):
     name = "dropped-watch"
     rate = 0.5
 
-    async def befall(
-        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, weather: Weather
+    async def wrap(
+        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, phase: FaultPhase
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """End after some time, with an error or without."""
         ends_at = asyncio.get_running_loop().time() + chance.expovariate(1 / _MEAN_LIFE_SECONDS)
@@ -55,7 +55,7 @@ class DroppedWatch(WatchFault):
         async with aclosing(events):
             while True:
                 try:
-                    async with asyncio.timeout_at(ends_at if weather.is_bad else None):
+                    async with asyncio.timeout_at(ends_at if phase.is_bad else None):
                         event = await anext(events)
                 except StopAsyncIteration:
                     return
@@ -72,11 +72,11 @@ class GoneWatch(WatchFault):
     name = "gone"
     rate = 0.1
 
-    async def befall(
-        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, weather: Weather
+    async def wrap(
+        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, phase: FaultPhase
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """Refuse to begin."""
-        del chance, weather
+        del chance, phase
         await events.aclose()
         nothing: tuple[WatchEvent[R], ...] = ()
         for event in nothing:
@@ -90,14 +90,14 @@ class LateWatch(WatchFault):
     name = "late-watch"
     rate = 0.3
 
-    async def befall(
-        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, weather: Weather
+    async def wrap(
+        self, events: AsyncGenerator[WatchEvent[R], None], chance: Random, phase: FaultPhase
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """Pass every event on some time after it came."""
         longest = chance.uniform(0.0, _LATEST_SECONDS)
         async with aclosing(events):
             async for event in events:
-                if weather.is_bad:
+                if phase.is_bad:
                     await asyncio.sleep(chance.uniform(0.0, longest))
                 yield event
 

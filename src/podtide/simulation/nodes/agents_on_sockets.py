@@ -1,6 +1,6 @@
-"""The doors of agents in this process, each a unix socket of its own; the plugin comes to them as a process.
+"""Agents in this process, each on a unix socket of its own, which the plugin connects to as a process.
 
-So the way of a call is that of a real node from end to end: environment, stdin, process, socket, agent, stdout.
+So a call takes the same path as on a real node: environment, stdin, process, socket, agent, stdout.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from podtide.simulation.nodes.plugin_caller import ExecutablePlugin
 
 
 class AgentsOnSockets:
-    """Opens sockets below a directory, and calls the plugin with the one of its node."""
+    """Opens sockets below a directory, and calls the plugin with that of the node."""
 
     def __init__(
         self, directory: Path, executable: Path, *, add_wait_seconds: float, clock: Clock, log: Logger
@@ -35,7 +35,7 @@ class AgentsOnSockets:
         self._served: dict[str, AsyncExitStack] = {}
 
     async def open(self, node: str, agent: NodeAgent) -> None:
-        """The node's agent serves."""
+        """Open the socket of the node's agent."""
         addresses, networks = agent.addresses, agent.networks
         # A directory for each: what the plugin leaves for an agent that is away lies beside its socket.
         socket = self._sockets[node] = self._directory / node / "agent.sock"
@@ -60,7 +60,7 @@ class AgentsOnSockets:
             self._served[node] = opened.pop_all()
 
     async def close(self, node: str) -> None:
-        """The node's agent is no more: whoever waits for its answer gets none."""
+        """Close the socket of the node's agent: calls in flight get no answer."""
         if served := self._served.pop(node, None):
             await served.aclose()
 

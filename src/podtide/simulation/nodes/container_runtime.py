@@ -1,7 +1,7 @@
 """The part of a container runtime that concerns addresses: it calls the CNI plugin for a sandbox and reads its answer.
 
 The environment and the configuration are those a runtime hands to an IPAM plugin, so the plugin and the agent behind
-it do here all that they do on a real node. Whatever comes of a call is put on record.
+it do here all that they do on a real node. Every call is recorded with its result.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ CONFIGURATION = msgspec.json.encode(
 
 
 class CallFailed(PodtideError):
-    """The plugin did not do what it was called for. The words are its own."""
+    """The plugin returned an error, which is the message."""
 
 
 class _Address(Struct, frozen=True):
@@ -42,7 +42,7 @@ class _Failure(Struct, frozen=True):
 
 
 class ContainerRuntime:
-    """The runtime of one node. Pods are attached to the node's pool, and to all of the secondary networks."""
+    """The runtime of one node. Every pod is attached to the node's pool and to all secondary networks."""
 
     def __init__(  # noqa: PLR0913 - whose runtime it is, what it calls, and what it runs in
         self,
@@ -61,10 +61,10 @@ class ContainerRuntime:
         self._clock = clock
         self._trace = trace
         self.attached: dict[str, dict[str, tuple[str, ...]]] = {}
-        """What sandboxes were answered for their further interfaces, by sandbox and interface."""
+        """The addresses of sandboxes' further interfaces, by sandbox and interface."""
 
     async def add(self, pod: Pod, sandbox: str) -> tuple[str, ...]:
-        """The addresses of the pod's sandbox, one for each family. Nothing is answered unless all networks give theirs."""
+        """Call ADD for all networks, and return the sandbox's addresses, one for each family. CallFailed if one network fails."""
         addresses = await self._call(Verb.ADD, pod, sandbox)
         attached = {each.interface: await self._call(Verb.ADD, pod, sandbox, each) for each in self._networks}
         if attached:
@@ -72,7 +72,7 @@ class ContainerRuntime:
         return addresses
 
     async def delete(self, pod: Pod, sandbox: str) -> None:
-        """The sandbox is no more. One network that fails keeps no other from being told."""
+        """Call DEL for all networks, the rest also when one fails."""
         failures = []
         for each in (*reversed(self._networks), None):
             try:
@@ -84,7 +84,7 @@ class ContainerRuntime:
         self.attached.pop(sandbox, None)
 
     async def status(self) -> None:
-        """Whether the plugin could serve an ADD: a runtime that hears no declares the node unready."""
+        """Call STATUS: whether the plugin could serve an ADD. A runtime declares the node unready if not."""
         await self._call(Verb.STATUS)
 
     async def _call(
@@ -131,7 +131,7 @@ def _attachment(pod: Pod, sandbox: str, interface: str) -> dict[str, str]:
 
 
 def _read(verb: Verb, exit_status: int, output: bytes) -> tuple[tuple[str, ...], str]:
-    """The addresses, or why there are none."""
+    """The addresses, or the error's message."""
     if exit_status:
         failure = msgspec.json.decode(output, type=_Failure)
         return (), f"code {failure.code}: {failure.msg}"

@@ -1,7 +1,7 @@
-"""A pretend kubelet: it gives the pods of one node their sandboxes, and has the CNI plugin called as a real one would.
+"""A simulated kubelet: it creates the sandboxes of one node's pods, and has the CNI plugin called as a real one does.
 
-What it does for a pod follows from the pod and its sandbox alone (`next_move`), so it can be told of changes late,
-twice or in bulk. As with a real kubelet and runtime:
+What it does for a pod follows from the pod and its sandbox alone (`next_move`), so changes may arrive late, twice or in
+bulk. As with a real kubelet and runtime:
 
     an ADD that failed       DEL for the same sandbox, a pause of ten seconds and some, then a new sandbox
     a pod deleted meanwhile  the ADD is given up, not called back: DEL comes while the agent may still work on it
@@ -30,20 +30,20 @@ from podtide.simulation.nodes.pods import MANAGER, is_terminal
 
 
 class KubeletHabits(Struct, frozen=True, kw_only=True):
-    """How a kubelet goes about its work."""
+    """Timing of a kubelet's work."""
 
     retry_seconds: float = 10.0
-    """The pause before a failed sandbox is tried anew; up to half as much again, by chance."""
+    """The pause before a failed sandbox is retried; up to half as much is added at random."""
     impatience: float = 0.0
-    """How often there is no such pause: news of a pod makes a kubelet look at it at once."""
+    """The probability that there is no such pause: an event of a pod makes a kubelet sync it at once."""
     sandbox_seconds: float = 0.0
-    """What making a sandbox takes before its network is asked for."""
+    """How long creating a sandbox takes before its network is set up."""
     at_once: int = 256
     """How many sandboxes are set up side by side; 1 is the serial kubelet of the design papers."""
 
 
 class Sandbox(Struct, frozen=True):
-    """A pod's sandbox. Without addresses it is one whose ADD was not answered or failed, or whose network is gone."""
+    """A pod's sandbox. It has no addresses while its ADD is in flight, after a failed ADD, and when its network is gone."""
 
     id: str
     pod: str
@@ -55,7 +55,7 @@ SandboxListener = Callable[[Sandbox | None, Sandbox | None], None]
 
 
 class Move(StrEnum):
-    """What to do for a pod next."""
+    """The kubelet's next action for a pod."""
 
     SET_UP = "set up a sandbox"
     SHOW = "show that it runs"
@@ -67,7 +67,7 @@ class Move(StrEnum):
 
 
 def next_move(pod: Pod | None, sandbox: Sandbox | None) -> Move:
-    """The next thing to do for a pod, by what is wanted and what is there. None is a pod that is gone."""
+    """The next action for a pod and its sandbox. A pod that is deleted is None."""
     if pod is None:
         return Move.TEAR_DOWN if sandbox else Move.FORGET
     leaving = pod.metadata.deletion_timestamp is not None
@@ -88,18 +88,18 @@ def _shows(pod: Pod, sandbox: Sandbox | None) -> bool:
 
 
 class _Charge:
-    """A pod in the kubelet's care."""
+    """A pod of the kubelet's node, with its sandbox and the task that works on it."""
 
     def __init__(self, pod: Pod) -> None:
         self.last_seen = pod
         self.gone = False
         self.sandbox: Sandbox | None = None
         self.failures = 0
-        """Sandboxes in a row that got no address."""
+        """How many sandboxes in a row got no address."""
         self.is_asking = False
-        """Whether its keeper waits for the answer to an ADD."""
+        """Whether the task waits for the answer to an ADD."""
         self.keeper: asyncio.Task[None] | None = None
-        """Who sees to it. One who waits for what nobody wants any more has a successor, and does nothing more."""
+        """The task that works on the pod. It is replaced when the ADD it waits for is not wanted any more, and then does nothing."""
         self.news = asyncio.Event()
 
     def hear(self, pod: Pod | None) -> None:
@@ -113,20 +113,20 @@ class _Charge:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the pod is still one that must have a sandbox."""
+        """Whether the pod must still have a sandbox."""
         return next_move(None if self.gone else self.last_seen, None) in {Move.HIDE, Move.SET_UP}
 
     async def until_unwanted(self) -> None:
-        """Wait, perhaps for ever."""
+        """Wait until the pod must not have a sandbox any more."""
         while self.is_wanted:
             self.news.clear()
             await self.news.wait()
 
 
 def _is_known(pod: Pod | None, charge: _Charge) -> bool:
-    """Whether this is what the kubelet has written itself: then the answer has told of it.
+    """Whether this is the pod that the kubelet saw last, for instance in the answer to its own write.
 
-    One that was gone is news by whatever version it is back, in a cluster that went back; and so is another content.
+    Content is compared and not versions: after a restore of the cluster, a pod may come back with an older version.
     """
     return pod == charge.last_seen and not charge.gone
 
@@ -152,7 +152,7 @@ class Kubelet:
         self._log = log.bind(node=node)
         self._charges: dict[str, _Charge] = {}
         self.on_sandbox: list[SandboxListener] = []
-        """Told of every sandbox that comes, changes or goes: as it was and as it is."""
+        """Called with every sandbox that is created, changed or removed: as it was and as it is."""
         self._turns = asyncio.Semaphore(habits.at_once)
         self._tasks = asyncio.TaskGroup()
         scope = Scope(fields=f"spec.nodeName={node}")
@@ -162,18 +162,18 @@ class Kubelet:
         self._informer.add_handler(self._hear)
 
     def sandboxes(self) -> tuple[Sandbox, ...]:
-        """The sandboxes that are on the machine: what really has which address."""
+        """The sandboxes on the machine, with the addresses they really have."""
         return tuple(charge.sandbox for charge in self._charges.values() if charge.sandbox is not None)
 
     def lose_sandbox(self, sandbox: Sandbox) -> None:
-        """The sandbox dies by itself, and its pod has no network any more."""
+        """Let a sandbox die by itself: its pod has no network any more."""
         for charge in self._charges.values():
             if charge.sandbox is sandbox:
                 self._set_sandbox(charge, structs.replace(sandbox, addresses=()))
                 charge.news.set()
 
     async def run(self) -> None:
-        """Look after the node's pods until cancelled."""
+        """Sync the node's pods until cancelled."""
         async with self._tasks:
             await self._informer.run()
 
@@ -194,7 +194,7 @@ class Kubelet:
         charge.keeper = self._tasks.create_task(self._look_after(charge))
 
     async def _look_after(self, charge: _Charge) -> None:
-        """Make one move after the other, for as long as there is a pod or a sandbox, and nobody else to see to it."""
+        """Make one move after the other, until pod and sandbox are gone or another task has taken over."""
         keeper = charge.keeper
         while (move := charge.move) is not Move.FORGET:
             charge.news.clear()
@@ -233,7 +233,7 @@ class Kubelet:
                 await charge.news.wait()
 
     async def _set_up(self, charge: _Charge) -> None:
-        """Make a sandbox with addresses, or leave one without, which has to be torn down."""
+        """Create a sandbox with addresses, or one without if its ADD fails, which has to be torn down."""
         if charge.failures and not self._is_impatient():
             with suppress(TimeoutError):
                 await asyncio.wait_for(charge.until_unwanted(), self._pause_seconds())
@@ -250,7 +250,7 @@ class Kubelet:
             await self._add(charge, sandbox)
 
     async def _add(self, charge: _Charge, sandbox: Sandbox) -> None:
-        """Ask for the sandbox's addresses. They may be wanted no more when they come, and somebody else be at work."""
+        """Call ADD. Its answer is dropped if the sandbox was torn down meanwhile."""
         keeper, charge.is_asking = charge.keeper, True
         try:
             addresses = await self._runtime.add(charge.last_seen, sandbox.id)
@@ -270,14 +270,14 @@ class Kubelet:
             tell(old, sandbox)
 
     async def _show(self, charge: _Charge, phase: PodPhase | None, addresses: tuple[str, ...]) -> None:
-        """Let the pod's status say so. The answer is news, unless there is newer news already."""
+        """Write the pod's status, and take the answer for the pod's newest state unless a newer one has come meanwhile."""
         pod = charge.last_seen
         answer = await self._write_status(pod, phase, addresses)
         if charge.last_seen is pod and not charge.gone:
             charge.hear(answer)
 
     async def _remove(self, pod: Pod) -> None:
-        """End the pod for good: the API server lets only finished ones go."""
+        """Set a terminal phase and delete the pod: the API server removes only finished ones."""
         if not is_terminal(pod):
             await self._write_status(pod, PodPhase.SUCCEEDED, ())
         await self._cluster.delete(Pod, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)

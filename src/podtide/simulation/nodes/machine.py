@@ -1,4 +1,4 @@
-"""A node's machine: what outlives the programs on it, and the programs."""
+"""A node's machine: its disk and its sandboxes, which outlive its programs, and the programs."""
 
 from podtide.agent.program import NodeAgent
 from podtide.agent.request.sizing_policy import RequestPolicy
@@ -13,10 +13,10 @@ from podtide.simulation.nodes.kubelet import Kubelet
 
 
 class Machine:
-    """One machine. Its programs are started and ended by the world."""
+    """One machine. The world starts and ends its programs."""
 
     agent: NodeAgent | None = None
-    """None while none runs."""
+    """None while no agent runs."""
 
     def __init__(  # noqa: PLR0913 - a machine is the sum of its parts
         self,
@@ -33,28 +33,28 @@ class Machine:
     ) -> None:
         self.name = name
         self.cluster = cluster
-        """Whose machine it is; "" where there is but one cluster."""
+        """The cluster's name; "" where there is only one."""
         self.full_name = full_name(cluster, name)
         self.uid = uid
-        """Of the Node that the machine is."""
+        """The uid of the machine's Node."""
         self.identity = identity
-        """Which machine it is, and which boot of it."""
+        """The ids of the machine and of its present boot."""
         self.disk = disk
         self.runtime = runtime
         self.kubelet = kubelet
         self.settings = settings
         self.policy = policy
         self.past_version: int | None = None
-        """If its Node was gone, and is back in a cluster that went back: the version of its container that came back with it."""
+        """If a restore of the cluster brought its deleted Node back: the version of the container that came back with the Node."""
         self.named: set[str] = set()
-        """Every name that agents of this node wrote as to be released."""
+        """Every name that this node's agents named for release."""
 
     @property
     def knowing_agent(self) -> NodeAgent | None:
-        """The agent, if it has been told what is its own as the Node that the machine is: what else it has, nobody is given.
+        """The agent, if it has synced as the machine's present Node; None otherwise: then its pool must not be audited.
 
-        What was a Node's that was gone and is back is in quarantine, until it is granted anew; and what pods kept and is
-        not granted stays there, as that of a former Node does.
+        The addresses of a deleted Node that a restore brought back are in quarantine until they are granted again; those
+        that pods kept and that are not granted stay there, like those of a former Node.
         """
         agent = self.agent
         if agent is None or not agent.synced.is_set() or agent.is_in_doubt or agent.node_uid != self.uid:
@@ -69,17 +69,17 @@ class Machine:
 
     @property
     def agent_program(self) -> str:
-        """What its agent is called in the trace and in the log."""
+        """The agent's name in the trace and in the log."""
         return f"agent {self.full_name}"
 
     @property
     def kubelet_program(self) -> str:
-        """What its kubelet is called in the trace and in the log."""
+        """The kubelet's name in the trace and in the log."""
         return f"kubelet {self.full_name}"
 
 
 def node_info(machine: MachineIdentity) -> NodeSystemInfo:
-    """What the machine's kubelet states of it."""
+    """The machine's ids as its kubelet writes them into the Node's status."""
     return NodeSystemInfo(
         machine_id=machine.machine_id, system_uuid=machine.system_uuid, boot_id=machine.boot_id
     )

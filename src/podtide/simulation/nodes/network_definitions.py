@@ -1,4 +1,4 @@
-"""The secondary networks that a simulated cluster may have, each of a kind that the others are not."""
+"""The secondary networks that a simulated cluster may have, each of another kind."""
 
 import msgspec
 from msgspec import Struct
@@ -24,18 +24,18 @@ class Definition(Struct, frozen=True):
 
     @property
     def network(self) -> Network:
-        """What the configuration describes."""
+        """The network that the configuration describes."""
         network = network_of(parse_config(self.config))
         assert network is not None  # all of them have ranges
         return network
 
     @property
     def stdin(self) -> bytes:
-        """What the plugin is handed."""
+        """The configuration that the plugin reads from stdin."""
         return self.config.encode()
 
     def attachment(self) -> NetworkAttachmentDefinition:
-        """The object that says so."""
+        """The network's NetworkAttachmentDefinition."""
         place = ObjectMeta(name=self.name, namespace=NAMESPACE)
         return NetworkAttachmentDefinition(
             metadata=place, spec=NetworkAttachmentDefinitionSpec(config=self.config)
@@ -43,7 +43,7 @@ class Definition(Struct, frozen=True):
 
 
 def definitions(count: int, *, nodes: int) -> tuple[Definition, ...]:
-    """The first so many networks of a cluster with that many nodes. A slice for each is there, and few to spare."""
+    """The first `count` networks of a cluster with that many nodes. There is a slice for each node, and few to spare."""
     bits = nodes.bit_length()
     known: dict[str, dict[str, object]] = {
         "sliced": {

@@ -1,7 +1,7 @@
-"""Agents that are not podtide's: nodes of a cluster that is on its way from Azure CNS, or never leaves it.
+"""Agents that are not podtide's: nodes of a cluster that migrates from Azure CNS, or stays with it.
 
-They are the same program with another decision (`agent.request.sizing_policy`), and state no demand: what they need has to be concluded
-from what they ask for.
+They are the same program with another policy (`agent.request.sizing_policy`), and do not state their demand: the
+controller has to derive it from their requests.
 """
 
 from podtide.agent.request.sizing_policy import (
@@ -21,7 +21,7 @@ class FormulaPolicy:
     states_demand = False
 
     def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
-        """See `RequestPolicy.decide`."""
+        """The request by the formula, without primaries."""
         return decide_request(situation.demand, scaler, 0)
 
 
@@ -36,9 +36,9 @@ POLICIES: dict[str, RequestPolicy] = {
     "cns-v1": BlindPolicy(),
     "cns-v2": FormulaPolicy(),
 }
-"""Whose agents there may be, by name."""
+"""The policies of agents, by name."""
 
 
 def sees_pods(policy: RequestPolicy) -> bool:
-    """Whether an agent asks for an address because a pod waits for one."""
+    """Whether an agent requests addresses for waiting pods."""
     return not isinstance(policy, ReactivePolicy)

@@ -1,7 +1,7 @@
-"""How the pretend kubelet gets to the plugin: as a process, the way a runtime does, or by a call in this process.
+"""How the simulated kubelet calls the plugin: as a process, as a runtime does, or by a call in this process.
 
 Both hand over the same environment and configuration and get back an exit status and what was printed, so a kubelet
-cannot tell which it is. On virtual time only the call in this process will do: processes live in real time.
+cannot tell which it is. On virtual time only the call in this process works: processes run in real time.
 """
 
 import asyncio
@@ -22,26 +22,26 @@ class PluginCaller(Protocol):
 
 
 class AgentDoors(PluginCaller, Protocol):
-    """How the plugin reaches the agents: opened when an agent serves, closed when it is gone."""
+    """Calls the plugin of nodes whose agents are in this process; each agent is opened when it starts and closed when it ends."""
 
     async def open(self, node: str, agent: NodeAgent) -> None:
-        """The node's agent serves."""
+        """Let the plugin reach the node's agent."""
         ...
 
     async def close(self, node: str) -> None:
-        """The node's agent is no more: whoever waits for its answer gets none."""
+        """Cut the plugin off from the node's agent: calls in flight get no answer."""
         ...
 
 
 class ExecutablePlugin:
-    """The plugin as a process of its own, told the socket of the node's agent."""
+    """The plugin as a process, with the socket of the node's agent in its environment."""
 
     def __init__(self, executable: Path, sockets: Mapping[str, Path]) -> None:
         self._executable = executable
         self._sockets = sockets
 
     async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
-        """Start it, feed it, and wait for its end."""
+        """Start the plugin, write its stdin, and wait for its end."""
         process = await asyncio.create_subprocess_exec(
             self._executable,
             stdin=asyncio.subprocess.PIPE,

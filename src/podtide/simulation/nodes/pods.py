@@ -1,17 +1,17 @@
-"""Pods as a simulated cluster's workloads make them: bound to a node from the start, no scheduler needed."""
+"""Pods of a simulated cluster: created bound to a node, without a scheduler."""
 
 from podtide.resources.base import ObjectMeta
 from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec
 
 NAMESPACE = "default"
 MANAGER = "podtide-simulation"
-"""Under this name the simulation writes what the rest of a cluster would: nodes, pods and their status."""
+"""The field manager of what the rest of a cluster writes: Nodes, pods and their status."""
 
 _TERMINAL = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 
 
 def new_pod(name: str, node: str, *, namespace: str = NAMESPACE, host_network: bool = False) -> Pod:
-    """A pod on a node, as little of one as an API server accepts."""
+    """A pod bound to a node, with the fewest fields that an API server accepts."""
     return Pod(
         metadata=ObjectMeta(name=name, namespace=namespace),
         spec=PodSpec(
@@ -23,5 +23,5 @@ def new_pod(name: str, node: str, *, namespace: str = NAMESPACE, host_network: b
 
 
 def is_terminal(pod: Pod) -> bool:
-    """Whether it has ended, and needs its address no more."""
+    """Whether the pod has ended, and does not need its address any more."""
     return pod.status.phase in _TERMINAL

@@ -1,8 +1,8 @@
 """The programs of a simulated cluster as tasks of one process: started, stopped in good order, or killed.
 
 A program that ends by an error ends the simulation: `check` says which it was and why. What a killed program still
-does while its task unwinds reaches nobody, because its lines were cut first (see `recording`) and its disk has
-crashed; that is as near to kill -9 as one process gets.
+does while its task unwinds has no effect, because its connections were cut first (see `recording`) and its disk was
+killed; that is as near to kill -9 as one process gets.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from podtide.core.errors import StopError
 
 
 class ProgramFailed(StopError):
-    """A program of the simulation ended by an error, which is this one's cause."""
+    """A program of the simulation ended by an error, which is the cause of this one."""
 
 
 class Line(Protocol):
-    """What connects a program with others."""
+    """A program's connection to another program."""
 
     def cut(self) -> None:
-        """Nothing gets through any more."""
+        """Refuse every request from now on."""
         ...
 
 
@@ -31,20 +31,20 @@ class Programs:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._lines: dict[str, tuple[Line, ...]] = {}
         self._ended: dict[str, None] = {}
-        """Programs that ended at some time, so that nobody has to look at those that never did."""
+        """Programs that ended at any time, so that `check` need not go through all."""
 
     def start(self, name: str, run: Coroutine[Any, Any, Any], *lines: Line) -> None:
-        """Let a program run; `lines` are all that it reaches others by."""
+        """Start a program; `lines` are all its connections."""
         task = self._tasks[name] = asyncio.create_task(run, name=name)
         task.add_done_callback(lambda _task: self._ended.setdefault(name))
         self._lines[name] = lines
 
     def is_running(self, name: str) -> bool:
-        """Whether it was started and has not ended."""
+        """Whether the program was started and has not ended."""
         return name in self._tasks and not self._tasks[name].done()
 
     async def stop(self, name: str) -> None:
-        """Ask the program to end, and wait until it has, as on SIGTERM. One that does not run is stopped already."""
+        """End the program as on SIGTERM, and wait until it has ended. Nothing if it does not run."""
         task = self._tasks.pop(name, None)
         if task is not None:
             task.cancel()
@@ -52,16 +52,18 @@ class Programs:
             _raise_failure(name, task)
 
     async def kill(self, name: str) -> None:
-        """End the program without a chance to tidy up."""
+        """End the program as by kill -9: its connections are cut first."""
         for line in self._lines.pop(name, ()):
             line.cut()
         task = self._tasks.pop(name, None)
         if task is not None:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)  # of its last words nobody hears
+            await asyncio.gather(
+                task, return_exceptions=True
+            )  # errors of a killed program are of no interest
 
     async def end_of(self, name: str, *, within_seconds: float) -> BaseException | None:
-        """Wait for a program that is to end by itself, and answer the error it ended by: it is expected, and no failure."""
+        """Wait for a program to end by itself, and return its error, which is expected and does not end the simulation."""
         task = self._tasks.pop(name, None)
         if task is None:
             return None
@@ -72,14 +74,14 @@ class Programs:
         return None if task.cancelled() else task.exception()
 
     def check(self) -> None:
-        """ProgramFailed if one ended by an error."""
+        """Raise ProgramFailed if a program ended by an error."""
         for name in self._ended:
             task = self._tasks.get(name)
             if task is not None and task.done():
                 _raise_failure(name, task)
 
     async def close(self) -> None:
-        """Kill whatever still runs, the last to start first."""
+        """Kill all programs that run, the last started first."""
         for name in reversed(tuple(self._tasks)):
             await self.kill(name)
 

@@ -1,6 +1,6 @@
-"""The life of one address as a trace tells it: granted, given to pods, taken back, named for release, gone.
+"""The history of one address in a trace: granted, assigned to pods, taken back, named for release, gone.
 
-A failure may also be about a slice of a secondary network: then its life is told, as one subject with all its addresses.
+A failure may also be about a slice of a secondary network: then the history is that of the slice and all its addresses.
 """
 
 import re
@@ -23,7 +23,7 @@ _LAST_ENTRIES = 30
 
 
 def subject_of(words: str) -> IPNetwork | None:
-    """The first address or slice that a sentence is about. An address is the network that has it alone."""
+    """The first address or slice in a sentence. An address is returned as the network that contains only it."""
     for found in _CANDIDATE.findall(words):
         for text in (found, found.removesuffix(":")):  # the colon may be the sentence's own
             with suppress(InvalidInput):
@@ -32,12 +32,12 @@ def subject_of(words: str) -> IPNetwork | None:
 
 
 def last_states(subject: IPNetwork | None, trace: Trace) -> tuple[str, ...]:
-    """What happened to the subject, the newest last. Nothing, where there is none."""
+    """The last entries about the subject, the newest last; none without a subject."""
     return tuple(_tell(subject, trace.with_moves()))[-_LAST_STATES:] if subject is not None else ()
 
 
 def last_entries(trace: Trace) -> tuple[str, ...]:
-    """What happened last, whatever it was about, the newest last. Without the leader's Lease: at rest there is nothing else."""
+    """The last entries about anything, the newest last. The leader's Lease is left out: at rest there is nothing else."""
     newest_first = (entry for entry in reversed(trace.entries) if not is_leaders_lease(entry))
     return tuple(_at(entry, str(entry)) for entry in islice(newest_first, _LAST_ENTRIES))[::-1]
 
@@ -54,20 +54,20 @@ def _at(entry: Entry | PoolMove, words: str) -> str:
 
 
 class _PrimaryHistory:
-    """What calls of the plugin, the allocator, the nodes' pools and their NodeNetworkConfigs say of an address."""
+    """The history of an address in calls of the plugin and the allocator, the nodes' pools and their NodeNetworkConfigs."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._holders: set[tuple[str, str]] = set()
-        """Pods that had it, each with the network that it had it by."""
+        """Pods that had it, each with its network."""
         self._containers: set[str] = set()
-        """Those that have it, as the allocator answers."""
+        """The containers that have it, by the allocator's answers."""
         self._granted: dict[str, str] = {}
-        """Under which name each node's object lists it."""
+        """Its name in each node's NodeNetworkConfig."""
         self._named: set[tuple[str, str]] = set()
 
     def words(self, entry: Entry | PoolMove) -> Iterator[str]:
-        """What an entry says of the address."""
+        """The lines about the address that follow from an entry."""
         if isinstance(entry, PoolMove):
             if entry.ip == self._address:
                 yield str(entry)
@@ -82,7 +82,7 @@ class _PrimaryHistory:
             yield from self._of_config(entry, entry.item)
 
     def _of_call(self, entry: PluginCall) -> Iterator[str]:
-        """All calls for a pod that ever had it: what one of its sandboxes is told can befall what another has."""
+        """All calls for a pod that ever had it: a call for one of its sandboxes can affect the address of another."""
         holder = entry.pod, entry.network
         if entry.ok and self._address in entry.words.split(", "):
             self._holders.add(holder)

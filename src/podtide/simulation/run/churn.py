@@ -1,4 +1,4 @@
-"""Pods that come and go by chance, in all clusters of a subnet about as many as there is work for."""
+"""Pods created and ended at random, in all clusters of a subnet together about as many as the plan says."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _COMPLETING = 0.3
 
 
 class Churn:
-    """Adds pods to machines in bursts, lets some complete, and has others deleted."""
+    """Adds pods to machines in bursts, completes some, and deletes others."""
 
     def __init__(self, worlds: Sequence[World], *, most_pods: int, chance: Random) -> None:
         self._worlds = worlds
@@ -24,7 +24,7 @@ class Churn:
         self._completed = list[tuple[Workload, str]]()
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         while True:
             await asyncio.sleep(self._chance.expovariate(1 / _MEAN_PAUSE_SECONDS))
             room = self._most_pods - len(self._running)

@@ -1,6 +1,6 @@
 """What a simulated run will be, all of it drawn from one seed before the run begins.
 
-A plan is a value: it can be printed, kept, run again, and made smaller piece by piece until what it shows is plain.
+A plan is a value: it can be printed, kept, run again, and made smaller piece by piece.
 """
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ _MOST_CONTROLLERS = 3
 
 
 class PlannedMishap(Struct, frozen=True):
-    """A mishap at its time; what chance decides of it is drawn from its kind and number."""
+    """A mishap at its time. Its random choices are drawn from its kind and number."""
 
     at_seconds: float
     fault: str
@@ -33,7 +33,7 @@ class PlannedMishap(Struct, frozen=True):
 
 
 class FaultPlan(Struct, frozen=True, kw_only=True):
-    """A run."""
+    """All that decides a run."""
 
     seed: int
     nodes: int
@@ -43,28 +43,28 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     cluster_subnets: bool
     controllers: int
     pressure: float
-    """For how many pods there is work, as a part of what the subnet has addresses for."""
+    """How many pods there are at most, as a part of the addresses in the subnet."""
     trouble_seconds: float
-    """How long pods come and go, and faults strike."""
+    """How long pods are created and deleted, and faults strike."""
     line_faults: tuple[str, ...]
-    """Those that strike by chance wherever they can."""
+    """The faults that strike requests, watches and calls at random."""
     mishaps: tuple[PlannedMishap, ...]
     networks: int = 0
     """How many secondary networks every pod is attached to."""
     clusters: int = 1
-    """How many clusters share the subnet; the nodes are dealt out among them."""
+    """How many clusters share the subnet; the nodes are distributed in turn."""
     agents: tuple[str, ...] = ()
-    """Whose agent each node has, by the names of `other_agents`; podtide's, where there are more nodes than names."""
+    """Which agent each node runs, by the names of `other_agents`; podtide's where there are more nodes than names."""
     second_subnet: str = ""
-    """Where every other node has its addresses, by its label; "" where all have them in one subnet."""
+    """The subnet of every other node, by its label; "" where all are in one subnet."""
     subnet_v6: str = ""
-    """Where every pod has a second address; "" where pods have one."""
+    """The subnet of every pod's second address; "" where pods have one."""
 
 
 def fault_plan_for(
     seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float, networks: int = 0
 ) -> FaultPlan:
-    """The plan of a seed."""
+    """The plan that is drawn from a seed."""
     chance = seeded_randomness(f"{seed}/plan")
     subnet_v6 = _subnet_v6(
         seed
@@ -90,13 +90,13 @@ def fault_plan_for(
 
 
 def _clusters(seed: int, nodes: int) -> int:
-    """Two now and then. By a stream of its own, as all that was thought of later: the rest of a seed's plan stays."""
+    """Two in some plans. Drawn from a stream of its own, as everything that was added later, so that the rest of a plan stays."""
     chance = seeded_randomness(f"{seed}/plan of clusters")
     return 2 if nodes > 1 and chance.random() < _WITH_TWO_CLUSTERS else 1
 
 
 def _agents(seed: int, nodes: int) -> tuple[str, ...]:
-    """Podtide's alone for the most part, else some of each."""
+    """Only podtide's in most plans, else some of each."""
     chance = seeded_randomness(f"{seed}/plan of agents")
     if chance.random() >= _WITH_OTHER_AGENTS:
         return ()
@@ -104,13 +104,13 @@ def _agents(seed: int, nodes: int) -> tuple[str, ...]:
 
 
 def _second_subnet(seed: int, nodes: int) -> str:
-    """One now and then: it may be full while the first has room, or the other way round."""
+    """A second subnet in some plans: it may be full while the first has room, or the other way round."""
     chance = seeded_randomness(f"{seed}/plan of subnets")
     return chance.choice(_SECOND_SUBNETS) if nodes > 1 and chance.random() < _WITH_TWO_SUBNETS else ""
 
 
 def _subnet_v6(seed: int) -> str:
-    """One now and then, as wide as such subnets are."""
+    """A subnet of IPv6 in some plans, as wide as such subnets are."""
     chance = seeded_randomness(f"{seed}/plan of families")
     return _SUBNET_V6 if chance.random() < _WITH_TWO_FAMILIES else ""
 
@@ -120,12 +120,12 @@ def _is_mishap(name: str) -> bool:
 
 
 def _concerning(faults: frozenset[str], networks: int) -> frozenset[str]:
-    """Without those that mean nothing where there are no secondary networks."""
+    """The faults without those that need secondary networks, where there are none."""
     return faults if networks else faults - {name for name in faults if is_of_networks(FAULTS[name])}
 
 
 def _mishaps(seed: int, faults: frozenset[str], trouble_seconds: float) -> tuple[PlannedMishap, ...]:
-    """Each kind by a stream of its own, so that one more kind leaves the others where they were."""
+    """The mishaps, each kind drawn from a stream of its own, so that another kind does not change the others."""
     planned = []
     for name, fault in FAULTS.items():
         if name in faults and isinstance(fault, Mishap):

@@ -1,4 +1,4 @@
-"""What the objects of secondary networks say of an address, or of a slice, write by write: only what a write changed."""
+"""The history of an address, or of a slice, in the objects of secondary networks: what each write changed."""
 
 from collections.abc import Iterator
 
@@ -16,16 +16,16 @@ _KINDS = {kind.api.kind for kind in (IPPool, OverlappingRangeIPReservation, Node
 
 
 class ObjectHistory:
-    """Follows the subject: a slice, or an address, which is the network that has it alone."""
+    """The history of a subject: a slice, or an address as the network that contains only it."""
 
     def __init__(self, subject: IPNetwork) -> None:
         self._subject = subject
         self._is_address = subject.num_addresses == 1
         self._said: dict[tuple[str, str], frozenset[str]] = {}
-        """What each object said of the subject when it was last written, by kind and name."""
+        """What each object contained of the subject when it was last written, by kind and name."""
 
     def words(self, entry: Entry | PoolMove) -> Iterator[str]:
-        """What an entry changes of the subject."""
+        """The lines about the subject that follow from an entry."""
         if not isinstance(entry, ClusterWrite) or entry.kind not in _KINDS:
             return
         place = entry.kind, entry.name

@@ -1,4 +1,4 @@
-"""What came of a simulated run: nothing in it differs between two runs of one plan."""
+"""The result of a simulated run: nothing in it differs between two runs of one plan."""
 
 from hashlib import sha256
 
@@ -10,26 +10,26 @@ from podtide.simulation.trace import ClusterWrite, Entry
 
 
 class RunReport(Struct, frozen=True, kw_only=True):
-    """A run's outcome."""
+    """The result of a run."""
 
     plan: FaultPlan
     trace_hash: str
-    """Of every entry of the trace, in order: two runs of one plan have the same."""
+    """The hash of every entry of the trace, in order: two runs of one plan have the same."""
     entries: int
     simulated_seconds: float
     pods: int
     steps: int
-    """After how many steps the invariants were looked at."""
+    """How many steps there were; the invariants were checked after each."""
     faults: dict[str, int]
     """How often each fault struck."""
     batch_moves: int = 0
     """How often the batch in force changed."""
     failure: str = ""
-    """What was broken, in words; "" when nothing was."""
+    """What was broken, in a sentence; "" if nothing was."""
     last_states: tuple[str, ...] = ()
-    """What the trace says of the address that the failure is about, the newest last."""
+    """The trace's entries about the address in the failure, the newest last."""
     last_entries: tuple[str, ...] = ()
-    """How the trace of a run that failed ends, the newest last."""
+    """The last entries of a failed run's trace, the newest last."""
 
     @property
     def is_good(self) -> bool:
@@ -44,16 +44,16 @@ class TraceHash:
         self._hash = sha256()
 
     def take(self, entry: Entry) -> None:
-        """One entry more."""
+        """Add an entry."""
         self._hash.update(f"{line(entry)}\n".encode())
 
     def hexdigest(self) -> str:
-        """The hash of all so far."""
+        """The hash of all entries so far."""
         return self._hash.hexdigest()
 
 
 def line(entry: Entry) -> str:
-    """An entry with all there is to it, in one line."""
+    """An entry with all its fields, in one line."""
     words = f"{entry.at:.6f} {entry}"
     if isinstance(entry, ClusterWrite) and entry.item is not None:
         return f"{words} {encode(entry.item).decode()}"

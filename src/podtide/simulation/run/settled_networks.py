@@ -1,4 +1,4 @@
-"""What must be so of secondary networks once the faults have stopped: everything fits, and nothing is held for nobody.
+"""What must hold for secondary networks once the faults have stopped: all objects agree, and nothing is leaked.
 
 Read anew from the cluster, not from the book, which could be wrong as well as the programs.
 """
@@ -21,7 +21,7 @@ from podtide.simulation.checks.network_book import NetworkBook
 
 
 async def unsettled_networks(cluster: Cluster, book: NetworkBook) -> list[str]:
-    """What is not as it must be in the end."""
+    """What is not settled yet, in sentences."""
     pods = (await cluster.list(Pod)).items
     picture = draw_networks(
         (await cluster.list(NetworkAttachmentDefinition)).items,
@@ -62,10 +62,10 @@ async def unsettled_networks(cluster: Cluster, book: NetworkBook) -> list[str]:
 def _kept_for_the_next_sandbox(
     picture: NetworkPicture, pods: Iterable[Pod], *, served: set[str]
 ) -> set[tuple[IPAddress, str]]:
-    """What is held, once in a pool, for pods that live and have no sandbox because the nodes' pools are used up.
+    """Allocations of pods that exist and have no sandbox because the nodes' pools are used up.
 
     The DEL of their last sandbox was never called. No program can tell such an entry from that of a sandbox in the
-    making, and it harms nobody: the pod's next sandbox takes it over, and repair frees it when the pod is gone.
+    making, and it does no harm: the pod's next sandbox takes it over, and repair frees it when the pod is deleted.
     """
     waiting = {
         str(pod.key): uids_of(pod)

@@ -1,8 +1,9 @@
-"""What must be so once the faults have stopped: invariants 5 and 6 (design I5 and I6).
+"""What must hold once the faults have stopped: invariants 5 and 6 (design I5 and I6).
 
-Every pod that fits has an address, in whichever cluster of the subnet it is, nothing is held for nobody, and then nothing is written any more but the leader's
-Lease. Agents that do not see waiting pods (see `other_agents`) promise neither to serve theirs nor to spare nothing: what
-they keep is not to be had for the others, and what they do not ask for nobody owes them. How long that may take is bounded by the longest waits there are: quarantine, the grace of leaks, a claim.
+Every pod that fits has an address, in whichever cluster of the subnet it is, nothing is leaked, and then nothing is written
+any more but the leader's Lease. Agents that do not see waiting pods (see `other_agents`) promise neither to serve theirs nor
+to keep no spare addresses: what they keep is not available to others, and what they do not request is not owed to them. How
+long that may take is bounded by the longest waits: quarantine, the grace of leaks, a claim.
 """
 
 from collections import defaultdict
@@ -31,27 +32,27 @@ _AT_MOST_SECONDS = 3600.0
 _LOOK_EVERY_SECONDS = 20.0
 _QUIET_SECONDS = 300.0
 _LAST_ARRIVALS_SECONDS = 300.0
-"""By then every call has arrived that was on its way when the faults stopped."""
+"""By then every call that was in flight when the faults stopped has arrived."""
 
 
 class NotSettled(StopError):
-    """Long after the last fault something is still not as it must be. The words say what."""
+    """Long after the last fault something is still not settled. The message says what."""
 
 
 async def settle(worlds: Sequence[World]) -> None:
-    """Let time pass until all is as it must be; NotSettled if that takes too long, or does not last.
+    """Let time pass until everything is settled; NotSettled if that takes too long, or does not last.
 
     The worlds are all clusters of one site.
     """
     await worlds[0].pass_time(
         _LAST_ARRIVALS_SECONDS
-    )  # a call that is late undoes what was settled, and nobody is to blame
+    )  # a late call undoes what was settled, and that is not a fault of a program
     if complaints := await _come_to_rest(worlds):
         raise NotSettled(f"invariant 6: it was settled, and then {'; '.join(complaints)}")
 
 
 async def _come_to_rest(worlds: Sequence[World]) -> list[str]:
-    """Wait until all is settled, and then for a while in which nothing is written. Answers what is wrong after that."""
+    """Wait until everything is settled, and then until nothing is written for a while. Returns what is wrong after that."""
     clock, pass_time = worlds[0].clock, worlds[0].pass_time
     deadline = clock.monotonic() + _AT_MOST_SECONDS
     while complaints := await unsettled(worlds):
@@ -67,7 +68,7 @@ async def _come_to_rest(worlds: Sequence[World]) -> list[str]:
 
 
 async def _noise(world: World) -> list[str]:
-    """What is written, in all clusters, in a while in which nobody does anything."""
+    """What programs write, in all clusters, in a while in which nothing happens."""
     world.trace.mark()
     await world.pass_time(_QUIET_SECONDS)
     return [
@@ -78,19 +79,19 @@ async def _noise(world: World) -> list[str]:
 
 
 def is_leaders_lease(entry: Entry) -> bool:
-    """Whether it is the one write that never ends."""
+    """Whether it is a renewal of the leader's Lease, which never ends."""
     return isinstance(entry, ClusterWrite) and (entry.kind, entry.name) == (Lease.api.kind, LEASE.name)
 
 
 async def unsettled(worlds: Sequence[World]) -> list[str]:
-    """What is not as it must be in the end."""
+    """What is not settled yet, in sentences."""
     site = worlds[0].site
     waiting = await _waiting_for_room(worlds)
     complaints = [
         each
         for name, machine in site.machines.items()
         if name not in waiting
-        for each in _held_for_nobody(machine)
+        for each in _differences(machine)
     ]
     if await site.is_of_the_past():
         complaints.append("the allocator's store went back, and does not grant again")
@@ -112,7 +113,7 @@ async def unsettled(worlds: Sequence[World]) -> list[str]:
 
 
 def _by_subnet(worlds: Sequence[World]) -> dict[str, list[Machine]]:
-    """The machines by the subnets that their pods have their first addresses in."""
+    """The machines by the subnets of their pods' first addresses."""
     machines = defaultdict[str, list[Machine]](list)
     for world in worlds:
         for name, machine in world.machines.items():
@@ -121,7 +122,7 @@ def _by_subnet(worlds: Sequence[World]) -> dict[str, list[Machine]]:
 
 
 async def _waiting_for_room(worlds: Sequence[World]) -> set[str]:
-    """Nodes that came into a subnet in which every last address is used: there is nothing they could begin with."""
+    """Nodes that joined when every address of their subnet was used: there is not even a primary for them."""
     allocator = worlds[0].site.allocator
     begun = {container.id for container in (await allocator.list_containers(network=NETWORK)).items}
     waiting = set[str]()
@@ -133,7 +134,7 @@ async def _waiting_for_room(worlds: Sequence[World]) -> set[str]:
 
 
 def _spare(machine: Machine) -> int:
-    """How many addresses it holds for no pod; second addresses of pods are not counted."""
+    """How many addresses a machine holds without a pod; pods' second addresses are not counted."""
     addresses = machine.agent.addresses.all_addresses() if machine.agent else ()
     return sum(
         address.state is State.AVAILABLE and node_uid(address.container) == address.container
@@ -141,8 +142,8 @@ def _spare(machine: Machine) -> int:
     )
 
 
-def _held_for_nobody(machine: Machine) -> Iterator[str]:
-    """What the machine's agent and its sandboxes disagree about."""
+def _differences(machine: Machine) -> Iterator[str]:
+    """The differences between the machine's agent and its sandboxes, in sentences."""
     agent = machine.agent
     if agent is None or not agent.synced.is_set():
         yield f"the agent of {machine.full_name} is not at work"
@@ -205,7 +206,7 @@ def _families(worlds: Sequence[World]) -> int:
 
 
 async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
-    """What is there of nodes that are not, or not there of nodes that are."""
+    """What is left of deleted nodes, and what is missing of present ones."""
     allocator = worlds[0].site.allocator
     nodes = {node.metadata.uid for world in worlds for node in (await world.cluster.list(Node)).items}
     containers = (await allocator.list_containers(network=NETWORK)).items
@@ -232,7 +233,7 @@ async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
 
 
 async def _in_quarantine_for_pods(site: Site, subnet: str) -> int:
-    """How many addresses are in quarantine because pods have them that outlived their Nodes."""
+    """How many addresses are in quarantine because of pods that outlived their Nodes."""
     used = {
         ip
         for machine in site.machines.values()

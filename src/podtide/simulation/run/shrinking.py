@@ -1,7 +1,7 @@
-"""A failing plan made smaller, as long as it still fails in the same way.
+"""Makes a failing plan smaller, as long as it fails in the same way.
 
 Fewer kinds of faults, fewer mishaps, fewer nodes, a shorter time: halves first, then smaller pieces (delta debugging).
-How hard it tries is bounded in runs, not in seconds, so that a seed is always shrunk to the same plan.
+The search is bounded in runs, not in seconds, so that a seed is always shrunk to the same plan.
 """
 
 import re
@@ -20,7 +20,7 @@ _KIND = re.compile(r"invariant \d")
 
 
 def kind_of_failure(failure: str) -> str:
-    """What failures have in common that are the same: the invariant, or else how the sentence begins."""
+    """What equal failures have in common: the invariant, or else the beginning of the sentence."""
     found = _KIND.search(failure)
     return found[0] if found else " ".join(failure.split()[:3])
 
@@ -48,7 +48,7 @@ class Shrinking:
         return self.smallest
 
     def _drop_pieces(self, field: str) -> None:
-        """Leave out as many of a field's entries as can be: halves, then quarters, down to single ones."""
+        """Leave out as many of a field's entries as possible: halves, then quarters, down to single ones."""
         size = max(1, len(getattr(self.smallest.plan, field)) // 2)
         while getattr(self.smallest.plan, field) and self._runs_left:
             before = self.smallest

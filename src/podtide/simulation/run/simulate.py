@@ -1,7 +1,7 @@
-"""One run of a plan: a cluster on virtual time, or several on one subnet, trouble for a while, then rest, and a verdict.
+"""One run of a plan: a cluster on virtual time, or several on one subnet, with faults for a while, then without, and a verdict.
 
-    trouble     pods come and go, faults strike; invariants 1 to 4 are looked at after every step
-    mending     the faults stop, and everything that was broken is made whole
+    trouble     pods are created and deleted, faults strike; invariants 1 to 4 are checked after every step
+    mending     the faults stop, and everything that was broken is repaired
     settling    every pod that fits gets its address, nothing is leaked, nothing more is written (invariants 5 and 6)
 
 A step is whatever leaves an entry in the trace that may move addresses: a request or an answer to one, a call of the
@@ -82,7 +82,7 @@ _WITH_ADDRESSES = {
 
 
 def simulate(plan: FaultPlan) -> RunReport:
-    """Run the plan. The same plan has the same report, in every process."""
+    """Run a plan. The same plan gives the same report, in every process."""
     return virtual_time.run(_Run(plan).report())
 
 
@@ -92,13 +92,13 @@ class _Run:
         self._struck: Counter[str] = Counter()
         self._hash = TraceHash()
         self._names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
-        """Those of the clusters; one that is alone has none."""
+        """The names of the clusters; "" for a single one."""
         self._batch_moves = BatchMoves()
         self._stepped = asyncio.Event()
         self._steps = 0
         self._clock = AdjustableClock()
         self._errors = StringIO()
-        """What the programs have to say that is worse than a warning."""
+        """The programs' log at level error."""
         faults = [FAULTS[name] for name in plan.line_faults]
         self._conditions = Conditions(
             plan.seed, [fault for fault in faults if isinstance(fault, LineFault)], self._report_fault
@@ -108,7 +108,7 @@ class _Run:
         self._site: Site
 
     async def report(self) -> RunReport:
-        """Run, and tell what came of it."""
+        """Run the plan, and return its report."""
         failure = ""
         async with self._open_scenes() as scenes:
             story = asyncio.create_task(self._tell(scenes))
@@ -163,7 +163,7 @@ class _Run:
         await self._site.auditor.check()
 
     async def _begin(self, scenes: Sequence[FaultScene]) -> None:
-        """Nodes are dealt out in turn, so that two clusters have nodes of one name."""
+        """Start controllers and nodes. Nodes are distributed in turn, so that two clusters have nodes of the same names."""
         chance = seeded_randomness(f"{self._plan.seed}/beginning")
         for number, scene in enumerate(scenes):
             if number:  # controllers of two clusters do not look at one moment
@@ -193,12 +193,12 @@ class _Run:
         chance = seeded_randomness(drawn_from)
         if not self._conditions.is_bad:
             return
-        with suppress(NotFound, Conflict):  # what it was to befall went, or changed, at that instant
+        with suppress(NotFound, Conflict):  # its object was deleted, or changed, at that instant
             if whom := await mishap.happen(scene, chance):
                 self._report_fault(mishap.name, whom)
 
     def _mistake(self) -> str:
-        """An exception that nobody foresaw: programs log it and go on, and it is wrong all the same."""
+        """The first unexpected exception in the log, which fails the run: programs log such exceptions and go on."""
         mistakes = (line for line in self._errors.getvalue().splitlines() if '"exception"' in line)
         return next(mistakes, "")
 
@@ -206,7 +206,7 @@ class _Run:
 
     @asynccontextmanager
     async def _open_scenes(self) -> AsyncIterator[Sequence[FaultScene]]:
-        """A scene for each cluster, all on one allocator."""
+        """Open a scene for each cluster, all on one allocator."""
         clock, settings = self._clock, self._settings()
         rules = StoreRules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
@@ -227,7 +227,7 @@ class _Run:
 
     @asynccontextmanager
     async def _open_scene(self, name: str, allocator: RestartableAllocator) -> AsyncIterator[FaultScene]:
-        """One cluster; its name is "" where there is but one."""
+        """Open the scene of one cluster; its name is "" where there is only one."""
         plan, clock = self._plan, self._clock
         seed = full_name(name, str(plan.seed))
         log = make_logger(self._errors, clock, level="error")
@@ -274,13 +274,13 @@ class _Run:
         cluster.close()
 
     def _subnets(self) -> dict[str, str]:
-        """The CIDRs of the subnets there are, by their names."""
+        """The CIDRs of the subnets, by their names."""
         plan = self._plan
         planned = {SUBNET: plan.subnet, SECOND_SUBNET: plan.second_subnet, SUBNET_V6: plan.subnet_v6}
         return {name: cidr for name, cidr in planned.items() if cidr}
 
     def _labels(self, node: str) -> dict[str, str]:
-        """Every other node is in the second subnet, and so is whoever takes its place under a name like its own."""
+        """The label of every other node: the second subnet. A replacement has the number, and so the label, of its predecessor."""
         number = int(node.partition("-")[2].partition(".")[0])
         return {SUBNET_LABEL: SECOND_SUBNET} if self._plan.second_subnet and number % 2 else {}
 
@@ -319,14 +319,14 @@ class _Run:
 
 
 def _unforeseen(error: Exception) -> str:
-    """An exception in words that are the same in every process: where an object lies in memory is none of them."""
+    """An exception in words that are the same in every process, that is, without memory addresses."""
     *_, frame = traceback.extract_tb(error.__traceback__)
     place = f"{frame.name} of {Path(frame.filename).name}:{frame.lineno}"
     return f"ended by {type(error).__name__} in {place}: {_IN_MEMORY.sub('0x…', str(error))}"
 
 
 def _may_move_addresses(entry: Entry) -> bool:
-    """Whether addresses may be elsewhere after that. A Lease moves none, and a watch only looks."""
+    """Whether the entry may have moved addresses. Writes of other kinds, and watches, cannot."""
     if isinstance(entry, ClusterWrite):
         return entry.kind in _WITH_ADDRESSES
     return not isinstance(entry, ClusterWatch)

@@ -1,1 +1,1 @@
-"""Scenario files: a cluster, what happens in it and what must come of that, in words that need no manual."""
+"""Scenario files: a cluster, what happens in it and what must follow, in plain words."""

@@ -11,7 +11,7 @@ from podtide.simulation.scenario.vocabulary import Word
 
 
 class ScenarioAction(Struct, frozen=True):
-    """A step that is taken."""
+    """Something that a step does."""
 
     word: Word
     value: Any
@@ -21,18 +21,18 @@ class ScenarioAction(Struct, frozen=True):
 
 
 class Expectation(Struct, frozen=True):
-    """What something must be."""
+    """A value that a measure must have."""
 
     word: Word
     subject: str
-    """A node, a subnet, or "" for the whole."""
+    """A node, a subnet, or "" for the whole cluster."""
     expected: Any
 
     def __str__(self) -> str:
         return f"{self.of(self.subject)} {shown(self.expected)}"
 
     def of(self, subject: str) -> str:
-        """What is measured, and of whom."""
+        """The measure and its subject, in words."""
         return f"{self.word.words} of {subject}" if subject else self.word.words
 
     def is_met(self, measured: Any) -> bool:
@@ -42,37 +42,37 @@ class Expectation(Struct, frozen=True):
 
 
 class ScenarioStep(Struct, frozen=True, kw_only=True):
-    """Something is said, something happens, or something must be so."""
+    """One step: a sentence to print, an action, or expectations."""
 
     line: int
-    """Where in the file it begins."""
+    """The line in the file where it begins."""
     number: str
-    """Its place in the story; `3.1` is the first of those that step 3 repeats."""
+    """Its number in the story; `3.1` is the first of those that step 3 repeats."""
     during: str = ""
-    """Which round it is, where it is repeated."""
+    """The round, where it is repeated."""
     say: str = ""
     action: ScenarioAction | None = None
     expectations: tuple[Expectation, ...] = ()
     within_seconds: float = 0.0
-    """How long it may take until all that is expected is so at once."""
+    """How long it may take until all expectations are met at once."""
     for_seconds: float = 0.0
-    """How long it must stay so."""
+    """How long they must stay met."""
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
-    """A file."""
+    """The content of a scenario file."""
 
     file: str
     title: str
     why: str
     trap: str
-    """What another program does wrong here; "" when that is not the story."""
+    """What another program does wrong here; "" if the scenario is not about that."""
     subnets: dict[str, str]
-    """CIDRs by name; the first is where nodes are unless told otherwise."""
+    """CIDRs by name; the first is the default subnet."""
     clusters: dict[str, dict[str, str]]
-    """By their names, with the subnets of the nodes that are there from the start; "" is the first subnet.
+    """By their names, with the subnets of their nodes at the start; "" is the default subnet.
 
-    A cluster that has no other beside it has no name: "".
+    The name of a single cluster is "".
     """
     settings: Settings
     habits: KubeletHabits
@@ -81,12 +81,12 @@ class Scenario(Struct, frozen=True, kw_only=True):
     story: tuple[ScenarioStep, ...]
 
     def place(self, step: ScenarioStep) -> str:
-        """Where in which file a step is."""
+        """The file, line and number of a step, for messages."""
         return f"{self.file}:{step.line}: step {step.number}{step.during}"
 
 
 def shown(value: Any) -> str:
-    """A value as it would be written in a file."""
+    """A value as it is written in a file."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

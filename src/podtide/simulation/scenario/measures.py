@@ -1,7 +1,7 @@
-"""What may be expected in a scenario: every function here measures something, called in a file what it is called here.
+"""What may be expected in a scenario: every function here is a measure, with the same name in a file.
 
-`pods_ready(stage, node)` is `pods ready: 36` (on all nodes together) or `pods ready: {node-1: 36}`. What it is a measure
-of (a node, a subnet or the whole cluster) is the name of its second parameter, and what it answers is what is given:
+`pods_ready(stage, node)` is `pods ready: 36` (on all nodes together) or `pods ready: {node-1: 36}`. Its second parameter
+is its subject (a node, a subnet, or without one the whole cluster), and its return type is the type of the expected value:
 for an int a number, exact or `at least 5`; else yes or no, a word, or a list of numbers.
 """
 
@@ -30,7 +30,7 @@ async def pods_ready(stage: ScenarioStage, node: str) -> int:
 
 
 async def requested(stage: ScenarioStage, node: str) -> int:
-    """What nodes ask for: their `requestedIPCount`."""
+    """The nodes' requests: their `requestedIPCount`."""
     return sum([config.spec.requested_ip_count for config in await _configs(stage, node)])
 
 
@@ -40,7 +40,7 @@ async def granted(stage: ScenarioStage, node: str) -> int:
 
 
 async def held(stage: ScenarioStage, node: str) -> int:
-    """Addresses in nodes' pools that are not on their way back."""
+    """Addresses in nodes' pools that are not being released."""
     return _count(stage, node, State.ASSIGNED, State.AVAILABLE, State.PENDING_PROGRAMMING)
 
 
@@ -55,12 +55,12 @@ async def named_for_release(stage: ScenarioStage, node: str) -> int:
 
 
 async def requests_written(stage: ScenarioStage, node: str) -> int:
-    """How often agents wrote what they ask for, counted."""
+    """How many requests agents wrote, counted."""
     return len(await requests(stage, node))
 
 
 async def requests(stage: ScenarioStage, node: str) -> list[int]:
-    """What agents asked for, one after the other, counted."""
+    """The agents' requests, one after the other, counted."""
     since = stage.counting_from
     return [each for there, name in _asked(stage, node) for each in there.requests_since(since, name)]
 
@@ -75,7 +75,7 @@ async def failed_adds(stage: ScenarioStage, node: str) -> int:
 
 
 async def reason(stage: ScenarioStage, node: str) -> str:
-    """Why a node has, or has not, all it asked for: the reason of its condition `Granted`."""
+    """The reason of a node's condition `Granted`: why it has, or has not, all it requested."""
     conditions = [each for config in await _configs(stage, node) for each in config.status.conditions]
     return next((each.reason for each in conditions if each.type == GRANTED), "")
 
@@ -84,18 +84,18 @@ async def reason(stage: ScenarioStage, node: str) -> str:
 
 
 async def reserved(stage: ScenarioStage, subnet: str) -> int:
-    """R: addresses of the subnet that are not to be had, nodes' own and quarantined ones among them."""
+    """R: reserved addresses of the subnet, with the nodes' own and those in quarantine."""
     return (await _subnet(stage, subnet)).reserved
 
 
 async def left(stage: ScenarioStage, subnet: str) -> int:
-    """Addresses of the subnet that are to be had."""
+    """Free addresses of the subnet."""
     found = await _subnet(stage, subnet)
     return found.capacity - found.reserved
 
 
 async def exhausted(stage: ScenarioStage, subnet: str) -> bool:
-    """Whether the subnet is said to run low: by its ClusterSubnet, or where that says nothing by the ClusterSubnetState."""
+    """Whether the subnet is shown as exhausted: by its ClusterSubnet, or where that has no status by its ClusterSubnetState."""
     there, name = stage.subnet(subnet)
     said = (await _cluster_subnet(stage, subnet)).status
     if there.world.options.cluster_subnets and said.scaler is not None:
@@ -108,7 +108,7 @@ async def exhausted(stage: ScenarioStage, subnet: str) -> bool:
 
 
 async def starved(stage: ScenarioStage, subnet: str) -> bool:
-    """Whether nothing is left in the subnet while somebody waits."""
+    """Whether no address is left in the subnet while nodes wait for some."""
     return (await _cluster_subnet(stage, subnet)).status.starved
 
 
@@ -134,7 +134,7 @@ async def batches(stage: ScenarioStage, subnet: str) -> list[int]:
 
 
 async def writes(stage: ScenarioStage) -> int:
-    """What programs wrote to the cluster beside the leader's Lease, counted."""
+    """Writes of programs to the cluster, without the leader's Lease, counted."""
     return sum(
         write.kind != Lease.api.kind
         for there in stage.clusters.values()
@@ -148,7 +148,7 @@ async def given_back(stage: ScenarioStage) -> int:
 
 
 async def allocator_calls(stage: ScenarioStage) -> int:
-    """Changes that were asked of the allocator, counted."""
+    """Calls that changed something at the allocator, counted."""
     entries = stage.site.trace.entries[stage.counting_from :]
     return sum(isinstance(entry, AllocatorCall) for entry in entries)
 
@@ -180,7 +180,7 @@ MEASURES = {
 
 
 def _asked(stage: ScenarioStage, node: str) -> list[tuple[ClusterStage, str]]:
-    """Where to ask, and about which node: "" for all of the cluster's."""
+    """The clusters to read, each with a node's name, or "" for all of its nodes."""
     return stage.nodes(node) if node else [(there, "") for there in stage.clusters.values()]
 
 

@@ -1,4 +1,4 @@
-"""Makes the clusters of a scenario: the production programs on virtual time, with the auditor at work."""
+"""Opens the clusters of a scenario: the production programs on virtual time, with the auditor."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,7 +24,7 @@ _AUDIT_EVERY_SECONDS = 0.25
 
 @asynccontextmanager
 async def open_stage(scenario: Scenario) -> AsyncIterator[ScenarioStage]:
-    """The scenario's clusters before its story begins: a controller, and the nodes that are there from the start."""
+    """Open the scenario's clusters, each with a controller and its first nodes."""
     clock = LoopClock()
     async with opened_allocator((), scenario.settings, clock) as allocator, AsyncExitStack() as stack:
         for name, cidr in scenario.subnets.items():

@@ -1,4 +1,4 @@
-"""Plays a scenario: what it says happens, and what it expects is looked for. The first that is not so ends it."""
+"""Plays a scenario: carries out its actions and checks its expectations. The first that is not met ends it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,28 +16,28 @@ from podtide.simulation.trace import Entry
 
 _LOOK_EVERY_SECONDS = 0.05
 _LOOK_AGAIN_EVERY_SECONDS = 1.0
-"""For what must stay so: what changes for less than that is the auditor's business, if anybody's."""
+"""How often expectations that must stay met are checked; shorter changes are not seen."""
 
 
 class UnmetExpectation(PodtideError):
-    """Something was not as the scenario expects. The words say where, what and what it was instead."""
+    """An expectation of the scenario was not met. The message says where, what was expected and what was measured."""
 
 
 class ScenarioOutcome(Struct, frozen=True, kw_only=True):
-    """What came of a scenario."""
+    """The result of a scenario."""
 
     file: str
     title: str
     simulated_seconds: float
     expectations: int
-    """How many were met."""
+    """How many expectations were met."""
     audits: int
     failure: str = ""
-    """What went wrong, in a sentence; "" when all was as expected."""
+    """What went wrong, in a sentence; "" if every expectation was met."""
 
 
 def play(scenario: Scenario, tell: Callable[[str], None]) -> ScenarioOutcome:
-    """Play it on virtual time, and tell it line by line as it goes."""
+    """Play a scenario on virtual time; `tell` is called with every line of its log."""
     return virtual_time.run(_play(scenario, tell))
 
 
@@ -71,7 +71,7 @@ class _Player:
         stage.world.trace.listeners.append(self._tell_decisions)
 
     async def play(self) -> None:
-        """Step by step; raises UnmetExpectation, or what went wrong in the programs."""
+        """Play all steps; raises UnmetExpectation, or the error of a program."""
         for step in self._scenario.story:
             if step.say:
                 self._line(step.say)
@@ -92,7 +92,7 @@ class _Player:
         await (word.function(self._stage, value) if word.subject else word.function(self._stage))
 
     async def _expect(self, step: ScenarioStep) -> None:
-        """Wait until all is so at once, then see that it stays so."""
+        """Wait until all expectations are met at once, then check that they stay met."""
         world = self._stage.world
         await self._wait_for(step, world.clock.monotonic() + step.within_seconds)
         end = world.clock.monotonic() + step.for_seconds
@@ -115,7 +115,7 @@ class _Player:
             await world.pass_time(_LOOK_EVERY_SECONDS)
 
     async def _complaint(self, step: ScenarioStep) -> str:
-        """What is not as expected, "" when all is."""
+        """The expectations that are not met, in words; "" if all are."""
         complaints = [
             f"{expectation.of(subject)} should be {shown(expectation.expected)}, and is {shown(measured)}"
             for expectation in step.expectations

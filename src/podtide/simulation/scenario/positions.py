@@ -1,4 +1,4 @@
-"""A YAML document with its lines, so that an error in it can say where."""
+"""A YAML document with its line numbers, for error messages."""
 
 import re
 from typing import Any
@@ -11,11 +11,11 @@ _PATH = re.compile(r"\.([^.\[\]`]+)|\[(\d+)\]")
 
 
 class InvalidScenario(InvalidInput):
-    """A scenario file that cannot be played. The words begin with the file and the line."""
+    """A scenario file that cannot be played. The message begins with the file and the line."""
 
 
 class Document:
-    """One file's content, and where in the file each part of it stands."""
+    """One file's content, with the line of each part."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
@@ -35,7 +35,7 @@ class Document:
         self.content: Any = loader.construct_document(root)
 
     def line(self, path: str) -> int:
-        """The line of what a path such as `$.story[3].expect` leads to, or as near to it as it leads."""
+        """The line of a path such as `$.story[3].expect`, or of the last part of the path that exists."""
         node, line = self._root, self._root.start_mark.line
         for key, index in _PATH.findall(path):
             if isinstance(node, yaml.MappingNode):
@@ -51,11 +51,11 @@ class Document:
         return line + 1
 
     def refuse(self, path: str, words: str) -> InvalidScenario:
-        """What is wrong there."""
+        """The error for a path: file, line and message."""
         return InvalidScenario(f"{self._file}:{self.line(path)}: {words}")
 
     def _refuse_repeated_keys(self, node: yaml.Node) -> None:
-        """YAML takes the last of two values without a word: half a step would vanish."""
+        """Refuse repeated keys: YAML would silently take the last value, and half a step would vanish."""
         if isinstance(node, yaml.SequenceNode):
             for each in node.value:
                 self._refuse_repeated_keys(each)

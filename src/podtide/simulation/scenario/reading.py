@@ -1,4 +1,4 @@
-"""Reads scenario files. What is not understood is refused, with the line it is in and what could be there instead."""
+"""Reads scenario files. Unknown words are refused, with their line and what could be there instead."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ class _Words(
 
 
 class _Kubelets(_Words, frozen=True, kw_only=True):
-    """How kubelets work."""
+    """The timing of kubelets."""
 
     at_once: int = KubeletHabits().at_once
     sandbox_takes: Seconds = Seconds(KubeletHabits().sandbox_seconds)
@@ -47,7 +47,7 @@ class _Cluster(_Words, frozen=True, kw_only=True):
 
 
 class _ScenarioFile(_Words, frozen=True, kw_only=True):
-    """A scenario file, as it is written."""
+    """The keys of a scenario file."""
 
     title: str
     why: str
@@ -64,7 +64,7 @@ class _ScenarioFile(_Words, frozen=True, kw_only=True):
 
 
 def read_scenario(path: Path) -> Scenario:
-    """The scenario in a file; InvalidScenario if there is something in it that is not understood."""
+    """The scenario in a file; InvalidScenario if it has an error."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -73,7 +73,7 @@ def read_scenario(path: Path) -> Scenario:
 
 
 def parse_scenario(file: str, text: str) -> Scenario:
-    """The scenario in a text; `file` is what errors call it."""
+    """The scenario in a text; `file` is its name in errors."""
     document = Document(file, text)
     written = _read_frame(document)
     return Scenario(
@@ -131,7 +131,7 @@ def _settings(document: Document, written: dict[str, Any]) -> Settings:
 
 
 def _steps(document: Document, path: str, before: str, written: list[Any]) -> tuple[ScenarioStep, ...]:
-    """The steps of a story, or of a part that is repeated within it; `before` is what their numbers begin with."""
+    """The steps of a story, or of a part that is repeated within it; `before` is the prefix of their numbers."""
     return tuple(
         step
         for index, each in enumerate(written)
@@ -245,7 +245,7 @@ def _duration(document: Document, path: str, rest: dict[str, Any], words: str) -
 
 
 def _convert(document: Document, value: Any, word: Word, path: str) -> Any:
-    """What is given with a word."""
+    """The value of a word, converted to its type."""
     try:
         return read_value(value, word.takes)
     except msgspec.ValidationError as error:
@@ -256,7 +256,7 @@ def _convert(document: Document, value: Any, word: Word, path: str) -> Any:
 
 
 def _read_frame(document: Document) -> _ScenarioFile:
-    """All but what the steps take."""
+    """The keys of the file; the steps are converted later."""
     try:
         return read_value(document.content, _ScenarioFile)
     except msgspec.ValidationError as error:
@@ -275,7 +275,7 @@ def _struct_at(path: str) -> type[_Words]:
 
 
 def _parted(error: msgspec.ValidationError) -> tuple[str, str]:
-    """What is wrong, and the path to it."""
+    """The message, and the path that it is about."""
     match = _AT.fullmatch(str(error))
     assert match is not None  # it takes anything
     words = match["words"]

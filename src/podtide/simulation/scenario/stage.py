@@ -1,10 +1,10 @@
 """What a scenario file is played on: a stage for each of its clusters, and what only a scenario's steps need.
 
-Where there is one cluster, its nodes are called what they are called: `node-1`. Where several share a subnet, they are
-called `west/node-1`, and `west/pods` is what the cluster west says of the subnet pods.
+A single cluster's nodes are named `node-1`. Where several clusters share a subnet, a node is named `west/node-1`, and
+`west/pods` is the subnet pods as the cluster west shows it.
 
-Some steps hold something back for a while: a kubelet's DELs, an agent's first look at its pods. What is held back is
-held here, so that the programs and the rest of the simulation know nothing of it.
+Some steps hold something back for a while: a kubelet's DELs, an agent's first list of its pods. That is done here, so that
+the programs and the rest of the simulation need not know of it.
 """
 
 import asyncio
@@ -28,24 +28,24 @@ from podtide.simulation.world.site import Site
 from podtide.simulation.world.world import PortWrappers, World
 
 EACH_NODE = "each node"
-"""In the place of a node's name: all there are; `each node of west` are those of one cluster."""
+"""Instead of a node's name: all nodes; `each node of west` are those of one cluster."""
 _OF = f"{EACH_NODE} of "
 _CONTROLLER = "controller"
 
 
 class HeldBackDeletes:
-    """Doors of agents by which a node's DELs may be held back: the runtime takes them for done."""
+    """Calls the plugin, but may hold a node's DELs back: the runtime gets a success."""
 
     def __init__(self, doors: AgentDoors) -> None:
         self._doors = doors
         self._held: dict[str, list[tuple[Mapping[str, str], bytes]]] = {}
 
     async def open(self, node: str, agent: NodeAgent) -> None:
-        """The node's agent serves."""
+        """Let the plugin reach the node's agent."""
         await self._doors.open(node, agent)
 
     async def close(self, node: str) -> None:
-        """The node's agent is no more."""
+        """Cut the plugin off from the node's agent."""
         await self._doors.close(node)
 
     async def call(self, node: str, environment: Mapping[str, str], stdin: bytes) -> tuple[int, bytes]:
@@ -56,11 +56,11 @@ class HeldBackDeletes:
         return await self._doors.call(node, environment, stdin)
 
     def hold_back(self, node: str) -> None:
-        """From now on the node's DELs go nowhere."""
+        """Hold the node's DELs back from now on."""
         self._held.setdefault(node, [])
 
     async def deliver(self, node: str) -> None:
-        """What was held back arrives, in order, and what comes from now on does."""
+        """Deliver what was held back, in order, and hold nothing back any more."""
         for environment, stdin in self._held.pop(node, []):
             await self._doors.call(node, environment, stdin)
 
@@ -79,7 +79,7 @@ class _PodsWithheld(ClusterInterceptor):
 
 
 class ClusterStage(stage.Stage):
-    """The stage of one cluster."""
+    """The stage of one cluster of a scenario."""
 
     def __init__(self, world: World, cluster: EmbeddedCluster, deletes: HeldBackDeletes) -> None:
         super().__init__(world)
@@ -87,9 +87,9 @@ class ClusterStage(stage.Stage):
         self.deletes = deletes
         self.controller = full_name(world.name, _CONTROLLER)
         self.kept = dict[str, NodeNetworkConfigStatus]()
-        """NodeNetworkConfigs' status that was put aside, by node."""
+        """Saved statuses of NodeNetworkConfigs, by node."""
         self.pods_shown: defaultdict[str, asyncio.Event] = defaultdict(_set_event)
-        """By agent: clear while it cannot list its pods."""
+        """By agent: not set while it cannot list its pods."""
         world.wrappers = PortWrappers(cluster=self._line, allocator=world.wrappers.allocator)
 
     def _line(self, program: str, line: Cluster) -> Cluster:
@@ -98,11 +98,11 @@ class ClusterStage(stage.Stage):
         return _PodsWithheld(line, self.pods_shown[program])
 
     def start_controller(self) -> None:
-        """The cluster's controller starts."""
+        """Start the cluster's controller."""
         self.world.start_controller(self.controller)
 
     async def add_node(self, name: str, subnet: str = "") -> None:
-        """A machine joins, in the default subnet or in this one."""
+        """Add a machine, in the default subnet or in this one."""
         if name in self.world.machines:
             there = self.world.machines[name].full_name
             raise InvalidInput(f"{there} is there already: give a new node another name, or remove it first")
@@ -110,24 +110,24 @@ class ClusterStage(stage.Stage):
 
 
 class ScenarioStage:
-    """The stage of one scenario: those of its clusters, and what names in the file stand for."""
+    """The stages of a scenario's clusters, and the lookup of names in the file."""
 
     def __init__(self, site: Site, clusters: Mapping[str, ClusterStage], subnets: Collection[str]) -> None:
         self.site = site
         self.clusters = clusters
-        """By their names; a cluster that has no other beside it has none: ""."""
+        """By their names; a single cluster's name is ""."""
         self.counting_from = 0
-        """The point of the story that counts begin at."""
+        """The point of the story from which counts begin."""
         self._subnets = subnets
 
     @property
     def first(self) -> ClusterStage:
-        """The first cluster of the file: where there is one subnet for all, what it says of it counts."""
+        """The first cluster of the file: a subnet named without a cluster is read there."""
         return next(iter(self.clusters.values()))
 
     @property
     def world(self) -> World:
-        """That of the first cluster; time passes, and programs are looked after, in all of them."""
+        """The first cluster's world. Clock, trace, programs and auditor are the same in all of them."""
         return self.first.world
 
     def cluster(self, name: str) -> ClusterStage:
@@ -146,7 +146,7 @@ class ScenarioStage:
         return machine
 
     def machines(self, name: str) -> list[Machine]:
-        """The machines that a node's name stands for, or `each node`."""
+        """The machines of a node's name, or of `each node`."""
         if name == EACH_NODE:
             return list(self.site.machines.values())
         if name.startswith(_OF):
@@ -154,23 +154,23 @@ class ScenarioStage:
         return [self.machine(name)]
 
     def nodes(self, name: str) -> list[tuple[ClusterStage, str]]:
-        """The nodes that a name stands for, each with its cluster."""
+        """The nodes of a name, each with its cluster."""
         return [(self.clusters[machine.cluster], machine.name) for machine in self.machines(name)]
 
     def new_node(self, name: str) -> tuple[ClusterStage, str]:
-        """Where a node of that name is to be, and what it is called there."""
+        """The cluster of a new node, and its name there."""
         cluster, node = parted(name)
         return self.cluster(cluster), node
 
     def subnet(self, name: str) -> tuple[ClusterStage, str]:
-        """The subnet of that name, "" for the default one, and the cluster in which to ask about it."""
+        """The subnet of that name, "" for the default one, with the cluster to read it from."""
         cluster, subnet = parted(name or self.world.options.subnet)
         if subnet not in self._subnets:
             raise InvalidInput(f"there is no subnet {subnet!r}: the subnets are {', '.join(self._subnets)}")
         return self.cluster(cluster) if cluster else self.first, subnet
 
     def subnets(self, name: str) -> list[tuple[ClusterStage, str]]:
-        """The subnet in all clusters, or in the one that is named with it."""
+        """The subnet in all clusters, or in the named one."""
         there, subnet = self.subnet(name)
         return [(there, subnet)] if parted(name)[0] else [(each, subnet) for each in self.clusters.values()]
 

@@ -1,11 +1,11 @@
-"""What may happen in a scenario: every function here is a step, called in a file what it is called here.
+"""What may happen in a scenario: every function here is a step, with the same name in a file.
 
 `add_pods(stage, pods: PodsByNode)` is the step `add pods: {node-1: 35}`. The type of its second parameter is
-what the step takes in a file, and its docstring is what `docs/scenarios.md` says of it. A step for which nothing is
-given is written as a word of its own, without a value.
+what the step takes in a file, and its docstring is its line in `docs/scenarios.md`. A step without a value is written as
+a word of its own.
 
-Where there are several clusters, a node is named with its own, and a subnet stands for what all of them say of it unless
-it is named with one (see `stage`).
+Where there are several clusters, a node is named with its cluster, and a subnet stands for that subnet in all clusters
+unless it is named with one (see `stage`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -76,7 +76,7 @@ async def remove_pods(stage: ScenarioStage, pods: PodsByNode) -> None:
 
 
 async def complete_pods(stage: ScenarioStage, pods: PodsByNode) -> None:
-    """The work of so many pods is done, as a Job's: they have ended, and stay to be looked at."""
+    """The work of so many pods is done, as a Job's: they have ended, and their objects stay."""
     for there, node, count in _by_node(stage, pods):
         for name in there.pods[node][-count:]:
             await there.world.workload.complete_pod(name, PodPhase.SUCCEEDED)
@@ -84,7 +84,7 @@ async def complete_pods(stage: ScenarioStage, pods: PodsByNode) -> None:
 
 
 async def recreate_pods(stage: ScenarioStage, pods: PodsByNode) -> None:
-    """So many pods are deleted by force and made anew under their names at once, as a StatefulSet's."""
+    """So many pods are deleted by force and created again under their names at once, as a StatefulSet's."""
     for there, node, count in _by_node(stage, pods):
         for name in there.pods[node][-count:]:
             there.cluster.server.delete(Pod, name, NAMESPACE, grace_seconds=0)
@@ -108,7 +108,7 @@ async def remove_nodes(stage: ScenarioStage, nodes: Nodes) -> None:
 
 
 async def register_nodes_anew(stage: ScenarioStage, nodes: Nodes) -> None:
-    """Somebody deletes these Nodes while their machines run on, and they register again, with another uid."""
+    """These Nodes are deleted while their machines run on, and registered again, with another uid."""
     for there, node in _named(stage, nodes):
         machine = there.world.machines[node]
         await there.world.cluster.delete(Node, node)
@@ -119,7 +119,7 @@ async def register_nodes_anew(stage: ScenarioStage, nodes: Nodes) -> None:
 
 
 async def cut_power(stage: ScenarioStage, nodes: Nodes) -> None:
-    """These machines lose power and start again: their sandboxes are gone, and nobody called DEL."""
+    """These machines lose power and start again: their sandboxes are gone, without a DEL."""
     for there, node in _named(stage, nodes):
         await there.world.crash_machine(node)
 
@@ -148,7 +148,7 @@ async def lose_journals(stage: ScenarioStage, nodes: Nodes) -> None:
 
 
 async def stop_controller(stage: ScenarioStage) -> None:
-    """The request controller ends: nobody turns requests into grants any more."""
+    """The request controller ends: requests are not granted any more."""
     for there in stage.clusters.values():
         await there.world.programs.stop(there.controller)
 
@@ -160,12 +160,12 @@ async def start_controller(stage: ScenarioStage) -> None:
 
 
 async def start_controller_with_cluster_subnets(stage: ScenarioStage) -> None:
-    """The request controller starts, and says by ClusterSubnets what is in force."""
+    """The request controller starts, and writes ClusterSubnets that show what is in force."""
     _start_controllers(stage, cluster_subnets=True)
 
 
 async def start_controller_without_cluster_subnets(stage: ScenarioStage) -> None:
-    """The request controller starts, and leaves ClusterSubnets alone: there is the ClusterSubnetState."""
+    """The request controller starts, and writes no ClusterSubnets, only ClusterSubnetStates."""
     _start_controllers(stage, cluster_subnets=False)
 
 
@@ -173,7 +173,7 @@ async def start_controller_without_cluster_subnets(stage: ScenarioStage) -> None
 
 
 async def hold_back_deletes(stage: ScenarioStage, nodes: Nodes) -> None:
-    """The runtimes of these nodes take a DEL for done that does not arrive."""
+    """DELs of these nodes do not arrive, although their runtimes get a success."""
     for there, node in _named(stage, nodes):
         there.deletes.hold_back(node)
 
@@ -200,7 +200,7 @@ async def show_pods(stage: ScenarioStage, nodes: Nodes) -> None:
 
 
 async def edit_requests(stage: ScenarioStage, requests: CountByNode) -> None:
-    """Somebody changes the `requestedIPCount` of these nodes by hand."""
+    """A person changes the `requestedIPCount` of these nodes."""
     for there, node, count in _by_node(stage, requests):
         config = await _config(there, node)
         spec = structs.replace(config.spec, requested_ip_count=count)
@@ -208,7 +208,7 @@ async def edit_requests(stage: ScenarioStage, requests: CountByNode) -> None:
 
 
 async def name_for_release(stage: ScenarioStage, names: NamesByNode) -> None:
-    """Somebody adds names to the `ipsNotInUse` of these nodes by hand."""
+    """A person adds names to the `ipsNotInUse` of these nodes."""
     for there, node, added in _by_node(stage, names):
         config = await _config(there, node)
         spec = structs.replace(config.spec, ips_not_in_use=[*config.spec.ips_not_in_use, *added])
@@ -216,13 +216,13 @@ async def name_for_release(stage: ScenarioStage, names: NamesByNode) -> None:
 
 
 async def put_status_aside(stage: ScenarioStage, nodes: Nodes) -> None:
-    """Somebody keeps a copy of what the NodeNetworkConfigs of these nodes say now."""
+    """The present status of these nodes' NodeNetworkConfigs is saved."""
     for there, node in _named(stage, nodes):
         there.kept[node] = (await _config(there, node)).status
 
 
 async def put_status_back(stage: ScenarioStage, nodes: Nodes) -> None:
-    """The copy takes the place of what they say by now, as after a restore from a backup."""
+    """The saved status is written back, as after a restore from a backup."""
     for there, node in _named(stage, nodes):
         if node not in there.kept:
             raise InvalidInput(f"the status of {node} was not put aside: do that at an earlier point")
@@ -231,7 +231,7 @@ async def put_status_back(stage: ScenarioStage, nodes: Nodes) -> None:
 
 
 async def say_exhausted(stage: ScenarioStage, subnets: AnswerBySubnet) -> None:
-    """Somebody else says in a subnet's ClusterSubnetState whether it is exhausted."""
+    """Another program writes into a subnet's ClusterSubnetState whether it is exhausted."""
     for there, subnet, exhausted in _by_subnet(stage, subnets):
         cluster = there.world.cluster
         try:
@@ -245,32 +245,32 @@ async def say_exhausted(stage: ScenarioStage, subnets: AnswerBySubnet) -> None:
 
 
 async def delete_subnet_states(stage: ScenarioStage, subnets: Subnets) -> None:
-    """Somebody deletes the ClusterSubnetState of these subnets."""
+    """A person deletes the ClusterSubnetState of these subnets."""
     for there, subnet in _subnets(stage, subnets):
         await there.world.cluster.delete(ClusterSubnetState, subnet, SYSTEM_NAMESPACE)
 
 
 async def create_cluster_subnets(stage: ScenarioStage, subnets: Subnets) -> None:
-    """Somebody makes the ClusterSubnet of these subnets by hand, without a status."""
+    """A person creates the ClusterSubnet of these subnets, without a status."""
     for there, subnet in _subnets(stage, subnets):
         made = ClusterSubnet(metadata=ObjectMeta(name=subnet, namespace=SYSTEM_NAMESPACE))
         await there.world.cluster.create(made, manager=_BY_HAND)
 
 
 async def delete_cluster_subnets(stage: ScenarioStage, subnets: Subnets) -> None:
-    """Somebody deletes the ClusterSubnet of these subnets."""
+    """A person deletes the ClusterSubnet of these subnets."""
     for there, subnet in _subnets(stage, subnets):
         await there.world.cluster.delete(ClusterSubnet, subnet, SYSTEM_NAMESPACE)
 
 
 async def override_batch(stage: ScenarioStage, batches: BatchBySubnet) -> None:
-    """Somebody gives these subnets another batch, in their ClusterSubnet's spec."""
+    """A person sets another batch for these subnets, in their ClusterSubnet's spec."""
     for there, subnet, batch in _by_subnet(stage, batches):
         await _set_scaler(there, subnet, ScalerOverride(batch=batch))
 
 
 async def set_scaler(stage: ScenarioStage, scalers: ScalerBySubnet) -> None:
-    """Somebody writes this as `spec.scaler` of these subnets' ClusterSubnet; `{}` takes all of it back."""
+    """A person writes this as `spec.scaler` of these subnets' ClusterSubnet; `{}` removes all of it."""
     for there, subnet, scaler in _by_subnet(stage, scalers):
         await _set_scaler(there, subnet, scaler)
 
@@ -286,7 +286,7 @@ async def grow_subnets(stage: ScenarioStage, ranges: RangeBySubnet) -> None:
 
 
 async def wait(stage: ScenarioStage, seconds: Duration) -> None:
-    """So much time passes, and the programs do what they do."""
+    """So much time passes."""
     await stage.world.pass_time(seconds)
 
 

@@ -29,7 +29,7 @@ class Amount:
         self.relation = relation
 
     def allows(self, measured: int) -> bool:
-        """Whether so many are as expected."""
+        """Whether the expectation is met by this number."""
         return {
             "": measured == self.number,
             "at least": measured >= self.number,
@@ -43,7 +43,7 @@ class Amount:
 
 
 def read_value(written: Any, kind: type[T]) -> T:
-    """The value of that kind; msgspec's ValidationError when it is none."""
+    """The value, converted to the type; ValidationError if it is not one."""
     return msgspec.convert(written, kind, dec_hook=_read)
 
 

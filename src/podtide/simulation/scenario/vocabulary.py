@@ -1,4 +1,4 @@
-"""The words of scenario files with what each takes, read off the functions that carry them out."""
+"""The words of scenario files with what each takes, derived from the functions that carry them out."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import getdoc, signature
@@ -12,14 +12,14 @@ from podtide.simulation.scenario.values import Amount
 
 
 class Word(Struct, frozen=True, kw_only=True):
-    """A step, or something that can be measured."""
+    """An action, or a measure."""
 
     words: str
     meaning: str
     subject: str
-    """The name of what it is about: a step's value, a measure's node or subnet; "" when there is none."""
+    """The name of its parameter: an action's value, a measure's node or subnet; "" if it has none."""
     takes: Any
-    """The type of a step's value, or of what a measure is expected to be."""
+    """The type of an action's value, or of a measure's expected value."""
     function: Callable[..., Awaitable[Any]]
 
     @property
@@ -29,7 +29,7 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 _EXPECTED = {Amount: "5", bool: "yes", str: "SubnetShort", list[int]: "[15, 31]"}
-"""Examples of what measures may be expected to be. What steps take carries its own."""
+"""Examples of measures' expected values. The types of actions' values have their own."""
 
 
 def _example_of(kind: Any) -> str:

@@ -47,7 +47,7 @@ async def open_embedded_world(
 async def opened_allocator(
     cidrs: tuple[str, ...], settings: Settings, clock: Clock
 ) -> AsyncIterator[DatabaseAllocator]:
-    """An allocator in memory, without a thread of its own, that has these subnets."""
+    """An allocator in memory, without a thread of its own, with these subnets."""
     rules = StoreRules(
         cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
     )
@@ -62,7 +62,7 @@ async def opened_allocator(
 def options_for(
     cidrs: tuple[str, ...], *, cluster: str = CLUSTER, cluster_subnets: bool = True
 ) -> ControllerOptions:
-    """What a controller is told where these are the subnets."""
+    """A controller's options for these subnets."""
     return ControllerOptions(
         cluster=cluster,
         network=NETWORK,

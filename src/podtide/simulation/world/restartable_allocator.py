@@ -13,31 +13,31 @@ from podtide.allocator.store.sqlite import SqliteDatabase
 from podtide.runtime.clock import Clock
 
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it
-"""A disk that costs nothing, where there is one: what a power cut does to SQLite is not ours to try."""
+"""A directory in memory, where there is one: what a power cut does to SQLite is not tested here."""
 
 Recovered = Callable[[Sequence[AllocatedContainer]], None]
-"""Told of all containers."""
+"""Called with all containers."""
 
 
 class RestartableAllocator(DatabaseAllocator):
-    """The allocator as its callers know it, whichever process it is."""
+    """The same allocator for its callers, before and after restarts."""
 
     def __init__(self, path: Path, *, clock: Clock, rules: StoreRules) -> None:
         super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
         self._path = path
         self._backup = path.with_name("backup.db")
         self.is_away = False
-        """Whether its database is being replaced, and nobody can ask it anything."""
+        """Whether its database is being replaced, so that it cannot answer."""
         self.on_recovered = list[Recovered]()
-        """Told of all containers at the instant at which a store that went back grants again."""
+        """Called with all containers when a restored store has recovered and grants again."""
 
     async def prepare(self) -> None:
-        """Give the file its tables."""
+        """Create the tables in the file."""
         await self._database.write(migrate(self._database.name, SQLITE))
         await self.examine()
 
     async def restart(self) -> None:
-        """End, and begin again with nothing but what is in the file. What is under way is finished first."""
+        """Close the database and open it again, as another process would. Transactions in flight are finished first."""
         ending, self._database = self._database, _opened(self._path, self._clock, self._rules)
         await ending.close()
         await self._database.read(check_schema(self._database.name, SQLITE))
@@ -45,15 +45,15 @@ class RestartableAllocator(DatabaseAllocator):
 
     @property
     def has_backup(self) -> bool:
-        """Whether there is a backup that was not put back yet."""
+        """Whether there is a backup that is not restored yet."""
         return self._backup.exists()
 
     def take_backup(self) -> None:
-        """Copy the database as it is."""
+        """Copy the database."""
         backup(str(self._path), self._backup)
 
     async def restore_backup(self) -> None:
-        """End, and begin again with the backup; the mark beside the database stays what it was."""
+        """Replace the database by the backup; the mark file beside it stays as it was."""
         self.is_away = True
         await self._database.close()
         self._put_back()
@@ -67,7 +67,7 @@ class RestartableAllocator(DatabaseAllocator):
         self._backup.rename(self._path)
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
-        """See `Allocator.finish_report`."""
+        """Finish a cluster's report, and call the listeners if the store has recovered by that."""
         before = (await self.list_clusters()).recovering
         await super().finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
         if before and not (await self.list_clusters()).recovering:
@@ -76,13 +76,13 @@ class RestartableAllocator(DatabaseAllocator):
                 listener(page.items)
 
     async def knows(self, cluster: str) -> bool:
-        """Whether the cluster's name belongs to somebody."""
+        """Whether a cluster's name is bound to a uid."""
         return not self.is_away and any(
             each.name == cluster and each.uid for each in (await self.list_clusters()).clusters
         )
 
     async def is_of_the_past(self) -> bool:
-        """Whether it went back, and does not know again what nodes hold."""
+        """Whether it was restored and still recovers: it lacks some of what nodes hold."""
         return self.is_away or bool((await self.list_clusters()).recovering)
 
 
@@ -90,7 +90,7 @@ class RestartableAllocator(DatabaseAllocator):
 async def open_restartable_allocator(
     *, clock: Clock, rules: StoreRules
 ) -> AsyncIterator[RestartableAllocator]:
-    """A new allocator, on a file that goes with it."""
+    """A new allocator, on a file that is deleted afterwards."""
     with TemporaryDirectory(prefix="podtide-", dir=_IN_MEMORY) as directory:
         async with RestartableAllocator(Path(directory) / "allocator.db", clock=clock, rules=rules) as opened:
             await opened.prepare()

@@ -1,4 +1,4 @@
-"""What clusters have in common that share an allocator: its subnets, and whoever looks at their addresses.
+"""What the clusters that share an allocator have in common: its subnets, the trace, and the checks of addresses.
 
     trace       what happened in all of them, in order
     programs    the programs of all of them: one that fails ends the simulation
@@ -32,9 +32,9 @@ class Site:
         self.allocator = allocator
         self.network = network
         self.machines: dict[str, Machine] = {}
-        """Those of all clusters, by their full names."""
+        """The machines of all clusters, by their full names."""
         self.network_books = list[NetworkBook]()
-        """Secondary networks are each cluster's own, and so are the books of them."""
+        """One for each cluster with secondary networks: clusters do not share these."""
         self.trace = Trace()
         self.programs = Programs()
         self.book = AddressBook(self.machines)
@@ -46,14 +46,13 @@ class Site:
 
     @property
     def findings(self) -> Sequence[Violation]:
-        """What the books found to be broken."""
+        """The violations that the books found."""
         return (*self.book.findings, *(found for book in self.network_books for found in book.findings))
 
     async def picture(self) -> Picture:
-        """What everybody says of the addresses now.
+        """The addresses as the allocator, the agents and the machines have them, all of one instant.
 
-        An agent that gives something up while the allocator is read makes the two readings those of two instants:
-        then both are read again.
+        Both are read again when an agent wrote while the allocator was read: it may have named addresses for release.
         """
         while True:
             writes = self._cluster_writes
@@ -63,9 +62,9 @@ class Site:
                 return picture
 
     async def counts_add_up(self) -> bool:
-        """Whether the allocator counts as many addresses as it answered to have granted, if it granted any lately.
+        """Whether the allocator counts at least as many addresses as its answers granted, if they changed since the last check.
 
-        Of what it does at this moment it has counted already, and answers only afterwards: no proof that it errs.
+        It may count more: a transaction that is not answered yet is counted already.
         """
         if not self.book.grants_changed or self._allocator_is_away():
             return True
@@ -77,15 +76,15 @@ class Site:
         return isinstance(self.allocator, RestartableAllocator) and self.allocator.is_away
 
     async def is_of_the_past(self) -> bool:
-        """Whether the allocator went back, and does not know again what nodes hold."""
+        """Whether the allocator was restored from a backup and still recovers: it lacks some of what nodes hold."""
         return isinstance(self.allocator, RestartableAllocator) and await self.allocator.is_of_the_past()
 
     async def audit_database(self) -> tuple[Violation, ...]:
-        """What is wrong with the allocator's database."""
+        """The violations in the allocator's database."""
         return await self.allocator.audit()
 
     def summary(self) -> str:
-        """The nodes in one line, for whoever has to find out why something did not happen."""
+        """The nodes' pools in one line, for messages about what did not happen."""
         return "; ".join(
             f"{machine.full_name}: {machine.agent.addresses.state() if machine.agent else 'no agent'}"
             for machine in self.machines.values()

@@ -1,4 +1,4 @@
-"""What a cluster's users and schedulers do, as far as addresses are concerned: pods come, end and go."""
+"""What a cluster's users and scheduler do, as far as addresses are concerned: create, complete and delete pods."""
 
 from msgspec import structs
 
@@ -8,15 +8,15 @@ from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
 
 
 class Workload:
-    """Makes pods, each with a name of its own, and lets them go."""
+    """Creates and deletes pods, each with a name of its own."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.made = 0
-        """How many pods there ever were."""
+        """How many pods were created."""
 
     async def add_pods(self, node: str, count: int, *, host_network: bool = False) -> list[str]:
-        """Bind new pods to a node, one by one, and answer their names."""
+        """Create pods bound to a node, one by one, and return their names."""
         names = []
         for _ in range(count):
             names.append(f"pod-{self.made}")
@@ -25,11 +25,11 @@ class Workload:
         return names
 
     async def remove_pod(self, name: str) -> None:
-        """Ask that a pod go: its kubelet sees to the rest."""
+        """Delete a pod: its kubelet does the rest."""
         await self._cluster.delete(Pod, name, NAMESPACE)
 
     async def complete_pod(self, name: str, phase: PodPhase = PodPhase.SUCCEEDED) -> None:
-        """The pod's work is done, or has failed; the pod stays to be looked at."""
+        """Set a terminal phase: the pod has succeeded or failed, and its object stays."""
         while True:
             pod = await self.get_pod(name)
             status = structs.replace(pod.status, phase=phase)
@@ -40,7 +40,7 @@ class Workload:
             return
 
     async def clear_node(self, node: str) -> None:
-        """The node is gone and its pods with it: end and remove them, as the cluster's garbage collector would."""
+        """Fail and delete the pods of a node that is gone, as the cluster's garbage collector does."""
         for pod in (await self._cluster.list(Pod, fields=f"spec.nodeName={node}")).items:
             place = pod.metadata
             try:
@@ -50,5 +50,5 @@ class Workload:
                 continue
 
     async def get_pod(self, name: str) -> Pod:
-        """The pod as it is."""
+        """The pod as it is now."""
         return await self._cluster.get(Pod, name, NAMESPACE)

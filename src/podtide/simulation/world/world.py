@@ -6,11 +6,12 @@
     the rest of a cluster   nodes come and go by the methods here, pods by those of `workload`
 
 Several clusters that share an allocator are several worlds on one `Site`, which has what is looked at over all of them:
-the trace, the book of addresses, the auditor. Each then has a name, and its programs and nodes bear it.
+the trace, the book of addresses, the auditor. Each then has a name, which the full names of its programs and nodes begin
+with.
 
 Everything runs in the caller's event loop: on virtual time, if that loop's time is virtual. Chance comes from one
-seed, a stream of its own for each program, so a run can be repeated. No story is told here: scenarios, the
-demonstration and fault runs tell theirs by these methods.
+seed, a stream of its own for each program, so a run can be repeated. Scenarios, the demonstration and fault runs use
+these methods to tell their stories.
 """
 
 import asyncio
@@ -60,34 +61,34 @@ from podtide.simulation.world.workload import Workload
 
 _LOOK_EVERY_SECONDS = 0.05
 _JOURNAL_SLACK_BYTES = 512
-"""Agents of a world shorten their journals often: a run is too short to outgrow what a node's journal may grow by."""
+"""Agents of a world compact their journals often: in a run a journal would never reach the size at which production compacts it."""
 
 
 class WaitTimeout(PodtideError):
-    """What was waited for did not come to pass in time."""
+    """A condition did not become true in time."""
 
 
 class WorldDefaults(Struct, frozen=True, kw_only=True):
-    """How things are done in a world, unless a node or a controller is told otherwise."""
+    """Settings and policies of a world's programs, where a node or a controller is not given its own."""
 
     settings: Settings = Settings()
     policy: RequestPolicy = ExactPolicy()
     habits: KubeletHabits = KubeletHabits()
     batch_rule: BatchRule = decide_batch
-    """By which controllers decide on the batch in force."""
+    """How controllers decide on the batch in force."""
     labels: Callable[[str], Mapping[str, str]] = lambda _node: {}
-    """Those that a Node of that name has, however often it is made."""
+    """The labels of a Node, by its name, each time it is created."""
 
 
 class PortWrappers(Struct, frozen=True, kw_only=True):
-    """What stands between a program, named first, and its lines: nothing, or something that loses, delays or changes."""
+    """Functions that wrap a program's ports, given its name and the port. By default they return the port itself."""
 
     cluster: Callable[[str, Cluster], Cluster] = lambda _program, line: line
     allocator: Callable[[str, Allocator], Allocator] = lambda _program, line: line
 
 
 class World:
-    """A cluster that lives while the `async with` lasts."""
+    """A cluster whose programs run while the `async with` lasts."""
 
     def __init__(  # noqa: PLR0913 - what it stands on, how it is run, and what it runs in: each a parameter, none global
         self,
@@ -106,7 +107,7 @@ class World:
         log: Logger,
     ) -> None:
         self.name = name
-        """The cluster's, where there are several; else ""."""
+        """The cluster's name; "" where there is only one."""
         self.site = site or Site(allocator, options.network)
         self.trace = self.site.trace
         self.programs = self.site.programs
@@ -116,7 +117,7 @@ class World:
         """By the names of their Nodes."""
         self.workload = Workload(cluster)
         self.wrappers = PortWrappers()
-        """Counts for programs that are started from then on."""
+        """Used for programs that are started from then on."""
         self.networks = networks
         """The secondary networks that every pod is attached to."""
         self.network_book = NetworkBook(networks)
@@ -126,7 +127,7 @@ class World:
         self.cluster = cluster
         self.allocator = allocator
         self.options = options
-        """Counts for controllers that are started from then on."""
+        """Used for controllers that are started from then on."""
         self.defaults = defaults or WorldDefaults()
         self._doors = doors or AgentsInProcess(clock=clock, log=log)
         self._new_disk = new_disk
@@ -178,7 +179,7 @@ class World:
     def record_cluster(
         self, program: str, sending: Callable[[Resource], None] = lambda _item: None
     ) -> RecordingCluster:
-        """A line of a program to this cluster."""
+        """A recorded connection of a program to this cluster."""
         return RecordingCluster(
             self.cluster,
             program,
@@ -189,7 +190,7 @@ class World:
         )
 
     def record_allocator(self, program: str) -> RecordingAllocator:
-        """A line of a program of this cluster to the allocator."""
+        """A recorded connection of a program of this cluster to the allocator."""
         return RecordingAllocator(
             self.allocator, program, clock=self.clock, trace=self.trace, of_cluster=self.name
         )
@@ -197,7 +198,7 @@ class World:
     # Networks
 
     async def define_networks(self) -> None:
-        """Somebody makes the NetworkAttachmentDefinitions."""
+        """Create the NetworkAttachmentDefinitions."""
         for each in self.networks:
             await self.cluster.create(each.attachment(), manager=MANAGER)
 
@@ -211,7 +212,7 @@ class World:
         settings: Settings | None = None,
         policy: RequestPolicy | None = None,
     ) -> Machine:
-        """A new machine joins, with an empty disk and both of its programs at work."""
+        """Add a new machine with an empty disk, and start its kubelet and its agent."""
         identity = self._new_machine(name)
         node = await self.create_node(name, labels, identity)
         runtime = ContainerRuntime(
@@ -236,9 +237,9 @@ class World:
     async def create_node(
         self, name: str, labels: Mapping[str, str] | None = None, identity: MachineIdentity | None = None
     ) -> Node:
-        """A kubelet registers its machine: the one of that name, unless it is said which.
+        """Register a machine as its kubelet does: the one of that name, unless `identity` is another one's.
 
-        A Node that is there already becomes its own, as with a real kubelet.
+        A Node that exists already is taken over, as by a real kubelet.
         """
         identity = identity or self.machines[name].identity
         node = Node(
@@ -252,7 +253,7 @@ class World:
             return await self.cluster.get(Node, name)
 
     async def remove_node(self, name: str) -> None:
-        """The machine is switched off and its Node deleted; its pods go with it."""
+        """Switch a machine off, and delete its Node and its pods."""
         machine = self.machines[name]
         await self.kill_agent(name)
         await self._switch_off(machine)
@@ -261,7 +262,7 @@ class World:
         await self.workload.clear_node(name)
 
     async def start_agent(self, name: str) -> NodeAgent:
-        """Start the node's agent on what is on its disk."""
+        """Start the node's agent, which reads its disk."""
         machine = self.machines[name]
         line = self.record_cluster(machine.agent_program, sending=partial(self.book.hear_sent, machine))
         agent = NodeAgent(
@@ -285,7 +286,7 @@ class World:
         return agent
 
     async def kill_agent(self, name: str) -> None:
-        """The agent dies at this instant, as by kill -9; what it wrote is on its disk."""
+        """End the agent at this instant, as by kill -9; what it wrote is on its disk."""
         machine = self.machines[name]
         if isinstance(machine.disk, MemoryDisk):
             machine.disk.kill()
@@ -296,12 +297,12 @@ class World:
         machine.agent = None
 
     async def restart_agent(self, name: str) -> NodeAgent:
-        """The agent dies, and the next begins where it left off."""
+        """Kill the agent, and start another on the same disk."""
         await self.kill_agent(name)
         return await self.start_agent(name)
 
     async def crash_machine(self, name: str) -> None:
-        """The machine loses power and starts again: its sandboxes are gone, and so may be what was not synced."""
+        """Cut a machine's power and start it again: its sandboxes are gone, and so may be what was not synced to disk."""
         machine = self.machines[name]
         await self.kill_agent(name)
         await self._switch_off(machine)
@@ -315,7 +316,7 @@ class World:
         await self.start_agent(name)
 
     async def tell_machine(self, name: str, identity: MachineIdentity) -> None:
-        """The kubelet says which machine it runs on, and which boot of it, if its Node is there."""
+        """Write into the Node which machine its kubelet runs on, and which boot of it; nothing if there is no Node."""
         try:
             node = await self.cluster.get(Node, name)
             status = structs.replace(node.status, node_info=node_info(identity))
@@ -357,11 +358,11 @@ class World:
         self.programs.start(machine.kubelet_program, machine.kubelet.run())
 
     def subnet_of(self, node: str) -> str:
-        """The subnet in which a node has the first address of each of its pods."""
+        """The subnet of the first address of each of a node's pods."""
         return self.defaults.labels(node).get(SUBNET_LABEL, self.options.subnet)
 
     def subnets_of(self, node: str) -> tuple[str, ...]:
-        """All subnets in which the node's pods have addresses."""
+        """All subnets of the addresses of a node's pods."""
         return (self.subnet_of(node), *filter(None, (self.options.subnet_v6,)))
 
     # Waiting and looking
@@ -369,7 +370,7 @@ class World:
     async def until(
         self, holds: Callable[[], bool] | Callable[[], Awaitable[bool]], *, within: float
     ) -> None:
-        """Let time pass until this holds; WaitTimeout if it does not within so many seconds."""
+        """Wait until a condition holds; WaitTimeout if it does not within so many seconds."""
         deadline = self.clock.monotonic() + within
         while not await _is_true(holds):
             self.programs.check()
@@ -381,12 +382,12 @@ class World:
         self.programs.check()
 
     async def pass_time(self, seconds: float) -> None:
-        """Let the programs work for so long, whatever they do."""
+        """Let the programs run for so many seconds."""
         await asyncio.sleep(seconds)
         self.programs.check()
 
     def running_pods(self, node: str = "") -> int:
-        """Pods that have their addresses, on one node or on all."""
+        """How many pods have their addresses, on one node or on all."""
         machines = [self.machines[node]] if node else self.machines.values()
         return sum(bool(sandbox.addresses) for machine in machines for sandbox in machine.kubelet.sandboxes())
 
