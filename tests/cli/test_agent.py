@@ -192,8 +192,8 @@ def nowhere(directory: Path) -> tuple[str, ...]:
     ("options", "words"),
     [
         (("--listen", "0.0.0.0:10090"), "listen on 127.0.0.1"),
-        (("--listen", "10090"), "no address to listen on"),
-        (("--listen", ""), "no address to listen on"),
+        (("--listen", "10090"), "not an address to listen on"),
+        (("--listen", ""), "not an address to listen on"),
         (("--socket", ""), "names no file"),
         (("--state-directory", ""), "names no directory"),
         (("--state-directory", "/dev/null"), "/dev/null"),

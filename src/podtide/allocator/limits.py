@@ -33,7 +33,7 @@ LONGEST_REASON = 1_024
 LONGEST_FRACTION = 60
 """Characters of the shortest exact text: what is longer could not be read again (see `core.exact`)."""
 NAME = r"[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?"
-NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
+NAME_RULE = "is not a valid name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 
 
 def is_name(text: str) -> bool:
@@ -182,7 +182,7 @@ def _check_stated(stated: StatedDemand) -> None:
     _check_fraction("stated buffer", stated.buffer)
     if stated.low > stated.high:
         raise InvalidInput(
-            f"stated low {stated.low} and high {stated.high} are no window: give the lower demand first"
+            f"stated low {stated.low} is above stated high {stated.high}: give the lower demand first"
         )
 
 

@@ -213,7 +213,7 @@ class LeaderElection:
             patience = format_duration(self._settings.leader_lease_seconds)
             self._log.info(
                 "waiting for the Lease",
-                holder=holder or "nobody",
+                holder=holder or "none",
                 reason=f"it is taken when its holder gives it up, or when it has not been renewed for {patience}",
             )
 

@@ -28,7 +28,7 @@ def exact(value: float | str | Fraction, name: str = "value") -> Fraction:
     except (ValueError, ZeroDivisionError):
         pass
     raise InvalidInput(
-        f"{name} {shortened(str(value))!r} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
+        f"{name} {shortened(str(value))!r} is not a number: give a decimal or a fraction, such as 0.5 or 1/2"
     )
 
 

@@ -17,7 +17,7 @@ def parse_duration(text: str) -> float:
     match = _SHAPE.fullmatch(text.strip())
     if match is None:
         raise InvalidInput(
-            f"{text!r} is no duration: give a number with ms, s, m or h, such as 30s or 100ms, or plain seconds"
+            f"invalid duration {text!r}: use a number and a unit (ms, s, m or h), such as 30s or 100ms; a number alone is seconds"
         )
     number, unit = match.groups()
     return float(Decimal(number) * _UNITS[unit])

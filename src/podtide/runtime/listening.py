@@ -42,7 +42,7 @@ def parse_listen_address(text: str, *, flag: str = "", open_because: str = "") -
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > _LAST_PORT:
         raise InvalidListenAddress(
-            f"{said} is no address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
+            f"{said} is not an address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
         )
     host = match["bracketed"] or match["host"]
     if open_because and not is_loopback(host):

@@ -110,7 +110,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         float, _About("how long a removed node's addresses are kept from others at least", more_than=0)
     ] = 360.0
     leak_grace_seconds: Annotated[
-        float, _About("how long an address may be nobody's before it is collected", at_least=0)
+        float, _About("how long an address may be held for no living pod before it is collected", at_least=0)
     ] = 300.0
     repair_interval_seconds: Annotated[
         float, _About("how often all of the secondary networks are looked through for leaks", more_than=0)
@@ -284,4 +284,4 @@ def check_variables(environment: Mapping[str, str], settings: Iterable[str]) -> 
             continue
         meant = near_miss(name.removeprefix(_PREFIX), (each.removeprefix(_PREFIX) for each in known))
         advice = f"did you mean {_PREFIX}{meant}? Correct or unset it" if meant else "unset it"
-        raise InvalidSetting(f"the environment variable {name} is no setting of podtide: {advice}")
+        raise InvalidSetting(f"the environment variable {name} is not a setting of podtide: {advice}")

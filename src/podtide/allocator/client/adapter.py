@@ -399,5 +399,5 @@ def _container(cluster: str, container_id: str, doing: str) -> str:
 def _part(name: str, doing: str) -> str:
     """A name as part of a path. What would make it another path is refused here: the service could not tell."""
     if name in {"", ".", ".."} or "/" in name:
-        raise InvalidInput(f"cannot {doing}: {name!r} is no name")
+        raise InvalidInput(f"cannot {doing}: {name!r} is not a valid name in a path")
     return quote(name, safe="")

@@ -47,7 +47,7 @@ class AllocatorAddress(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not _is_http(self.url):
             raise InvalidInput(
-                f"{self.flag} {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
+                f"{self.flag} {self.url!r} is not a valid URL of an allocator: give one such as https://allocator:8080"
             )
 
 

@@ -90,7 +90,7 @@ def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:
         match = _LINE.fullmatch(stated)
         if match is None:
             raise InvalidTokens(
-                f"line {number} of {path} is no token: write its SHA-256 in hexadecimal, "
+                f"line {number} of {path} is not a valid token: write its SHA-256 in hexadecimal, "
                 "then `cluster NAME` or `administration`"
             )
         digest, _administration, cluster = match.groups(default="")
@@ -98,7 +98,7 @@ def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:
             raise InvalidTokens(f"line {number} of {path}: cluster {cluster!r} {NAME_RULE}")
         holders.append((bytes.fromhex(digest), Holder(cluster)))
     if not holders:
-        raise InvalidTokens(f"{path} has no token: with it nobody could ask for anything; write one")
+        raise InvalidTokens(f"{path} has no token, so that every request would be refused: add one")
     return tuple(holders)
 
 

@@ -86,7 +86,7 @@ class AdoptContainer(Struct, frozen=True):
         _number_as_named(held, transaction)
         there = _places(held, transaction)
         complaints = [
-            f"{ip} of node {held.node} has a name that is no grant to it: it is kept from everybody for a while"
+            f"{ip} of node {held.node} has a name that was not granted to it: it stays in quarantine for a while"
             for chunk, mask in there.unnamed.items()
             for ip in transaction.subnet.layout.addresses(chunk, mask)
         ]

@@ -54,7 +54,7 @@ def _refuse_stranger(source: sqlite3.Connection, copy: Path) -> None:
     schema = _schema(source)
     if not schema or schema < WITH_A_PAST:
         raise UnusableDatabase(
-            f"{copy} is no database of podtide's allocator: give a file that `backup` made"
+            f"{copy} is not a database of podtide's allocator: give a file that `backup` made"
         )
     if schema > SCHEMA:
         raise UnusableDatabase(

@@ -50,7 +50,7 @@ def _require_can_be_made(file: Path, where: str, *, may_be_made: bool) -> None:
     directory = file.absolute().parent
     if not directory.is_dir():
         raise UnusableDatabase(
-            f"{where} is in {directory}, which is no directory: make it, or correct the path"
+            f"{where} is in {directory}, which is not a directory: make it, or correct the path"
         )
     if not os.access(directory, os.W_OK):
         raise UnusableDatabase(f"{where} cannot be made: this user may not write in {directory}")

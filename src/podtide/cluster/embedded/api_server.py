@@ -286,7 +286,9 @@ class ApiServer:
 
     def _known_version(self, resource_version: str) -> int:
         if not _VERSION.fullmatch(resource_version):
-            raise Invalid(f"{resource_version!r} is no resource version: use that of a list or of an event")
+            raise Invalid(
+                f"{resource_version!r} is not a valid resource version: use that of a list or of an event"
+            )
         version = int(resource_version)
         self._refuse_future(version)
         return version

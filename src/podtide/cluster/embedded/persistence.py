@@ -157,4 +157,4 @@ def _readable_errors(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
             raise DamagedFile(path, str(error)) from error
-        raise UnusableFile(f"{path} is no database of podtide: {error}; name another file") from error
+        raise UnusableFile(f"{path} is not a database of podtide: {error}; name another file") from error

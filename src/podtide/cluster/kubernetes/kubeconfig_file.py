@@ -151,7 +151,7 @@ def _read(path: Path) -> KubeconfigFile:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f" line {mark.line + 1}" if mark else ""
         raise InvalidAccess(
-            f"kubeconfig {path}{line} is no YAML: {problem or 'it is no text'}; correct it there"
+            f"kubeconfig {path}{line} is not valid YAML: {problem or 'it is not text'}; correct it there"
         ) from None
     except (ValueError, RecursionError):
         raise _odd_value(path) from None

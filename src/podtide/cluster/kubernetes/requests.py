@@ -64,7 +64,7 @@ def watch(of: ListSelection, *, resource_version: str, timeout_seconds: int) -> 
     if not version_number(resource_version):
         # To the server, none at all and "0" mean "from any time you like", and other text is an error of its own.
         raise Invalid(
-            f"cannot {doing}: {resource_version[:_LONGEST_SHOWN]!r} is no version to watch from: "
+            f"cannot {doing}: {resource_version[:_LONGEST_SHOWN]!r} is not a resource version to watch from: "
             "use that of a list or of an event"
         )
     query = _selectors(of) | {
@@ -172,9 +172,7 @@ def _collection(api: Api, namespace: str, doing: str) -> str:
 def _object(api: Api, namespace: str, name: str, doing: str) -> str:
     _check_namespace(api, namespace, doing)
     if not name or name in _NOT_NAMES or "/" in name or "%" in name:
-        raise Invalid(
-            f"cannot {doing}: {name!r} is no name that a {api.kind} can have: say which one is meant"
-        )
+        raise Invalid(f"cannot {doing}: {name!r} is not a valid name of a {api.kind}: say which one is meant")
     return f"{_collection(api, namespace, doing)}/{quote(name, safe='')}"
 
 

@@ -39,7 +39,7 @@ def _carry_out(root: Any, operation: dict[str, Any]) -> None:
                 )
         case _:
             raise BadRequest(
-                f"{verb!r} is no operation of a JSON patch: use add, remove, replace, move, copy or test"
+                f"{verb!r} is not an operation of a JSON patch: use add, remove, replace, move, copy or test"
             )
 
 
@@ -94,5 +94,5 @@ def _index(step: str, steps: list[str], last: int) -> int:
 
 def _no_such_place(steps: list[str]) -> Invalid:
     return Invalid(
-        f"the patch speaks of {'/'.join(steps)}, and there is no such place: read the object again"
+        f"the patch refers to {'/'.join(steps)}, which the object does not have: read the object again"
     )

@@ -47,5 +47,5 @@ def number(request: web.Request, name: str) -> int:
     """A parameter that is a number, 0 when it is not given."""
     text = request.query.get(name, "") or "0"
     if not _NUMBER.fullmatch(text):
-        raise BadRequest(f"{name}={text} is no number: give one, 0 or more")
+        raise BadRequest(f"{name}={text} is not a number: give one, 0 or more")
     return int(text)

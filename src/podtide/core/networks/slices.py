@@ -30,7 +30,7 @@ def parse_slice_size(text: str, address_range: AddressRange) -> int:
     match = _SLICE_SIZE.fullmatch(text)
     if match is None:
         raise InvalidSlice(
-            f"slice size {text!r} is no prefix length: write one from /{network.prefixlen} to /{smallest} for {network}"
+            f"slice size {text!r} is not a valid prefix length: write one from /{network.prefixlen} to /{smallest} for {network}"
         )
     length = int(match[1])
     if length < network.prefixlen:
