@@ -55,7 +55,7 @@ class CniCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_environment(environment: Mapping[str, str]) -> CniCall:
-    """The call that these environment variables describe. Empty counts as missing, as it does for every plugin."""
+    """The call that these environment variables describe. An empty one counts as missing, as for every plugin."""
     verb = _verb(environment.get("CNI_COMMAND", ""))
     if not all(map(environment.get, _REQUIRED[verb])):
         missing = sorted(name for name in _REQUIRED[verb] if not environment.get(name))

@@ -43,14 +43,14 @@ _SMALLEST_MTU, _LARGEST_MTU = 68, 65_535
 
 
 class InterfaceType(StrEnum):
-    """Which plugin makes the pod's interface."""
+    """The plugin that creates the pod's interface."""
 
     PTP = "ptp"
     BRIDGE = "bridge"
 
 
 class PrimaryNetwork(Struct, frozen=True, kw_only=True):
-    """What there is to choose about a node's primary network."""
+    """The options of a node's primary network."""
 
     name: str = "podtide"
     type: InterfaceType = InterfaceType.PTP

@@ -12,7 +12,7 @@ from podtide.core.errors import InvalidInput
 
 
 class InvalidTimestamp(InvalidInput):
-    """Text that is no RFC 3339 time."""
+    """Text that is not an RFC 3339 time."""
 
 
 def to_time(wall_seconds: float) -> str:

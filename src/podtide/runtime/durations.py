@@ -6,7 +6,7 @@ from decimal import Decimal
 from podtide.core.errors import InvalidInput
 
 LONGEST_SECONDS = 365 * 24 * 3600.0
-"""A year. Nobody means a longer one, and what counts to it (timers, dates, other programs) does not reach much further."""
+"""A year. A longer one is a mistake, and what counts to it (timers, dates, other programs) does not reach much further."""
 
 _UNITS = {"ms": Decimal("0.001"), "": Decimal(1), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
 _SHAPE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ?(ms|s|m|h|)", re.ASCII)

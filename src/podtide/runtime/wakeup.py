@@ -11,7 +11,7 @@ from podtide.runtime.clock import Clock
 
 
 class Bell:
-    """Rung by whoever changed something; waited for by one loop."""
+    """A signal that one loop waits for, and that any change rings."""
 
     def __init__(self, clock: Clock, *, settle_seconds: float = 0.0) -> None:
         self.rung_at = clock.monotonic()
@@ -23,16 +23,17 @@ class Bell:
         self._settling: asyncio.TimerHandle | None = None
 
     def ring(self) -> None:
-        """Have the loop look again."""
+        """Wake the loop."""
         self.rung_at = self._clock.monotonic()
         if not self._is_rung:
             self._is_rung = True
             self._wake_soon()
 
     async def wait(self, until: float | None = None) -> float:
-        """Sleep until rung, or until that time. Answers the time: after a whole sleep, never less than `until`.
+        """Sleep until rung, or until that time. Returns the time: after a whole sleep, never less than `until`.
 
-        A timer may go off a hair too early. Told that it is not yet time, the loop would ask for the same hair again.
+        A timer may fire slightly too early. If it returned the true time then, the loop would sleep again for the
+        difference.
         """
         now = self._clock.monotonic()
         if until is not None and until <= now:

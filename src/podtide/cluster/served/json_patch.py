@@ -10,7 +10,7 @@ _END = "-"
 
 
 def json_patched(document: dict[str, Any], patch: Any) -> Any:
-    """The document with every operation carried out, in order."""
+    """The document after all operations, in order."""
     if not isinstance(patch, list) or not all(isinstance(operation, dict) for operation in patch):
         raise BadRequest("a JSON patch is a list of operations: send [{op, path, value}, ...]")
     result: Any = {"": deepcopy(document)}  # so that the whole document, too, is somewhere
