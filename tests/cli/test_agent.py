@@ -192,8 +192,8 @@ def nowhere(directory: Path) -> tuple[str, ...]:
     ("options", "words"),
     [
         (("--listen", "0.0.0.0:10090"), "listen on 127.0.0.1"),
-        (("--listen", "10090"), "no address to listen on"),
-        (("--listen", ""), "no address to listen on"),
+        (("--listen", "10090"), "not an address to listen on"),
+        (("--listen", ""), "not an address to listen on"),
         (("--socket", ""), "the path is empty: give the path of a file"),
         (("--state-directory", ""), "is empty: give the path of a directory"),
         (("--state-directory", "/dev/null"), "/dev/null"),

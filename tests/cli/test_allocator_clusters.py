@@ -267,7 +267,7 @@ def test_no_backup_is_restored_over_another_programs_database(podtide: Run, tmp_
         ),
         (
             ("restore", "{tmp}/other", "--database", "sqlite:///{tmp}/db"),
-            "is no database of podtide's allocator",
+            "is not a database of podtide's allocator",
         ),
         (("restore", "--database", "sqlite:///{tmp}/db"), "give the FILE"),
         (("restore", "{tmp}/other", "--database", "postgresql://me@h/d"), "by its own tools"),

@@ -120,8 +120,8 @@ def test_the_kubeconfig_it_writes_leads_to_it(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (("--listen", "0.0.0.0:8001"), "could be reached by others"),
-        (("--listen", "8001"), "no address to listen on"),
-        (("--listen", "[::1"), "no address to listen on"),
+        (("--listen", "8001"), "not an address to listen on"),
+        (("--listen", "[::1"), "not an address to listen on"),
         (("--file", "/nowhere/state.db"), "cannot be opened"),
         (("--file", ""), "the path is empty"),
         (("--kubeconfig", ""), "the path is empty"),

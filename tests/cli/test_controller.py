@@ -91,13 +91,13 @@ def nowhere(directory: Path) -> tuple[str, str]:
         (("--database", "sqlite:///x", "--token-file", "/dev/null"), "a database asks for neither"),
         (("--database", "sqlite:///x", "--subnet", ""), "the controller's subnet is empty"),
         (("--database", "sqlite:///x", "--subnet-v6", "pods"), "given for both addresses"),
-        (("--database", "sqlite:///x", "--metrics-listen", "9090"), "no address to listen on"),
+        (("--database", "sqlite:///x", "--metrics-listen", "9090"), "not an address to listen on"),
         (("--database", "sqlite:///x", "--batch", "0"), "--batch=0 is refused"),
         (("--database", "sqlite:///x", "--lower-threshold", "0.95"), "give less than upper_threshold"),
         (("--database", "mysql://x"), "'mysql' is refused"),
         (
             ("--database", "sqlite:///x", "--cluster-name", "east west"),
-            "--cluster-name 'east west' is no name",
+            "--cluster-name 'east west' is not a valid name",
         ),
         (
             ("--database", "sqlite:///x", "--subnet", "Pods_A"),

@@ -200,11 +200,11 @@ IPAM = '{"type": "whereabouts", "range": "%s", "exclude": ["%s"]}'
         ("request --demand -5", "demand -5 is negative: it is a count of pods, 0 or more"),
         (
             "request --demand 5 --buffer half",
-            "--buffer 'half' is no number: give a decimal or a fraction",
+            "--buffer 'half' is not a number: give a decimal or a fraction",
         ),
         ("request --demand many", "--demand 'many' is not a whole number of at most 18 digits"),
         (f"request --demand {'9' * 5000}", "9…' is not a whole number of at most 18 digits"),
-        ("request --demand 5 --buffer 1e99999999", "--buffer '1e99999999' is no number"),
+        ("request --demand 5 --buffer 1e99999999", "--buffer '1e99999999' is not a number"),
         ("request", "Missing option '--demand'."),
         ("slices --range 10.0.0.0/99 --slice-size /24 --nodes a", "10.0.0.0/99"),
         (

@@ -69,14 +69,14 @@ BOTH = ("--cni-bin-directory", "bin", "--cni-conf-directory", "net.d")
             "leave out --no-node-pool, or --cni-conf-directory",
         ),
         (("--network-type", "macvlan"), "'macvlan' is not one of 'ptp', 'bridge'"),
-        (("--network-name", ""), "--network-name '' is no name that runtimes take for a network"),
-        (("--network-name", "a b"), "--network-name 'a b' is no name that runtimes take for a network"),
+        (("--network-name", ""), "--network-name '' is not a valid network name"),
+        (("--network-name", "a b"), "--network-name 'a b' is not a valid network name"),
         (("--mtu", "-1"), "--mtu=-1 is refused: give 68 to 65535, or 0 for the interface plugin's own"),
         (("--mtu", "5"), "--mtu=5 is refused: give 68 to 65535, or 0 for the interface plugin's own"),
         (("--mtu", "65536"), "--mtu=65536 is refused: give 68 to 65535"),
         (("--route", "everywhere"), "--route=everywhere is refused: give a CIDR, such as 10.0.0.0/8"),
-        (("--metrics-listen", "9391"), "--metrics-listen '9391' is no address to listen on"),
-        (("--listen", "9391"), "--listen '9391' is no address to listen on"),
+        (("--metrics-listen", "9391"), "--metrics-listen '9391' is not an address to listen on"),
+        (("--listen", "9391"), "--listen '9391' is not an address to listen on"),
     ],
 )
 def test_what_cannot_be_installed_is_refused_in_one_line(

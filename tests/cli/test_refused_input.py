@@ -108,7 +108,7 @@ def test_an_unknown_variable(  # noqa: PLR0917 - fixtures and parameters
 ) -> None:
     monkeypatch.setenv(variable, "8")
     outcome = podtide(*command(name, tmp_path, away))
-    refused(outcome, f"the environment variable {variable} is no setting of podtide: {advice}")
+    refused(outcome, f"the environment variable {variable} is not a setting of podtide: {advice}")
 
 
 def test_an_unknown_variable_is_nothing_to_a_command_without_settings(
@@ -154,7 +154,8 @@ def test_a_subnet_name_that_no_label_could_name(podtide: Run, where: tuple[str, 
 def test_a_network_name_that_is_none(podtide: Run, name: str) -> None:
     arguments = (*SUBNETS[name][:2], "bad network", *SUBNETS[name][3:])
     refused(
-        podtide(*arguments, "--allocator", NOWHERE), "NETWORK 'bad network' is no name: use letters, digits"
+        podtide(*arguments, "--allocator", NOWHERE),
+        "NETWORK 'bad network' is not a valid name: use letters, digits",
     )
 
 
@@ -214,7 +215,7 @@ def test_a_database_in_a_directory_that_is_not_there(
     database = tmp_path / "none" / "subnets.db"
     refused(
         podtide(*database_command(name, away), f"sqlite:///{database}"),
-        f"--database sqlite:///{database} is in {tmp_path / 'none'}, which is no directory: make it",
+        f"--database sqlite:///{database} is in {tmp_path / 'none'}, which is not a directory: make it",
     )
 
 
@@ -297,7 +298,7 @@ def test_an_address_that_nobody_can_listen_on(  # noqa: PLR0917 - fixtures and p
     podtide: Run, tmp_path: Path, away: tuple[str, str], name: str, option: str, text: str
 ) -> None:
     outcome = podtide(*command(name, tmp_path, away), option, text)
-    refused(outcome, f"{option} '{text}' is no address to listen on: give one such as 127.0.0.1:8001")
+    refused(outcome, f"{option} '{text}' is not an address to listen on: give one such as 127.0.0.1:8001")
 
 
 def test_a_port_that_is_taken(podtide: Run, tmp_path: Path, away: tuple[str, str]) -> None:
@@ -318,7 +319,8 @@ def test_a_url_that_is_no_allocators(podtide: Run, away: tuple[str, str], name: 
     option = "--allocator"
     arguments = (*CONTROLLER, *away, "--log-level", "error") if name == "controller" else SUBNETS[name]
     refused(
-        podtide(*arguments, option, url), f"{option} '{url}' is no address of an allocator: give one such as"
+        podtide(*arguments, option, url),
+        f"{option} '{url}' is not a valid URL of an allocator: give one such as",
     )
 
 

@@ -153,7 +153,7 @@ def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
         (("show", "blue", "none"), "none"),
         (("add", "blue", "more", "10.1.0.0/29"), "overlap"),
         (("add", "blue", "more", "10.9.0.0/33"), "10.9.0.0/33"),
-        (("add", "blü", "more", "10.9.0.0/24"), "is no name"),
+        (("add", "blü", "more", "10.9.0.0/24"), "is not a valid name"),
     ):
         outcome = podtide("subnet", *arguments, *where)
         assert (outcome.status, outcome.out) == (2, "")
@@ -168,7 +168,7 @@ def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
         (("--allocator", "http://x", "--database", "sqlite:///x"), "say where the subnets are"),
         (("--database", "sqlite:///x", "--token-file", "/dev/null"), "are for --allocator"),
         (("--database", "mysql://x"), "'mysql' is refused"),
-        (("--allocator", "x"), "is no address of an allocator"),
+        (("--allocator", "x"), "is not a valid URL of an allocator"),
         (
             ("--allocator", "http://127.0.0.1:1", "--token-file", "/none"),
             "'--token-file': the file /none does not exist",

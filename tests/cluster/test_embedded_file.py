@@ -145,7 +145,7 @@ async def test_a_write_that_fails_leaves_everything_as_it_was(file: Path) -> Non
 
 def test_what_is_no_database_is_refused_in_one_line(file: Path) -> None:
     file.write_text("these are words, many more than a header of a database would have room for\n" * 100)
-    with pytest.raises(UnusableFile, match=r"cluster\.db is no database of podtide") as refusal:
+    with pytest.raises(UnusableFile, match=r"cluster\.db is not a database of podtide") as refusal:
         EmbeddedCluster(file)
     assert "\n" not in str(refusal.value)
     assert file.read_text().startswith("these are words")

@@ -419,7 +419,7 @@ async def test_who_waits_for_the_lease_says_so_once_for_each_holder() -> None:
     second.start()
     await asyncio.sleep(600)
     waiting = [json.loads(line) for line in world.lines.getvalue().splitlines() if "waiting for" in line]
-    assert [(line["identity"], line["holder"]) for line in waiting] == [("a", "nobody"), ("b", "a")]
+    assert [(line["identity"], line["holder"]) for line in waiting] == [("a", "none"), ("b", "a")]
     assert waiting[1]["reason"] == (
         "it is taken when its holder gives it up, or when it has not been renewed for 15s"
     )

@@ -54,8 +54,8 @@ def test_the_agent_reads_it_as_the_primary_network(type_: InterfaceType) -> None
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"name": ""}, "'' is no name that runtimes take"),
-        ({"name": "a b"}, "'a b' is no name that runtimes take"),
+        ({"name": ""}, "'' is not a valid network name"),
+        ({"name": "a b"}, "'a b' is not a valid network name"),
         ({"mtu": -1}, "mtu=-1 is refused: give 68 to 65535"),
         ({"routes": ("everything",)}, "everything"),
     ],

@@ -404,7 +404,11 @@ def test_leading_zeroes_of_ipv4_are_dropped_wherever_an_address_may_stand() -> N
         ({"range": "10.0.0.0/24", "gateway": "nope"}, InvalidRange, "gateway: 'nope' is no IP address"),
         ({"type": "podtide", "gateway": "nope"}, InvalidConfig, "gateway: 'nope' is no IP address"),
         ({"ipRanges": [{}]}, InvalidRange, "range: '' is no IP address"),
-        ({"range": "10.0.0.0/24", "node_slice_size": "big"}, InvalidSlice, "'big' is no prefix length"),
+        (
+            {"range": "10.0.0.0/24", "node_slice_size": "big"},
+            InvalidSlice,
+            "'big' is not a valid prefix length",
+        ),
         ({"range": 5}, InvalidConfig, r"ipam: Expected str, got int - at \$.range"),
         ({"range": "10.0.0.0/24", "leader_lease_duration": -1}, InvalidConfig, "leader_lease_duration"),
         ({"range": "10.0.0.0/24", "network_name": "My Net"}, InvalidConfig, "network_name 'My Net'"),

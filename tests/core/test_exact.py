@@ -29,7 +29,7 @@ def test_a_number_means_what_a_person_wrote(given_value: float | str | Fraction,
     ["", "half", "1/0", "%", "1e999", "1e-5000", "9" * 5000, "1.2.3", "1_000", float("nan"), float("inf")],
 )
 def test_what_is_no_number_is_refused_by_name(bad: float | str) -> None:
-    with pytest.raises(InvalidInput, match=r"^buffer .* is no number: give a decimal or a fraction"):
+    with pytest.raises(InvalidInput, match=r"^buffer .* is not a number: give a decimal or a fraction"):
         exact(bad, "buffer")
 
 

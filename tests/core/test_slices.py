@@ -53,12 +53,21 @@ def test_a_slice_size_is_a_prefix_length_with_or_without_slash(text: str, size: 
     [
         ("/22", "slice size /22 is larger than its range 192.168.2.0/24: use /24 to /30"),
         ("0", "slice size /0 is larger than its range 192.168.2.0/24: use /24 to /30"),
-        ("", "slice size '' is no prefix length: write one from /24 to /30 for 192.168.2.0/24"),
-        ("-1", "slice size '-1' is no prefix length: write one from /24 to /30 for 192.168.2.0/24"),
-        ("/", "slice size '/' is no prefix length: write one from /24 to /30 for 192.168.2.0/24"),
-        ("big", "slice size 'big' is no prefix length: write one from /24 to /30 for 192.168.2.0/24"),
-        ("2.4", "slice size '2.4' is no prefix length: write one from /24 to /30 for 192.168.2.0/24"),
-        ("//26", "slice size '//26' is no prefix length: write one from /24 to /30 for 192.168.2.0/24"),
+        ("", "slice size '' is not a valid prefix length: write one from /24 to /30 for 192.168.2.0/24"),
+        ("-1", "slice size '-1' is not a valid prefix length: write one from /24 to /30 for 192.168.2.0/24"),
+        ("/", "slice size '/' is not a valid prefix length: write one from /24 to /30 for 192.168.2.0/24"),
+        (
+            "big",
+            "slice size 'big' is not a valid prefix length: write one from /24 to /30 for 192.168.2.0/24",
+        ),
+        (
+            "2.4",
+            "slice size '2.4' is not a valid prefix length: write one from /24 to /30 for 192.168.2.0/24",
+        ),
+        (
+            "//26",
+            "slice size '//26' is not a valid prefix length: write one from /24 to /30 for 192.168.2.0/24",
+        ),
         ("/31", "slice size /31 leaves no usable address in a slice, " + EDGES),
         ("120", "slice size /120 leaves no usable address in a slice, " + EDGES),
     ],

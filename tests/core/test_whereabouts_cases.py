@@ -203,9 +203,9 @@ SLICINGS_THAT_DIFFER = {
 }
 SLICE_SIZES_REFUSED_HERE = {
     # Whereabouts answers nothing at all, and no node ever gets a slice (design T31).
-    ("10.0.0.0/24", ""): "is no prefix length",
+    ("10.0.0.0/24", ""): "is not a valid prefix length",
     # Both refuse it.
-    ("10.0.0.0/24", "-1"): "is no prefix length",
+    ("10.0.0.0/24", "-1"): "is not a valid prefix length",
     # Whereabouts cuts slices of one address, from which every ADD then fails ("has no usable IP addresses";
     # design T31).
     ("10.0.0.0/30", "/32"): "leaves no usable address in a slice",

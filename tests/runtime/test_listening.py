@@ -51,7 +51,7 @@ def test_an_address_that_others_can_reach_is_refused_where_nobody_is_asked_who_t
     ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InvalidListenAddress, match="no address to listen on"):
+    with pytest.raises(InvalidListenAddress, match="not an address to listen on"):
         parse_listen_address(text)
 
 

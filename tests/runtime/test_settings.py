@@ -111,7 +111,7 @@ def test_variables_of_services_and_of_other_purposes_are_let_be(name: str) -> No
 def test_a_variable_that_begins_like_ours_and_is_none_is_refused(name: str, advice: str) -> None:
     with pytest.raises(InvalidSetting) as refusal:
         load_settings({name: "8"}, {})
-    assert str(refusal.value) == f"the environment variable {name} is no setting of podtide: {advice}"
+    assert str(refusal.value) == f"the environment variable {name} is not a setting of podtide: {advice}"
 
 
 def test_no_setting_is_larger_than_an_allocator_takes() -> None:

@@ -7,14 +7,14 @@ from podtide.core.subnet.statement import StatedDemand
 
 
 class LastWish(Struct, frozen=True, kw_only=True):
-    """The wish that an older one is to be taken in place of. Empty: the container is deleted, or has no address yet."""
+    """The wish that an older one replaces. Empty: the container is deleted, or has no address yet."""
 
     request_uid: str = ""
     generation: int = 0
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """All that a node wants of a subnet. `id` is the Node's uid."""
+    """A node's whole request to a subnet. `id` is the Node's uid."""
 
     id: str
     network: str
@@ -36,7 +36,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     statement_number: int = 0
     """Grows with every statement of the node: of two wishes with one generation, what the higher states is the newer."""
     cluster_uid: str = ""
-    """Who the cluster is (see `core.subnet.cluster_identity`); the container records it. "" for whoever is no cluster."""
+    """Who the cluster is (see `core.subnet.cluster_identity`); the container records it. "" for a caller that is not a cluster."""
     seen: int = 0
     """The highest version of any container in the subnet that the cluster has seen (see `core.subnet.store_continuity`)."""
     machine: MachineIdentity = UNKNOWN_MACHINE
@@ -61,7 +61,7 @@ class CidrInUse(Struct, frozen=True):
 
 
 class AllocatedContainer(Struct, frozen=True, kw_only=True):
-    """What a node has of a subnet."""
+    """A network container: the addresses that a node has of a subnet."""
 
     id: str
     network: str
@@ -89,7 +89,7 @@ class AllocatedContainer(Struct, frozen=True, kw_only=True):
 
 
 class MoveResult(Struct, frozen=True, kw_only=True):
-    """What came of moving a former Node's addresses to the one that its machine is now."""
+    """The result of moving a former Node's addresses to its machine's present Node."""
 
     container: AllocatedContainer
     moved: tuple[str, ...]

@@ -4,7 +4,7 @@ from podtide.core.errors import FixError, PodtideError, RetryError
 
 
 class AllocatorError(PodtideError):
-    """The allocator answered no, or did not answer. Every method of the port raises only these and InvalidInput."""
+    """The allocator refused, or did not answer. Every method of the port raises only these and InvalidInput."""
 
 
 class NoSuchSubnet(AllocatorError, FixError):
@@ -16,35 +16,35 @@ class NoSuchContainer(AllocatorError, FixError):
 
 
 class SubnetExists(AllocatorError, FixError):
-    """A subnet of that name is there with other properties, or its addresses overlap another's."""
+    """A subnet of that name exists with other properties, or its addresses overlap another's."""
 
 
 class SubnetInUse(AllocatorError, FixError):
-    """Containers, or addresses in quarantine, are still in the subnet, or in the CIDR that is to leave it."""
+    """Containers, or addresses in quarantine, are still in the subnet, or in the CIDR to be removed."""
 
 
 class SubnetFull(AllocatorError, RetryError):
-    """Not even a primary is left for a new container. It is remembered among those who are owed."""
+    """Not even a primary is left for a new container. Its claim is kept, and is served in its turn."""
 
 
 class StaleWish(AllocatorError, FixError):
-    """A newer wish was taken, or the container was deleted: this one came too late and changes nothing."""
+    """A newer wish was accepted, or the container was deleted: this wish is stale and changes nothing."""
 
 
 class InForceConflict(AllocatorError, RetryError):
-    """Somebody else changed what is in force since it was read: read it again and decide anew."""
+    """The batch in force changed since it was read: read it again and decide again."""
 
 
 class AnotherCluster(AllocatorError, FixError):
-    """The name belongs to the cluster with another uid, or the container does."""
+    """The cluster name, or the container, belongs to a cluster with another uid."""
 
 
 class AnotherTerm(AllocatorError, RetryError):
-    """Another controller, of a cluster with the same uid, has a term that is not over."""
+    """Another controller, of a cluster with the same uid, holds a term that has not expired."""
 
 
 class StoreRecovering(AllocatorError, RetryError):
-    """The store went back, and grants nothing until every cluster has reported what its nodes hold."""
+    """The store was restored from a backup, and grants nothing until every cluster has reported what its nodes hold."""
 
 
 class NotAllowed(AllocatorError, FixError):
@@ -52,4 +52,4 @@ class NotAllowed(AllocatorError, FixError):
 
 
 class AllocatorUnavailable(AllocatorError, RetryError):
-    """No answer: whether the call took effect is unknown. Make it again."""
+    """No answer: whether the call took effect is unknown. Retry it."""

@@ -33,16 +33,16 @@ LONGEST_REASON = 1_024
 LONGEST_FRACTION = 60
 """Characters of the shortest exact text: what is longer could not be read again (see `core.exact`)."""
 NAME = r"[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?"
-NAME_RULE = "is no name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
+NAME_RULE = "is not a valid name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 
 
 def is_name(text: str) -> bool:
-    """Whether the allocator takes it for a name."""
+    """Whether it is a valid name at the allocator."""
     return len(text) <= LONGEST_NAME and bool(re.fullmatch(NAME, text))
 
 
 def check_names(**names: str) -> None:
-    """Refuse what is no name; each is given by what it is the name of."""
+    """Refuse invalid names; each keyword says what it is the name of."""
     for what, name in names.items():
         if not is_name(name):
             shown = name if len(name) <= LONGEST_NAME else f"{name[:32]}… of {len(name)} characters"
@@ -50,14 +50,14 @@ def check_names(**names: str) -> None:
 
 
 def check_spec(spec: SubnetSpec) -> None:
-    """Refuse a subnet with more to keep back than is kept one by one; its addresses are the layout's to judge."""
+    """Refuse a subnet that lists too many addresses to keep back; the layout validates the addresses."""
     check_names(network=spec.network, subnet=spec.name)
     _check_number("keep_back_first", spec.keep_back_first, MOST_WANTED)
     _check_length("keep_back", spec.keep_back, MOST_KEPT_BACK, "use keep_back_first for more")
 
 
 def check_new_subnet(name: str) -> None:
-    """Refuse a name by which no node could choose the subnet. Those that are there keep theirs."""
+    """Refuse a new subnet whose name does not fit the label by which nodes choose one. Existing subnets keep theirs."""
     if len(name) > LONGEST_LABEL_VALUE:
         raise InvalidInput(
             f"subnet {shortened(name)!r} has {len(name)} characters: give a new one at most {LONGEST_LABEL_VALUE}, because "
@@ -66,7 +66,7 @@ def check_new_subnet(name: str) -> None:
 
 
 def check_wish(wish: Wish) -> None:
-    """Refuse a wish that no node can mean."""
+    """Refuse an invalid wish."""
     check_names(
         container=wish.id,
         network=wish.network,
@@ -94,7 +94,7 @@ def check_wish(wish: Wish) -> None:
 
 
 def check_ending(addresses: tuple[str, ...], reason: str) -> None:
-    """Refuse the end of a quarantine that nobody could understand later, and what is no address."""
+    """Refuse to end a quarantine without a reason for the record, or with an invalid address."""
     _check_length("addresses", addresses, MOST_WANTED, "end the quarantine in several calls")
     for address in addresses:
         parse_address(address)
@@ -104,7 +104,7 @@ def check_ending(addresses: tuple[str, ...], reason: str) -> None:
 
 
 def check_claim(claim: TermClaim) -> None:
-    """Refuse a claim that no controller can mean."""
+    """Refuse an invalid claim of a term."""
     check_names(cluster=claim.cluster, uid=claim.cluster_uid, holder=claim.holder)
     for seen in claim.seen:
         check_names(network=seen.network, subnet=seen.subnet)
@@ -112,7 +112,7 @@ def check_claim(claim: TermClaim) -> None:
 
 
 def check_held(held: HeldContainer) -> None:
-    """Refuse a report that no node can mean."""
+    """Refuse an invalid report of a node."""
     check_names(
         container=held.id,
         network=held.network,
@@ -129,7 +129,7 @@ def check_held(held: HeldContainer) -> None:
 
 
 def check_shown(shown: ShownAddresses) -> None:
-    """Refuse a report that no cluster can mean."""
+    """Refuse an invalid report of pods."""
     check_names(
         network=shown.network,
         subnet=shown.subnet,
@@ -147,7 +147,7 @@ def _check_reported(node: str, addresses: int) -> None:
 
 
 def check_bounds(bounds: Bounds) -> None:
-    """Refuse bounds between which no batch can be decided."""
+    """Refuse bounds that allow no batch."""
     _check_number("batch", bounds.batch, MOST_WANTED, least=1)
     _check_number("min_batch", bounds.min_batch, MOST_WANTED, least=1)
     if bounds.fixed is not None:
@@ -164,7 +164,7 @@ def check_bounds(bounds: Bounds) -> None:
 
 
 def check_in_force(decided: SubnetInForce) -> None:
-    """Refuse what no node could go by."""
+    """Refuse parameters that no node could use."""
     _check_number("batch", decided.batch, MOST_WANTED, least=1)
     _check_fraction("buffer", decided.buffer)
     _check_number("top", decided.top, MOST_WANTED)
@@ -182,12 +182,12 @@ def _check_stated(stated: StatedDemand) -> None:
     _check_fraction("stated buffer", stated.buffer)
     if stated.low > stated.high:
         raise InvalidInput(
-            f"stated low {stated.low} and high {stated.high} are no window: give the lower demand first"
+            f"stated low {stated.low} is above stated high {stated.high}: give the lower demand first"
         )
 
 
 def check_page(limit: int) -> None:
-    """Refuse a page of no or too many items."""
+    """Refuse an invalid page size."""
     if not 1 <= limit <= LONGEST_PAGE:
         raise InvalidInput(f"a page of {limit} is refused: ask for 1 to {LONGEST_PAGE} at a time")
 

@@ -6,9 +6,9 @@ and for the HTTP client against the service. Every call may be made again: an an
 An address of a subnet is in exactly one state:
 
     reserved     a container's primary or secondary, or in quarantine: counted in R
-    free         nobody's; among these, some cool down and are given last
+    free         no container's; among these, some cool down and are given last
     kept back    a CIDR's network and last address, its gateway, and what the subnet keeps for others: not counted in Q
-    drained      of a CIDR that drains, and nobody's: not counted in Q, and given to nobody
+    drained      of a CIDR that drains, and not reserved: not counted in Q, and never granted
 
 So Q = R + free, always, in every transaction.
 """
@@ -101,7 +101,7 @@ class Allocator(Protocol):
     """The owner of the subnets, as one caller sees it."""
 
     async def add_subnet(self, spec: SubnetSpec) -> Subnet:
-        """Make the subnet; its network appears with its first subnet. The same again answers the one there.
+        """Create the subnet; its network appears with its first subnet. The same again returns the existing one.
 
         SubnetExists when the name is taken by another definition, or the addresses overlap another subnet of the
         network. Costs the same for a /8 as for a /29: nothing is written per address.
@@ -121,23 +121,23 @@ class Allocator(Protocol):
     async def shrink_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
     ) -> Subnet:
-        """Let CIDRs drain: nothing more is granted of them, and each leaves the subnet when nothing in it is reserved.
+        """Drain CIDRs: nothing more is granted of them, and each leaves the subnet when nothing in it is reserved.
 
-        With `at_once` they leave it now, or none does: SubnetInUse, in words that say who has what of them. Those that the
-        subnet does not have left it before. At least one CIDR must be left that does not drain.
+        With `at_once` they leave it now, or none does: SubnetInUse, in words that say who has what of them. Those
+        that the subnet does not have left it before. At least one CIDR must be left that does not drain.
         """
         ...
 
     async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
-        """Who has addresses of a CIDR, by cluster and node; nobody, where the subnet does not have it any more."""
+        """The containers with addresses of a CIDR, by cluster and node; none where the subnet no longer has the CIDR."""
         ...
 
     async def remove_subnet(self, network: str, name: str) -> None:
-        """Remove the subnet; SubnetInUse while anything in it is reserved. One that is not there is removed already."""
+        """Delete the subnet; SubnetInUse while anything in it is reserved. Idempotent."""
         ...
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
-        """The subnet as it stands."""
+        """The subnet's current state."""
         ...
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
@@ -145,59 +145,59 @@ class Allocator(Protocol):
         ...
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:
-        """Carry out the whole wish, as far as there are addresses, and answer what the node has now.
+        """Carry out the whole wish, as far as there are addresses, and return what the node has now. Idempotent.
 
         A new id gets a primary first; when those who are owed before it leave no free address for that, the answer is
-        SubnetFull, and the newcomer is remembered among those who are owed. What the wish names for release is released, and nothing
-        else is, however small the count: unknown names change nothing. Then what is missing to `count` is granted,
-        as far as those who are owed before this node leave it: nodes with waiting pods first, more of them before
-        fewer, then the longest owed. What could not be given is owed. A claim that nobody renewed by a further PUT for
-        `claim_seconds` holds nobody up any longer.
+        SubnetFull, and the newcomer is remembered among those who are owed. What the wish names for release is
+        released, and nothing else is, however small the count: unknown names change nothing. Then what is missing to
+        `count` is granted, as far as those who are owed before this node leave it: nodes with waiting pods first,
+        more of them before fewer, then the longest owed. What could not be given is owed. A claim that no
+        further PUT renewed for `claim_seconds` does not hold up others any longer.
 
         Free addresses that do not cool down go first; one that cools down goes only when nothing else is free, but
-        its last holder may have it at once. Addresses in quarantine go to nobody.
+        its last holder may have it at once. Addresses in quarantine are not granted.
 
-        A node whose primary is in a CIDR that drains may name that too (`core.subnet.grants.primary_name`): it gets another one
-        first, as soon as one may be had, and keeps its own until then.
+        A node whose primary is in a CIDR that drains may name that too (`core.subnet.grants.primary_name`): it gets
+        another one first, as soon as one may be had, and keeps its own until then.
 
         An older generation of the same request_uid, and any wish for a deleted id, is StaleWish, unless it is to be
         taken anew (`instead_of`): then it is the newest from now on, and a deleted id has a container again. What it
-        names for release can only be what the node gave up before, and nothing is taken from the node. The same wish again
-        answers the same container and changes nothing unless the node was owed.
+        names for release can only be what the node gave up before, and nothing is taken from the node. The same wish
+        again answers the same container and changes nothing unless the node was owed.
 
-        AnotherCluster when the cluster's name, or the container, belongs to another uid than the wish has; a container
-        without one takes the wish's. StoreRecovering while the store recovers; it begins to when `seen` is higher than
-        any version it gave in the subnet.
+        AnotherCluster when the cluster's name, or the container, belongs to another uid than the wish has; a
+        container without one takes the wish's. StoreRecovering while the store recovers; it begins to when `seen` is
+        higher than any version it gave in the subnet.
         """
         ...
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
-        """The node is gone: everything it held is in quarantine; its claims end. The id never comes back.
+        """Delete a removed Node's container: its addresses go into quarantine, its claims end, its id is never reused.
 
-        A quarantine does not end by itself: see `move_container` and `end_quarantine`.
-        An id that is not known is remembered as deleted, so that a wish that was under way finds it so. AnotherCluster
-        when the cluster's name, or the container, belongs to another uid than `cluster_uid`: one that is not given is
-        another, whoever asks, for a controller from before clusters had uids cannot be told from the administration. That
-        has `forget_cluster`. A container without a uid takes this one into quarantine. StoreRecovering while the store
+        A quarantine does not end by itself: see `move_container` and `end_quarantine`. An id that is not known is
+        remembered as deleted, so that a wish that was under way finds it so. AnotherCluster when the cluster's name,
+        or the container, belongs to another uid than `cluster_uid`: one that is not given is another, whoever asks,
+        for a controller from before clusters had uids cannot be told from the administration. That has
+        `forget_cluster`. A container without a uid takes this one into quarantine. StoreRecovering while the store
         recovers: it may not know yet what the node held.
         """
         ...
 
     async def move_container(self, wish: Wish) -> MoveResult:
-        """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
+        """Like `put_container`, but first moves here the addresses that the same machine left under a former uid.
 
-        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster (by name and uid) and
-        the same node name, whose Node stated the same machine and boot as the wish does. All of it comes in the same
-        transaction, with new names, and a former primary is the primary: so it needs no free address. It comes with the
-        container's first version or not at all, because what comes later an agent takes for what nobody has. The same
-        again moves nothing.
+        Those are what is in quarantine in the wish's subnet of removed containers of the same cluster (by name and
+        uid) and the same node name, whose Node stated the same machine and boot as the wish does. All of it comes in
+        the same transaction, with new names, and a former primary is the primary: so it needs no free address. It
+        comes with the container's first version or not at all, because what comes later an agent takes for what
+        nobody has. The same again moves nothing.
         """
         ...
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
     ) -> QuarantinePage:
-        """What is in quarantine, by removed container, narrowed by any of these; `due`: that has been for long enough.
+        """One page of what is in quarantine, by removed container; `due` limits it to quarantines that are over.
 
         No quarantine lasts longer than its length from now, whatever the clock said when it began.
         """
@@ -212,16 +212,16 @@ class Allocator(Protocol):
         cluster_uid: str = "",
         reason: str,
     ) -> int:
-        """Let exactly these addresses be free that a removed container left, and answer how many that were.
+        """Free exactly these addresses that a removed container left; returns how many that were.
 
-        It is for the caller to know that no pod has them. What is not in quarantine for that container stays as it is, so
-        the same again, or late, changes nothing. AnotherCluster when the container records another uid than `cluster_uid`.
-        `reason` is for the log.
+        It is for the caller to know that no pod has them. What is not in quarantine for that container stays as it
+        is, so the same again, or late, changes nothing. AnotherCluster when the container records another uid than
+        `cluster_uid`. `reason` is for the log.
         """
         ...
 
     async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
-        """What a node has."""
+        """The container and its addresses."""
         ...
 
     async def list_containers(  # noqa: PLR0913 - each narrows the answer in its own way
@@ -238,22 +238,22 @@ class Allocator(Protocol):
         ...
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
-        """Who is owed, in the order they will be served; those whose claim has lapsed come last."""
+        """The containers that are owed addresses, in the order they will be served; lapsed claims come last."""
         ...
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
-        """Keep between which bounds a cluster wants the subnet's batch. The same again changes nothing."""
+        """Store the bounds that a cluster sets for the subnet's batch. Idempotent."""
         ...
 
     async def demand(self, network: str, name: str) -> SubnetDemandReport:
-        """What the batch is decided from, all of one instant, without a scan of containers."""
+        """The counts that the batch is decided from, all of one instant, without a scan of containers."""
         ...
 
     async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
-        """Let this be in force, if it was decided from what is so: `decided.serial` is the one that was read.
+        """Put this batch in force by compare-and-set: `decided.serial` is the one that was read.
 
-        InForceConflict when somebody changed it since. The same again, after a lost answer, answers the subnet and changes
-        nothing. What was decided has the next serial.
+        InForceConflict when it changed since. Idempotent: the same again, after a lost answer, returns the subnet and
+        changes nothing. What was decided has the next serial.
         """
         ...
 
@@ -271,17 +271,17 @@ class Allocator(Protocol):
         ...
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
-        """Act for a cluster from now on, and keep doing so: the same again, every few seconds, renews the term.
+        """Open a cluster's term, or renew it: to be repeated every few seconds.
 
         The first claim under a name binds the name to its uid; AnotherCluster when it is bound to another.
         AnotherTerm while another holder has a live term under the same uid, whatever the name. The store begins to
-        recover when the cluster has seen a version that it never gave, or has seen any in a subnet although the store knows
-        neither its name nor its uid nor a container of it.
+        recover when the cluster has seen a version that it never gave, or has seen any in a subnet although the store
+        knows neither its name nor its uid nor a container of it.
         """
         ...
 
     async def close_term(self, claim: TermClaim) -> None:
-        """Act no longer: another holder need not wait. A term that is another's, or over, stays as it is."""
+        """End the holder's own term, so that another need not wait. A term that is another's, or over, stays as it is."""
         ...
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
@@ -301,31 +301,30 @@ class Allocator(Protocol):
         ...
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
-        """All that the cluster's nodes hold was reported. With the last cluster's report the store grants again."""
+        """End the cluster's report of what its nodes hold. With the last cluster's report the store grants again."""
         ...
 
 
 class AdministeredAllocator(Allocator, Protocol):
-    """An allocator as its administration sees it."""
+    """The allocator with the operations of its administrators."""
 
     async def list_clusters(self) -> ClusterRegistry:
-        """All clusters that ever opened a term, have containers or a token, and whether the store grants."""
+        """All clusters that ever opened a term, have containers or a token, and whether the store recovers."""
         ...
 
     async def move_cluster(self, name: str, *, uid: str) -> None:
-        """Let the name belong to the cluster with another uid. Containers keep the uid they record."""
+        """Bind the cluster's name to another uid. Containers keep the uid they record."""
         ...
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
-        """A cluster is gone for ever: delete its containers, and let its name be free. Answers how many were deleted.
+        """Delete a cluster that is gone for good, with its containers, and free its name. Returns how many it had.
 
-        That is the word that no pod has anything of it: what it had is free at once, what was in quarantine too. It is
-        heard while the store recovers, which then waits for this cluster no longer.
-        With `uid`, only those under the name that record it ("" for none), and the name stays whose it is. `reason` is for
-        the log of a service.
+        That is the word that no pod has anything of it: what it had is free at once, what was in quarantine too. It
+        is heard while the store recovers, which then waits for this cluster no longer. With `uid`, only those under
+        the name that record it ("" for none), and the name stays whose it is. `reason` is for the log of a service.
         """
         ...
 
     async def end_recovery(self) -> None:
-        """Grant again without the reports that are missing: somebody knows that those clusters hold nothing."""
+        """End the recovery without the reports that are missing: those clusters are known to hold nothing."""
         ...

@@ -6,7 +6,7 @@ from podtide.core.machine_identity import MachineIdentity
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """What a removed container left, and nobody gets until somebody who looked says so."""
+    """The addresses that a removed container left, which are kept until the controller releases them."""
 
     container: str
     cluster: str
@@ -19,7 +19,7 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     machine: MachineIdentity
     """What its Node last stated to run on."""
     until: float
-    """Wall-clock seconds of the allocator, before which nobody should say so."""
+    """Wall-clock seconds of the allocator, before which they should not be released."""
     seconds_left: float
     """How long that is, by the allocator's clock; 0 when it is over."""
 

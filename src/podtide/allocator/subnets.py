@@ -6,7 +6,7 @@ from podtide.core.subnet.statement import StatedDemand
 
 
 class SubnetSpec(Struct, frozen=True, kw_only=True):
-    """A subnet as a person states it."""
+    """A subnet's definition."""
 
     network: str
     name: str
@@ -20,7 +20,7 @@ class SubnetSpec(Struct, frozen=True, kw_only=True):
 
 
 class SubnetInForce(Struct, frozen=True, kw_only=True):
-    """What is in force for every node of a subnet, in all clusters that share it. Fractions are exact text."""
+    """The parameters in force for every node of a subnet, in all clusters that share it. Fractions are exact text."""
 
     batch: int = 0
     """0 until it was decided for the first time."""
@@ -34,13 +34,13 @@ class SubnetInForce(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why, for people in every cluster."""
     serial: int = 0
-    """Grows by one with every change: whoever decides says from which one."""
+    """Grows by one with every change, for compare-and-set."""
     age_seconds: float = 0.0
     """Since when batch, buffer and starved are so, by the allocator's clock. What a caller gives is ignored."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """Between which bounds a cluster wants the subnet's batch (see `core.subnet.batch_bounds`). Fractions are exact text."""
+    """The bounds that a cluster sets for the batch (see `core.subnet.batch_bounds`). Fractions are exact text."""
 
     batch: int
     buffer: str
@@ -58,7 +58,7 @@ class ClusterBounds(Struct, frozen=True):
 
 
 class ContainerCount(Struct, frozen=True):
-    """How many containers of a subnet are alike in what decides its batch (see `core.subnet.demand_by_batch.ContainerDemand`)."""
+    """How many containers state and take the same (see `core.subnet.demand_by_batch.ContainerDemand`)."""
 
     stated: StatedDemand
     taken: int
@@ -66,7 +66,7 @@ class ContainerCount(Struct, frozen=True):
 
 
 class Subnet(Struct, frozen=True, kw_only=True):
-    """A subnet as it stands."""
+    """A subnet's current state."""
 
     network: str
     name: str
@@ -83,7 +83,7 @@ class Subnet(Struct, frozen=True, kw_only=True):
     owed: int
     """Addresses asked for and not granted yet, by all containers together."""
     quarantined: int = 0
-    """Of the reserved ones, those of removed nodes, which go to nobody for a while."""
+    """Of the reserved ones, those of removed nodes, which are not granted for a while."""
     in_force: SubnetInForce = SubnetInForce()
     draining: tuple[str, ...] = ()
     """The CIDRs that drain: nothing is granted of them, and each leaves the subnet when nothing in it is reserved."""
@@ -104,7 +104,7 @@ class CidrHolder(Struct, frozen=True, kw_only=True):
 
 
 class CidrHolders(Struct, frozen=True, kw_only=True):
-    """What of a CIDR is reserved, and for whom."""
+    """The reserved addresses of a CIDR, by holder."""
 
     cidr: str
     holders: tuple[CidrHolder, ...]
@@ -113,7 +113,7 @@ class CidrHolders(Struct, frozen=True, kw_only=True):
 
 
 class SubnetDemandReport(Struct, frozen=True, kw_only=True):
-    """All that the batch of a subnet is decided from, of one instant."""
+    """The inputs of the decision on a subnet's batch, all of one instant."""
 
     subnet: Subnet
     alike: tuple[ContainerCount, ...]
@@ -123,7 +123,7 @@ class SubnetDemandReport(Struct, frozen=True, kw_only=True):
 
 
 class Debt(Struct, frozen=True, kw_only=True):
-    """Somebody who is owed addresses, in the order they will be served."""
+    """A container that is owed addresses."""
 
     container: str
     cluster: str

@@ -12,7 +12,7 @@ class SeenVersion(Struct, frozen=True):
 
 
 class TermClaim(Struct, frozen=True, kw_only=True):
-    """A controller that is to act for a cluster."""
+    """A controller's claim to act for a cluster."""
 
     cluster: str
     cluster_uid: str
@@ -24,7 +24,7 @@ class TermClaim(Struct, frozen=True, kw_only=True):
 
 
 class OpenedTerm(Struct, frozen=True, kw_only=True):
-    """The answer to a claim: the term is the holder's, until it is not renewed."""
+    """The answer to a claim: the term is the holder's as long as it renews it."""
 
     recovery: int = 0
     """The number of the recovery that waits for this cluster's report; 0 for none."""
@@ -42,7 +42,7 @@ class HeldAddress(Struct, frozen=True):
 
 
 class HeldContainer(Struct, frozen=True, kw_only=True):
-    """What a node has of a subnet by its NodeNetworkConfig, reported to a store that went back."""
+    """What a node has of a subnet by its NodeNetworkConfig, as reported to a store that recovers."""
 
     id: str
     network: str
@@ -62,7 +62,7 @@ class HeldContainer(Struct, frozen=True, kw_only=True):
 
 
 class ShownAddresses(Struct, frozen=True, kw_only=True):
-    """What living pods bound to a node's name show to have of a subnet and no NodeNetworkConfig tells of: they outlived their Node."""
+    """Addresses that living pods of a node show and no NodeNetworkConfig has: the pods outlived their Node."""
 
     network: str
     subnet: str
@@ -75,7 +75,7 @@ class ShownAddresses(Struct, frozen=True, kw_only=True):
 
 
 class ClusterRecord(Struct, frozen=True, kw_only=True):
-    """What the allocator knows of a cluster."""
+    """The allocator's record of a cluster."""
 
     name: str
     uid: str = ""
@@ -89,13 +89,13 @@ class ClusterRecord(Struct, frozen=True, kw_only=True):
     holder: str = ""
     """Who has a term now."""
     term_until: float = 0.0
-    """Wall-clock seconds of the allocator until when, if nobody renews it; 0 where nobody has one."""
+    """Wall-clock seconds of the allocator until when, if it is not renewed; 0 where there is none."""
     reported: bool = True
     """Whether the store, where it recovers, has its report."""
 
 
 class ClusterRegistry(Struct, frozen=True, kw_only=True):
-    """All clusters, and whether the store grants."""
+    """All clusters, and whether the store recovers."""
 
     clusters: tuple[ClusterRecord, ...]
     recovering: str = ""

@@ -149,7 +149,7 @@ class Ended(Struct, frozen=True):
 
 
 class BoundsBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Between which bounds a cluster wants a subnet's batch; the path has the cluster."""
+    """The bounds that a cluster sets for a subnet's batch; the path has the cluster."""
 
     batch: Some
     buffer: FractionText
@@ -160,7 +160,7 @@ class BoundsBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class InForceBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be in force for the nodes of a subnet, and the serial of what it was decided from."""
+    """The parameters to put in force for the nodes of a subnet, and the serial that they were decided from."""
 
     batch: Some
     buffer: FractionText
@@ -228,14 +228,14 @@ class Kept(Struct, frozen=True):
 
 
 class ReportBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that a cluster's nodes hold was reported; the path has the cluster."""
+    """The end of a cluster's report of what its nodes hold; the path has the cluster."""
 
     cluster_uid: Name
     recovery: Number
 
 
 class NameBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """To whom a cluster's name is to belong."""
+    """The uid that a cluster's name is to be bound to."""
 
     uid: Name
 
@@ -247,7 +247,7 @@ class Forgotten(Struct, frozen=True):
 
 
 class RefusalBody(Struct, frozen=True):
-    """Why a request was not carried out: the name of the port's error, and one line for a person."""
+    """Why a request was refused: the name of the port's error, and one line for a person."""
 
     error: str
     message: str
@@ -274,7 +274,7 @@ _BY_NAME = {kind.__name__: kind for kind in STATUSES}
 
 
 def kind_of(error: PodtideError) -> type[PodtideError] | None:
-    """The error of the port that this one is, or is a special case of."""
+    """The error of the port that this is an instance of."""
     return next((kind for kind in type(error).__mro__ if kind in STATUSES), None)
 
 

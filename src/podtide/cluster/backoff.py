@@ -64,11 +64,11 @@ class FailureStreak:
 
     @property
     def is_over(self) -> bool:
-        """Whether a failure now would be the first for a while."""
+        """Whether the streak has ended: the next failure would be the first for a while."""
         return self._failures == 0 or self._clock.monotonic() >= self._calm_at
 
     def delay_seconds(self, error: BaseException | None = None) -> float:
-        """Count a failure, and say how long to wait before the next attempt."""
+        """Count a failure; returns how long to wait before the next attempt."""
         self._failures = 1 if self.is_over else self._failures + 1
         delay = self._backoff.delay_seconds(self._failures, self._randomness, error)
         self._calm_at = self._clock.monotonic() + delay + self._calm_seconds

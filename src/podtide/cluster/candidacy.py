@@ -6,7 +6,7 @@ from podtide.resources.timestamps import to_micro_time
 
 
 class Candidacy:
-    """One candidate's view. Times are of its own monotonic clock, but for `wall_seconds`."""
+    """One candidate's view of the Lease. Times are of its own monotonic clock, but for `wall_seconds`."""
 
     def __init__(self, identity: str, lease_seconds: float) -> None:
         self.highest_number = 0
@@ -19,7 +19,7 @@ class Candidacy:
         self._ended_claim: LeaseClaim | None = None
 
     def claim(self, spec: LeaseSpec, version: str, now: float, wall_seconds: float) -> LeaseClaim | None:
-        """The claim to write over this version of the Lease; None as long as it is another's.
+        """The claim to write over this version of the Lease; None as long as another candidate holds it.
 
         `now` is when the answer that showed the Lease had arrived.
         """
@@ -37,7 +37,7 @@ class Candidacy:
         return self._claim
 
     def end_term(self) -> None:
-        """Our term is over, and nothing of it is going on: what the Lease shows of it need not be waited for."""
+        """Record that our term is over and its work has stopped: the Lease of that term need not expire first."""
         self._ended_claim, self._claim = self._claim, None
         if self._ended_claim is not None:
             self.highest_number = max(self.highest_number, self._ended_claim.number)

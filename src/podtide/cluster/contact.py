@@ -15,7 +15,7 @@ _NOTICED_SECONDS = 120.0
 
 
 class Contact:
-    """What is known of one connection, from what befalls it."""
+    """Since when one connection to the server is known to be broken."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -24,23 +24,23 @@ class Contact:
         self._holds = False
 
     def heard(self) -> None:
-        """The server said something."""
+        """Record that the server answered."""
         self._heard_at = self._clock.monotonic()
         self._holds = True
 
     def watching(self) -> None:
-        """A watch begins."""
+        """Record that a watch begins."""
         self._watching_since = self._clock.monotonic()
 
     def broken(self) -> None:
-        """The watch is over."""
+        """Record that the watch ended."""
         if self._has_lasted:
             self._heard_at = max(self._heard_at, self._clock.monotonic() - _NOTICED_SECONDS)
         self._watching_since = math.inf
         self._holds = False
 
     def silent_seconds(self) -> float:
-        """0 while there is contact, else how long ago it is proven; infinity when it never was."""
+        """Seconds since the last proven contact; 0 while there is contact, infinity when there never was."""
         if self._holds or self._has_lasted:
             return 0.0
         return self._clock.monotonic() - self._heard_at

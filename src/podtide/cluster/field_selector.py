@@ -8,5 +8,5 @@ _ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\,="})
 
 
 def field_is(path: str, value: str) -> str:
-    """Selects the objects whose field at this path is this value."""
+    """A field selector for objects whose field at this path has this value."""
     return f"{path}={value.translate(_ESCAPED)}"

@@ -49,7 +49,7 @@ Listener = Callable[[], None]
 _PAGE_ITEMS = 500
 _ALL_IN_ONE = 0
 _CALM_SECONDS = 10.0
-"""A watch that lasted this long was a good one: what comes next is no part of an earlier streak of failures."""
+"""A watch that lasted this long was a good one: what comes next does not count to an earlier streak of failures."""
 _RESUMABLE_SECONDS = 30.0
 """How long ago the server must have been heard of for a watch to be resumed."""
 _BROKEN = Backoff(floor_seconds=0.2, cap_seconds=30.0, first_ceiling_seconds=1.0)
@@ -61,7 +61,7 @@ _TRIES_UNTIL_MISSING = 3
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """Which objects of a kind: a namespace (all, when empty), and selectors the server evaluates."""
+    """The namespace (all, when empty) and selectors of an informer, which the server evaluates."""
 
     namespace: str = ""
     fields: str = ""
@@ -72,7 +72,7 @@ EVERYTHING = Scope()
 
 
 class Informer(Generic[R]):
-    """The objects of one kind and scope. `run` keeps the copy up to date; reads never leave the process."""
+    """A cache of the objects of one kind and scope. `run` keeps it up to date; reads never leave the process."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Informer(Generic[R]):
         return self._cache.handler_failures
 
     def silent_seconds(self) -> float:
-        """0 while in contact with the server, else how long ago that was (see `contact`); infinity before the first list."""
+        """Seconds since the last proven contact with the server (see `contact`); infinity before the first list."""
         return self._contact.silent_seconds()
 
     def watched_seconds(self) -> float:
@@ -129,36 +129,36 @@ class Informer(Generic[R]):
         return self._contact.watched_seconds()
 
     def get(self, key: Key) -> R | None:
-        """The object as last heard of, or None."""
+        """The object in the cache, or None."""
         return self._cache.get(key)
 
     def items(self) -> list[R]:
-        """All objects as last heard of."""
+        """All objects in the cache."""
         return self._cache.items()
 
     def add_handler(self, handler: Handler[R]) -> None:
-        """Tell this handler of every change (see `object_cache`)."""
+        """Call this handler with every change (see `object_cache`)."""
         self._cache.add_handler(handler)
 
     def expect(self, item: R, *, is_deleted: bool = False) -> None:
-        """A write left the object like this, or asked for its end: an event will tell.
+        """Record what a write made of the object, or that it asked for its deletion: an event will follow.
 
-        It will not if the server goes back to before the write and the copy has not seen it yet: then the copy is right
-        all along, and nobody hears that the write is undone. So when a watch begins anew and does not show the write,
-        handlers are told of the object once more.
+        It will not if the server goes back to before the write and the copy has not seen it yet: then the copy is
+        right all along, and no event says that the write is undone. So when a watch begins anew and does not show the
+        write, handlers are told of the object once more.
         """
         version = math.inf if is_deleted else _number(item.metadata.resource_version)
         if self._known_version(item.key) < version:
             self._expected[item.key] = item, version
 
     async def run(self) -> NoReturn:
-        """Keep the copy up to date until cancelled."""
+        """Keep the cache up to date until cancelled."""
         while True:
             delay_seconds = await self._follow_until_it_breaks()
             await asyncio.sleep(delay_seconds)
 
     async def _follow_until_it_breaks(self) -> float:
-        """List if need be, then watch. Answers how long to wait before going on."""
+        """List if necessary, then watch. Returns how long to wait before the next attempt."""
         try:
             if self._contact.silent_seconds() > _RESUMABLE_SECONDS:
                 self._resume_from = ""
@@ -187,20 +187,20 @@ class Informer(Generic[R]):
         return delay_seconds
 
     def _do_without(self) -> float:
-        """The server does not know the kind: there is nothing of it. Answers how long to wait before asking again."""
+        """Empty the cache, because the server does not know the kind. Returns how long to wait before asking again."""
         self._missed += 1
         if self._missed >= _TRIES_UNTIL_MISSING:
             self.synced.set()
         return _MISSING.delay_seconds(self._missed, self._randomness)
 
     def _delay_unless_calm(self, error: ClusterError | None = None) -> float:
-        """Watches end and versions expire in the best of clusters. Only when they do so all the time, wait."""
+        """The back-off after a watch ended or its version expired: only when that happens all the time."""
         was_calm = self._endings.is_over
         delay = self._endings.delay_seconds(error)
         return 0.0 if was_calm else delay
 
     def _complain(self, error: ClusterError) -> None:
-        """Say it once, however long it lasts."""
+        """Log a problem once, however long it lasts."""
         if str(error) != self._complaint:
             self._complaint = str(error)
             self._log.warning("cannot follow the cluster; will go on trying", error=str(error))
@@ -267,7 +267,7 @@ class Informer(Generic[R]):
                 self._cache.tell_again(key, item)
 
     def _known_version(self, key: Key) -> int:
-        """The version that the copy shows; 0 for what it has not."""
+        """The resourceVersion of the object in the cache; 0 when it is not there."""
         known = self._cache.get(key)
         return _number(known.metadata.resource_version) if known is not None else 0
 
@@ -289,5 +289,5 @@ class Informer(Generic[R]):
 
 
 def _number(version: str) -> int:
-    """A version as what Kubernetes says it is, a number that grows; 0 for one that is none."""
+    """A resourceVersion as a number; 0 when it is not one."""
     return int(version) if version.isdecimal() else 0

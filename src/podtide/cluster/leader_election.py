@@ -39,7 +39,7 @@ _LEAST_PAUSE_SECONDS = 0.01
 
 
 class _Tenure(Struct):
-    """A term, and the Lease it rests on."""
+    """A term, and the Lease that it depends on."""
 
     term: Term
     claim: LeaseClaim
@@ -109,7 +109,7 @@ class LeaderElection:
             await asyncio.sleep(delay_seconds)
 
     async def _stand(self) -> _Tenure | None:
-        """Look at the Lease once, and take it if it may be taken."""
+        """Read the Lease once, and take it if it may be taken."""
         lease = await self._read_or_make()
         version, now = lease.metadata.resource_version, self._clock.monotonic()
         claim = self._candidacy.claim(lease.spec, version, now, self._clock.wall())
@@ -143,7 +143,7 @@ class LeaderElection:
                 self._complain("cannot renew the Lease; will go on trying", error)
 
     async def _renew(self, tenure: _Tenure) -> None:
-        """Renew the Lease, or end the term if it is ours no more."""
+        """Renew the Lease, or end the term if another holds it."""
         lease = tenure.lease or await self._read()
         tenure.lease = None
         if not tenure.claim.holds(lease.spec):
@@ -155,7 +155,7 @@ class LeaderElection:
         tenure.term.renew(valid_until)
 
     async def _step_down(self, tenure: _Tenure, leading: "asyncio.Task[T]") -> None:
-        """See to it that nothing of the term goes on, then give the Lease up."""
+        """Stop the term's work, then release the Lease."""
         try:
             await _ended(leading)
         finally:
@@ -189,30 +189,30 @@ class LeaderElection:
             return await self._cluster.create(Lease(metadata=place, spec=spec), manager=_MANAGER)
 
     async def _write(self, lease: Lease, claim: LeaseClaim) -> Lease:
-        """Put the claim over exactly this version of the Lease."""
+        """Write the claim over exactly this version of the Lease."""
         spec = held(lease.spec, claim, self._settings.leader_lease_seconds, self._clock.wall())
         return await self._cluster.replace(structs.replace(lease, spec=spec), manager=_MANAGER)
 
     def _deadline(self) -> float:
-        """How long a term lasts whose Lease is about to be written: counted from before, never from the answer."""
+        """The end of a term whose Lease is about to be written: counted from before the write, never from its answer."""
         return self._clock.monotonic() + self._settings.leader_renew_deadline_seconds
 
     def _pause_seconds(self) -> float:
         return self._settings.leader_retry_seconds * self._randomness.uniform(1.0, 1.0 + _MOST_JITTER)
 
     def _tell_of_waiting(self, holder: str) -> None:
-        """Say it once of each holder: a program that does nothing should say why."""
+        """Log once for each holder that this candidate waits."""
         if holder != self._awaited:
             self._awaited = holder
             patience = format_duration(self._settings.leader_lease_seconds)
             self._log.info(
                 "waiting for the Lease",
-                holder=holder or "nobody",
+                holder=holder or "none",
                 reason=f"it is taken when its holder gives it up, or when it has not been renewed for {patience}",
             )
 
     def _complain(self, event: str, error: Exception) -> None:
-        """Say it once, however long it lasts."""
+        """Log a problem once, however long it lasts."""
         complaint = f"{event}: {error}"
         if complaint != self._complaint:
             self._complaint = complaint
@@ -220,7 +220,7 @@ class LeaderElection:
 
 
 async def _ended(task: "asyncio.Task[T]") -> None:
-    """Cancel the task and wait until it has really ended, however often we are cancelled meanwhile."""
+    """Cancel the task and wait until it has ended, even if this is cancelled meanwhile."""
     task.cancel()
     interruption: asyncio.CancelledError | None = None
     while not task.done():

@@ -39,7 +39,7 @@ class LeaseClaim(Struct, frozen=True):
 
 
 class ObservedLease(Struct, frozen=True):
-    """A Lease as it was seen, and since when (by our clock) it has not been seen to change."""
+    """A Lease as last read, and since when (by our clock) it is unchanged."""
 
     spec: LeaseSpec
     version: str
@@ -56,9 +56,9 @@ class ObservedLease(Struct, frozen=True):
 
 
 def see(before: ObservedLease | None, spec: LeaseSpec, version: str, now: float) -> ObservedLease:
-    """What is known after reading the Lease; `now` is when the answer had arrived.
+    """The observation after reading the Lease; `now` is when the answer had arrived.
 
-    Its content counts with its version: a cluster that is restored from a backup gives versions out again.
+    Content counts together with the version: a cluster restored from a backup uses versions again.
     """
     if before is not None and (before.version, before.spec) == (version, spec):
         return before
@@ -66,10 +66,10 @@ def see(before: ObservedLease | None, spec: LeaseSpec, version: str, now: float)
 
 
 def held(before: LeaseSpec, claim: LeaseClaim, lease_seconds: float, wall_seconds: float) -> LeaseSpec:
-    """The Lease when `claim` takes or renews it.
+    """The Lease as `claim` takes or renews it.
 
-    The time of renewal always differs from the last one, however the wall clock jumps or stands: a write that
-    changes nothing would look like no renewal at all.
+    The time of renewal always differs from the last one, however the wall clock jumps or stands: a write that changes
+    nothing would look like no renewal at all.
     """
     renewed = to_micro_time(wall_seconds)
     if renewed == before.renew_time:
@@ -84,5 +84,5 @@ def held(before: LeaseSpec, claim: LeaseClaim, lease_seconds: float, wall_second
 
 
 def released(before: LeaseSpec) -> LeaseSpec:
-    """The Lease when its holder gives it up; the number of the term stays, so that the next one is higher."""
+    """The Lease as its holder releases it; the term's number stays, so that the next one is higher."""
     return structs.replace(before, holder_identity="", lease_duration_seconds=_RELEASED_SECONDS)

@@ -18,7 +18,7 @@ _ALL_IN_ONE = 0
 async def list_kept(
     cluster: Cluster, kind: type[R], namespace: str = "", *, keep: Callable[[R], T | None]
 ) -> list[T]:
-    """What `keep` makes of every object, all of one instant; what it makes nothing of is left out."""
+    """What `keep` returns for every object, all of one instant; None is left out."""
     try:
         return await _read(cluster, kind, namespace, keep, _PAGE_ITEMS)
     except Gone:

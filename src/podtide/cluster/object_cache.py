@@ -21,7 +21,7 @@ Handler = Callable[[R | None, R | None], None]
 
 
 class ObjectCache(Generic[R]):
-    """Objects by key. It is changed first and handlers are told then, so that they read what they are told of."""
+    """Objects by key. Handlers are called after the change, so that they read the new state."""
 
     def __init__(self, log: Logger) -> None:
         self.handler_failures = 0
@@ -39,13 +39,13 @@ class ObjectCache(Generic[R]):
         return list(self._items.values())
 
     def add_handler(self, handler: Handler[R]) -> None:
-        """Tell this handler from now on, and first of what is there already."""
+        """Call this handler with every change, and first with what is there already."""
         self._handlers = (*self._handlers, handler)
         for item in self.items():
             self._tell((handler,), None, item)
 
     def replace_all(self, items: Iterable[R]) -> None:
-        """These are all there are now: what went is told first, then what came or changed."""
+        """Replace the content by these objects: handlers hear first of those that are gone, then of the others."""
         before, self._items = self._items, {item.key: item for item in items}
         for key, old in before.items():
             if key not in self._items:
@@ -54,20 +54,20 @@ class ObjectCache(Generic[R]):
             self._tell_difference(before.get(key), new)
 
     def put(self, new: R) -> None:
-        """The object is now like this."""
+        """Add or update the object."""
         key = new.key
         old = self._items.get(key)
         self._items[key] = new
         self._tell_difference(old, new)
 
     def remove(self, key: Key) -> None:
-        """The object is gone."""
+        """Remove the object."""
         old = self._items.pop(key, None)
         if old is not None:
             self._tell(self._handlers, old, None)
 
     def tell_again(self, key: Key, written: R) -> None:
-        """Tell handlers of an object that is as it was, although it had been written like this."""
+        """Call handlers for an object that is unchanged, although a write had changed it: the write was undone."""
         there = self._items.get(key)
         self._tell(self._handlers, there or written, there)
 

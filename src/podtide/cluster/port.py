@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Resource)
 
 
 class ClusterError(PodtideError):
-    """The API answered no, or did not answer. Every method of the port raises only these."""
+    """The API refused, or did not answer. Every method of the port raises only these."""
 
 
 class NotFound(ClusterError, FixError):
@@ -49,7 +49,7 @@ class Gone(ClusterError, RetryError):
 
 
 class Throttled(ClusterError, RetryError):
-    """429: come back after `retry_after_seconds`."""
+    """429: retry after `retry_after_seconds`."""
 
     def __init__(self, message: str, retry_after_seconds: float = 1.0) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class Unavailable(ClusterError, RetryError):
 
 
 class Change(StrEnum):
-    """What a watch event says about its object, as seen through the watch's selector."""
+    """The type of a watch event, as seen through the watch's selector."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -117,7 +117,7 @@ class Cluster(Protocol):
         """The objects of one namespace, or of all when it is empty, ordered by `namespace/name` as one text.
 
         `fields` and `labels` are selectors in Kubernetes' syntax, evaluated by the server; a field path the kind
-        does not offer is Invalid, and so is what is no selector. With `limit`, at most that many items and a token for
+        does not offer is Invalid, and so is an invalid selector. With `limit`, at most that many items and a token for
         the rest, to be asked for with the same selectors; a token that outlived the server's memory is Gone, and what is
         no token is Invalid. A list without a token is as fresh as `get`.
         """
@@ -144,25 +144,26 @@ class Cluster(Protocol):
         ...
 
     async def create(self, item: R, *, manager: str) -> R:
-        """Make the object; the answer carries uid, resourceVersion, generation 1 and creationTimestamp.
+        """Create the object; the answer carries uid, resourceVersion, generation 1 and creationTimestamp.
 
         (Generations are counted for pods and custom resources, not for Nodes, Leases and Events.) AlreadyExists when
-        the name is taken. An item that carries a resource version is Invalid, and so is one that its kind's schema does
-        not allow; a uid is ignored. For a kind with a status subresource the status sent is ignored, except that a
-        Node's is taken; a pod starts as Pending. With `generate_name` and no name, the server makes one up.
+        the name is taken. An item that carries a resource version is Invalid, and so is one that its kind's schema
+        does not allow; a uid is ignored. For a kind with a status subresource the status sent is ignored, except that
+        a Node's is taken; a pod starts as Pending. With `generate_name` and no name, the server makes one up.
         """
         ...
 
     async def replace(self, item: R, *, manager: str) -> R:
-        """Put this object in place of the one there. What `item.original` held and no struct names is kept.
+        """Update the object. What `item.original` had and no struct names is kept.
 
-        With a resource version: Conflict unless it is the current one; without: Invalid for custom resources and Leases,
-        while Pods, Nodes and Events are overwritten as they are. With a uid: Conflict unless it is the same. NotFound
-        when there is none, except that a Lease or Event that carries no uid is created (and with one it is Conflict). A
-        write that changes nothing answers the object unchanged, with its old resource version, and no watch hears of it.
-        `generation` grows by one when anything outside metadata and status changed; for a custom resource without a
-        status subresource, status counts too. For a kind with a status subresource the status sent is ignored. Taking
-        away the last finalizer of an object that is being deleted removes it; adding one to such an object is Invalid.
+        With a resource version: Conflict unless it is the current one; without: Invalid for custom resources and
+        Leases, while Pods, Nodes and Events are overwritten as they are. With a uid: Conflict unless it is the same.
+        NotFound when there is none, except that a Lease or Event that carries no uid is created (and with one it is
+        Conflict). A write that changes nothing answers the object unchanged, with its old resource version, and no
+        watch hears of it. `generation` grows by one when anything outside metadata and status changed; for a custom
+        resource without a status subresource, status counts too. For a kind with a status subresource the status sent
+        is ignored. Taking away the last finalizer of an object that is being deleted removes it; adding one to such
+        an object is Invalid.
         """
         ...
 
@@ -187,7 +188,7 @@ class Cluster(Protocol):
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
-        """Ask that the object go. NotFound when there is none; Conflict when uid or resource version differ.
+        """Delete the object. NotFound when there is none; Conflict when uid or resource version differ.
 
         With finalizers left it gets a deletionTimestamp (a MODIFIED event, and `generation` grows by one) and stays
         until the last is taken away; otherwise it is gone at once (DELETED). Asking again changes nothing. A pod that

@@ -7,7 +7,7 @@ from podtide.runtime.clock import Clock
 
 
 class TermOver(RetryError):
-    """The term ended before this could be done. The next leader will do it."""
+    """The term ended before the write could be made. The next leader will make it."""
 
 
 class Term:
@@ -28,19 +28,19 @@ class Term:
 
     @property
     def valid(self) -> bool:
-        """Whether we lead. Once false, it stays so."""
+        """Whether we lead. Once false, it stays false."""
         return self.remaining_seconds > 0
 
     def check(self) -> None:
-        """Raise TermOver if we lead no longer."""
+        """Raise TermOver if the term is over."""
         if not self.valid:
             raise TermOver(f"term {self.number} is over: leave this to the next leader")
 
     def renew(self, valid_until: float) -> None:
-        """Last longer. A term that is over stays over: its work has been told to stop."""
+        """Extend the term. One that is over stays over: its work was cancelled."""
         if self.valid:
             self._valid_until = max(self._valid_until, valid_until)
 
     def end(self) -> None:
-        """Be over now."""
+        """End the term now."""
         self._valid_until = -inf

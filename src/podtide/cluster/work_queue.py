@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WorkQueue(Generic[K]):
-    """Keys, first come first served. To be used on one event loop."""
+    """A queue of keys, first come first served, each at most once. To be used on one event loop."""
 
     def __init__(self) -> None:
         self._ready: deque[K] = deque()
@@ -30,11 +30,11 @@ class WorkQueue(Generic[K]):
 
     @property
     def depth(self) -> int:
-        """Keys that could be worked on now and are not."""
+        """How many keys are ready and not taken."""
         return len(self._ready)
 
     def add(self, key: K) -> None:
-        """Have the key looked at as soon as a worker is free. After `stop`, nothing is added."""
+        """Queue the key. After `stop`, nothing is added."""
         if self._stopping or key in self._due:
             return
         self._due.add(key)
@@ -42,7 +42,7 @@ class WorkQueue(Generic[K]):
             self._make_ready(key)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Have the key looked at in `seconds` from now. Of several times for one key, the earliest counts."""
+        """Queue the key in `seconds` from now. Of several times for one key, the earliest counts."""
         if self._stopping:
             return
         loop = asyncio.get_running_loop()
@@ -67,13 +67,13 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The work on a taken key is over, for better or worse."""
+        """Mark the work on a taken key as finished, whether it succeeded or not."""
         self._taken.discard(key)
         if key in self._due:
             self._make_ready(key)
 
     def stop(self) -> None:
-        """Add nothing more: alarms are dropped, what is ready is still handed out, then `take` answers None."""
+        """Add nothing more: timers are dropped, ready keys are still handed out, then `take` returns None."""
         self._stopping = True
         for alarm in self._alarms.values():
             alarm.cancel()

@@ -33,14 +33,14 @@ _SELDOM = Backoff(floor_seconds=60.0, cap_seconds=600.0)
 
 
 class _Failing(Struct, frozen=True):
-    """A key's failures in a row, and what was said of the last."""
+    """A key's failures in a row, and the last error."""
 
     count: int
     last: str
 
 
 class Workers(Generic[K]):
-    """What works off one queue."""
+    """Runs a reconciler on the keys of one queue."""
 
     def __init__(self, queue: WorkQueue[K], *, runtime: Runtime) -> None:
         self.retries = 0

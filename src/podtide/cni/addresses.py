@@ -9,7 +9,7 @@ IPInterface: TypeAlias = IPv4Interface | IPv6Interface
 
 
 def parse_interface(text: str) -> IPInterface:
-    """`10.0.0.5/24`, host bits kept; InvalidRange when it is none."""
+    """Parse `10.0.0.5/24`, host bits kept; InvalidRange when it is not an address with a prefix length."""
     network = parse_network(text)
     return interface(parse_address(text.partition("/")[0]), network.prefixlen)
 

@@ -55,7 +55,7 @@ class CniCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_environment(environment: Mapping[str, str]) -> CniCall:
-    """The call that these environment variables describe. Empty counts as missing, as it does for every plugin."""
+    """The call that these environment variables describe. An empty one counts as missing, as for every plugin."""
     verb = _verb(environment.get("CNI_COMMAND", ""))
     if not all(map(environment.get, _REQUIRED[verb])):
         missing = sorted(name for name in _REQUIRED[verb] if not environment.get(name))
@@ -63,13 +63,13 @@ def parse_environment(environment: Mapping[str, str]) -> CniCall:
     container_id = environment.get("CNI_CONTAINERID", "")
     if container_id and not _CONTAINER_ID.fullmatch(container_id):
         raise InvalidEnvironment(
-            f"CNI_CONTAINERID {container_id!r} is no container id; "
+            f"CNI_CONTAINERID {container_id!r} is not a valid container id; "
             "it begins with a letter or digit and goes on with those, '_', '.' or '-'"
         )
     ifname = environment.get("CNI_IFNAME", "")
     if ifname and not _is_interface_name(ifname):
         raise InvalidEnvironment(
-            f"CNI_IFNAME {ifname!r} is no interface name; it has at most {_IFNAME_BYTES} bytes, no '/', ':' or space"
+            f"CNI_IFNAME {ifname!r} is not a valid interface name; it has at most {_IFNAME_BYTES} bytes, no '/', ':' or space"
         )
     return CniCall(
         verb=verb,

@@ -13,7 +13,7 @@ _DECODER = JSONDecoder()
 
 
 class _Span(NamedTuple):
-    """A value, where it begins in the text, and where it has ended."""
+    """A value, and where in the text it begins and ends."""
 
     value: Any
     start: int

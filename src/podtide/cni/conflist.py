@@ -43,14 +43,14 @@ _SMALLEST_MTU, _LARGEST_MTU = 68, 65_535
 
 
 class InterfaceType(StrEnum):
-    """Which plugin makes the pod's interface."""
+    """The plugin that creates the pod's interface."""
 
     PTP = "ptp"
     BRIDGE = "bridge"
 
 
 class PrimaryNetwork(Struct, frozen=True, kw_only=True):
-    """What there is to choose about a node's primary network."""
+    """The options of a node's primary network."""
 
     name: str = "podtide"
     type: InterfaceType = InterfaceType.PTP
@@ -64,7 +64,7 @@ class PrimaryNetwork(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not _NETWORK_NAME.fullmatch(self.name):
             raise InvalidConfig(
-                f"--network-name {self.name!r} is no name that runtimes take for a network: give letters, digits, '.', '_' "
+                f"--network-name {self.name!r} is not a valid network name: give letters, digits, '.', '_' "
                 "and '-', with a letter or digit first, such as podtide"
             )
         if self.mtu and not _SMALLEST_MTU <= self.mtu <= _LARGEST_MTU:

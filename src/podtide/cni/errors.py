@@ -69,11 +69,11 @@ class Undecodable(InvalidInput):
 
 
 class ForeignIpam(InvalidConfig):
-    """A network whose addresses another IPAM plugin gives: none of podtide's business."""
+    """A network whose addresses another IPAM plugin assigns."""
 
 
 class NotAvailable(RetryError):
-    """STATUS: the node agent cannot serve ADD now."""
+    """The node agent cannot serve ADD now: the error of STATUS."""
 
 
 # The first kind that fits decides, so the special stand before the general.

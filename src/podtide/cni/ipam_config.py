@@ -36,7 +36,7 @@ class IpamRange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IpamConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """An IPAM configuration, understood."""
+    """A parsed IPAM configuration."""
 
     type: str
     name: str
@@ -78,12 +78,12 @@ class IpamConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_config(text: bytes | str, flat: bytes | str = b"") -> IpamConfig:
-    """What the configuration of a plugin, or of a list of plugins, means; `flat` is the flat file, if there is one."""
+    """Parse the configuration of a plugin, or of a list of plugins; `flat` is the flat file, if there is one."""
     return understand(find_ipam(text), flat)
 
 
 def understand(network: NetworkConfig, flat: bytes | str = b"") -> IpamConfig:
-    """What the keys mean, after the flat file filled what is empty in them."""
+    """The configuration that the keys describe, after the flat file filled the empty ones."""
     warnings: list[str] = []
     keys = filled(network.ipam, _flat_keys(flat, warnings)) if flat.strip() else network.ipam
     if keys.network_name and not _OBJECT_NAME.fullmatch(keys.network_name):

@@ -44,14 +44,14 @@ class NetworkConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flat_file_paths(self) -> tuple[str, ...]:
-        """Where a flat file may be that fills what is empty here; the first that exists counts."""
+        """The paths of the flat file that fills empty keys; the first that exists is used."""
         return tuple(filter(None, (self.ipam.configuration_path, *FLAT_FILE_PATHS)))
 
 
 def find_ipam(text: bytes | str) -> NetworkConfig:
     """The first IPAM object of podtide's in a plugin's configuration or a list of plugins.
 
-    ForeignIpam when the addresses of this network are somebody else's to give.
+    ForeignIpam when another plugin assigns the addresses of this network.
     """
     return _find(decode(text, "network configuration"))
 

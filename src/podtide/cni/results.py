@@ -33,7 +33,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Dns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a resolver is told."""
+    """The resolver's configuration."""
 
     nameservers: tuple[str, ...] = ()
     domain: str = ""

@@ -13,7 +13,7 @@ from podtide.cni.errors import IncompatibleVersion
 
 
 class Verb(StrEnum):
-    """What the runtime asks for: CNI_COMMAND."""
+    """The operation that the runtime asks for: CNI_COMMAND."""
 
     ADD = "ADD"
     DEL = "DEL"
@@ -66,5 +66,5 @@ class VersionAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def version_answer(cni_version: str = "") -> VersionAnswer:
-    """What podtide speaks. The caller's version is said back to it; a caller that states none hears the latest."""
+    """The versions that podtide supports. The caller's version is echoed; a caller that states none gets the latest."""
     return VersionAnswer(cni_version=cni_version or LATEST)

@@ -11,14 +11,14 @@ from msgspec import Struct
 
 
 class Agreement(Struct, frozen=True):
-    """The place of the statement that counts, None when none does, and the places of those that differ from it."""
+    """The index of the statement that counts, None when none does, and the indexes of those that differ from it."""
 
     chosen: int | None
     dissenting: tuple[int, ...] = ()
 
 
 def agree(statements: Sequence[Hashable], in_force: Sequence[bool]) -> Agreement:
-    """Choose among statements (one at least); `in_force` says of each whether it is what holds already."""
+    """Choose among one or more statements; `in_force` says of each whether it is in force already."""
     if len(set(statements)) == 1:
         return Agreement(0)
     standing = next((place for place, holds in enumerate(in_force) if holds), None)

@@ -22,11 +22,11 @@ class StopError(PodtideError):
 
 
 class InvalidInput(FixError, ValueError):
-    """A value from a person, a file or an object that no rule allows."""
+    """An invalid value from a person, a file or an object."""
 
 
 class InvalidScaler(InvalidInput):
-    """A batch, buffer, demand or maximum that no pool can be sized by."""
+    """An invalid batch, buffer, demand or maximum: no pool can be sized by it."""
 
 
 class InvalidThresholds(InvalidInput):
@@ -34,7 +34,7 @@ class InvalidThresholds(InvalidInput):
 
 
 class InvalidRange(InvalidInput):
-    """A CIDR, range, start, end, exclude or gateway that is no address range."""
+    """An invalid CIDR, range, start, end, exclude or gateway."""
 
 
 class MixedFamilies(InvalidRange):

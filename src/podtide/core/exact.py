@@ -11,7 +11,7 @@ from math import isfinite
 from podtide.core.errors import InvalidInput
 
 _READABLE = re.compile(r"[-+]?[0-9./]{1,60}(?:[eE][-+]?[0-9]{1,2})?%?")
-"""What a person writes. A number with a million digits is no number anybody means, and takes minutes to read."""
+"""What a person writes. A number with a million digits is a mistake, and takes minutes to parse."""
 
 _QUOTED = 40
 
@@ -28,12 +28,12 @@ def exact(value: float | str | Fraction, name: str = "value") -> Fraction:
     except (ValueError, ZeroDivisionError):
         pass
     raise InvalidInput(
-        f"{name} {shortened(str(value))!r} is no number: give a decimal or a fraction, such as 0.5 or 1/2"
+        f"{name} {shortened(str(value))!r} is not a number: give a decimal or a fraction, such as 0.5 or 1/2"
     )
 
 
 def shortened(written: str) -> str:
-    """What somebody wrote, as much of it as fits in a line."""
+    """The text, cut to what fits in one line of a message."""
     return written if len(written) <= _QUOTED else f"{written[:_QUOTED]}…"
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class Kinship(Enum):
-    """What a machine that bears a node's name now is to the one that bore it before."""
+    """How the machine that has a node's name now relates to the one that had it before."""
 
     SAME_BOOT = auto()
     BOOTED_SINCE = auto()
@@ -39,7 +39,7 @@ UNKNOWN_MACHINE = MachineIdentity()
 
 
 def kinship(former: MachineIdentity, present: MachineIdentity) -> Kinship:
-    """What the present machine is to the former one."""
+    """How the present machine relates to the former one."""
     if not (former.is_known and present.is_known):
         return Kinship.UNPROVEN
     if (former.machine_id, former.system_uuid) != (present.machine_id, present.system_uuid):

@@ -115,9 +115,9 @@ def parse_range(
     excludes: Iterable[str] = (),
     gateway: str | None = None,
 ) -> ParsedRange:
-    """Read `range`, `range_start`, `range_end`, `exclude` and `gateway` of an IPAM configuration.
+    """Parse `range`, `range_start`, `range_end`, `exclude` and `gateway` of an IPAM configuration.
 
-    InvalidRange (MixedFamilies for ends of two families) when there is no telling what is meant.
+    InvalidRange when they are ambiguous or contradict each other, MixedFamilies for ends of two families.
     """
     warnings: list[str] = []
     network, first, last = _split(text, start, end, warnings)
@@ -193,7 +193,7 @@ def _address_and_network(text: str) -> tuple[IPAddress, IPNetwork]:
 
 @contextmanager
 def _reading(key: str, advice: str) -> Iterator[None]:
-    """Let an error name the key it is about, and what to write there."""
+    """A context in which errors name the key they are about, and what to write there."""
     try:
         yield
     except InvalidRange as error:

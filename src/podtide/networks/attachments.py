@@ -26,20 +26,20 @@ class AttachedNetwork(Struct, frozen=True, kw_only=True):
 
 
 class NotOurs(Struct, frozen=True):
-    """A definition that is none of ours: another plugin's, or of the primary network."""
+    """A definition that podtide does not serve: another plugin's, or of the primary network."""
 
     attachment: Key
 
 
 class Unreadable(Struct, frozen=True):
-    """A definition that means to be ours and is wrong, with the sentence that says how."""
+    """A definition for podtide that is invalid, with the sentence that says why."""
 
     attachment: Key
     words: str
 
 
 def read_attachment(attachment: NetworkAttachmentDefinition) -> AttachedNetwork | NotOurs | Unreadable:
-    """What the definition says."""
+    """The network that the definition describes, or why there is none."""
     text = attachment.spec.config
     try:
         config = parse_config(text)
@@ -57,7 +57,7 @@ def read_attachment(attachment: NetworkAttachmentDefinition) -> AttachedNetwork 
 
 
 def _check_names(network: Network | None) -> None:
-    """Refuse a network whose pools could not be named: nobody could ever make them."""
+    """Refuse a network whose pools would have invalid names: they could never be created."""
     for item in network.ranges if network else ():
         if item.slice_size is None:
             item.classic_pool_name()
@@ -66,7 +66,7 @@ def _check_names(network: Network | None) -> None:
 
 
 def attached_networks(attachments: Iterable[NetworkAttachmentDefinition]) -> Iterator[AttachedNetwork]:
-    """Those that can be read."""
+    """The networks of the valid definitions."""
     for attachment in attachments:
         found = read_attachment(attachment)
         if isinstance(found, AttachedNetwork):

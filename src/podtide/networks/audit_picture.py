@@ -29,7 +29,7 @@ def draw_networks(
     slice_pools: Iterable[NodeSlicePool] = (),
     pods: Iterable[Pod] | None = None,
 ) -> NetworkPicture:
-    """The picture. Objects of networks that no definition describes are left out, but for what their pools hold."""
+    """The picture to audit. Objects of networks without a definition are left out, but for what their pools hold."""
     known = KnownNetworks(item.network for item in attached_networks(attachments))
     return NetworkPicture(
         pools=tuple(_pool_views(known, pools)),
@@ -40,7 +40,7 @@ def draw_networks(
 
 
 def held_addresses(pool: IPPool, network: IPNetwork) -> dict[IPAddress, Allocation]:
-    """Who holds which address of a pool; keys that stand for no address are left out."""
+    """The holder of each address of a pool; keys that are not offsets are left out."""
     return {
         address: allocation_of(entry)
         for key, entry in pool.spec.allocations.items()
@@ -49,20 +49,20 @@ def held_addresses(pool: IPPool, network: IPNetwork) -> dict[IPAddress, Allocati
 
 
 def allocation_of(entry: IPAllocation) -> Allocation:
-    """An entry of an IPPool as the core has it."""
+    """An entry of an IPPool as the core's type."""
     return Allocation(
         entry.id, entry.podref, entry.ifname, entry.pod_uid, tuple(entry.earlier), entry.configuration
     )
 
 
 def holder_of(reservation: OverlappingRangeIPReservation) -> Allocation:
-    """Who a reservation is for, as the core has it."""
+    """The holder of a reservation as the core's type."""
     spec = reservation.spec
     return Allocation(spec.container_id, spec.podref, spec.ifname, spec.pod_uid)
 
 
 def reservation_for(holder: Allocation) -> OverlappingRangeIPReservationSpec:
-    """What a reservation says of its holder."""
+    """The spec of a reservation for this holder."""
     return OverlappingRangeIPReservationSpec(
         podref=holder.podref, ifname=holder.ifname, container_id=holder.id, pod_uid=holder.pod_uid
     )

@@ -12,15 +12,15 @@ from podtide.resources.metadata_keys import NODE_ANNOTATION, NODE_GONE_ANNOTATIO
 
 
 def is_confirmed(pool: IPPool) -> bool:
-    """Whether the pool bears its own uid."""
+    """Whether the pool carries its own uid as the mark of its confirmation."""
     return bool(pool.metadata.uid) and pool.metadata.annotations.get(POOL_UID_ANNOTATION) == pool.metadata.uid
 
 
 def is_inert(pool: IPPool) -> bool:
-    """Whether it is a node's own pool as it was made, and nothing more: nobody may take an address of it.
+    """Whether it is a node's own pool as created, and not confirmed: no address of it may be taken.
 
-    What Whereabouts made names no node. And what somebody holds an address of, or was put in quarantine, has been written
-    since it was made: by an earlier version that did not confirm.
+    A pool that Whereabouts created names no node. One with allocations, or in quarantine, has been written since it
+    was created, by an earlier version that did not confirm.
     """
     marks = pool.metadata.annotations
     return (

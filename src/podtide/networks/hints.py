@@ -23,14 +23,14 @@ class Hints(Struct, frozen=True):
     addresses: frozenset[IPAddress]
 
     def are_of(self, names: frozenset[str], range_: IPNetwork | None) -> bool:
-        """Whether any of these names is among them, or an address of this range."""
+        """Whether they contain any of these names, or an address of this range."""
         return not names.isdisjoint(self.words) or (
             range_ is not None and any(address in range_ for address in self.addresses)
         )
 
 
 def hints_in(text: str) -> Hints:
-    """What the text has of them, whatever else is in it."""
+    """The words and addresses in the text."""
     return Hints(frozenset(_WORD.findall(text)), frozenset(_addresses(text)))
 
 

@@ -39,14 +39,14 @@ _TWICE = 1
 
 
 class Mode(StrEnum):
-    """How a network keeps its addresses."""
+    """How a network allocates its addresses."""
 
     CLASSIC = "classic"
     SLICED = "sliced"
 
 
 class MigrationSnapshot(Struct, frozen=True, kw_only=True):
-    """All that a migration looks at, read from a cluster: allocations before pods, so that none seems to be without."""
+    """The objects that a migration is decided from, read in this order: an allocation is read before its pod."""
 
     attachments: Sequence[NetworkAttachmentDefinition]
     reservations: Sequence[OverlappingRangeIPReservation]
@@ -56,7 +56,7 @@ class MigrationSnapshot(Struct, frozen=True, kw_only=True):
 
 
 class DefinitionChange(Struct, frozen=True):
-    """A definition, and its configuration as it is to be."""
+    """A definition, and its new configuration."""
 
     attachment: NetworkAttachmentDefinition
     config: str
@@ -68,14 +68,14 @@ class DefinitionChange(Struct, frozen=True):
 
 
 class LeftAlone(Struct, frozen=True, order=True):
-    """A definition that somebody has to look at first, and why."""
+    """A definition that a person has to check first, and why."""
 
     attachment: str
     words: str
 
 
 class NetworkSummary(Struct, frozen=True, kw_only=True):
-    """A network as it is found, which is how it stays."""
+    """A network as it was found; the migration does not change it."""
 
     network: str
     mode: Mode
@@ -89,7 +89,7 @@ class NetworkSummary(Struct, frozen=True, kw_only=True):
 
 
 class Migration(Struct, frozen=True, kw_only=True):
-    """What is there, what is to be done, and what is wrong."""
+    """The networks, the changes to make, and what is wrong."""
 
     networks: tuple[NetworkSummary, ...]
     changes: tuple[DefinitionChange, ...]
@@ -105,7 +105,7 @@ class Migration(Struct, frozen=True, kw_only=True):
 
 
 def plan_migration(situation: MigrationSnapshot) -> Migration:
-    """Look at everything, and decide."""
+    """Decide which definitions to change."""
     definitions = {attachment.key: attachment for attachment in situation.attachments}
     attached, left_alone = [], []
     for attachment in situation.attachments:
@@ -148,7 +148,7 @@ def plan_migration(situation: MigrationSnapshot) -> Migration:
 
 
 def confirmed(first: Migration, second: Migration) -> Migration:
-    """The second, with only that wrong which was so in the first too: a cluster moves while it is read."""
+    """The second plan, with only those violations that the first had too: a cluster changes while it is read."""
     before = {(each.invariant, each.subject) for each in (*first.for_you, *first.mended_by_repair)}
 
     def lasting(violations: Iterable[Violation]) -> tuple[Violation, ...]:
@@ -183,7 +183,7 @@ def _objections(
 
 
 def _statement(network: Network) -> object:
-    """What all definitions of a network must have in common."""
+    """What all definitions of a network must agree on."""
     return network.guarded, [(item.addresses.network, item.slice_size) for item in network.ranges]
 
 
@@ -195,7 +195,7 @@ def _disagreement(network: str, one: AttachedNetwork, other: AttachedNetwork) ->
 
 
 def _mode_in_whereabouts(config: str) -> Mode:
-    """Whereabouts goes by the one key, and knows neither fast_ipam nor a slice size per range."""
+    """The mode in which Whereabouts runs a network: it reads one key, and neither fast_ipam nor a slice size per range."""
     return Mode.SLICED if find_ipam(config).ipam.node_slice_size else Mode.CLASSIC
 
 
@@ -219,7 +219,7 @@ def _left_from_classic(pool: str, count: int) -> str:
 
 
 def mode_of(network: Network) -> Mode:
-    """How podtide runs a network."""
+    """The mode in which podtide runs a network."""
     return Mode.SLICED if any(item.slice_size is not None for item in network.ranges) else Mode.CLASSIC
 
 

@@ -26,7 +26,7 @@ from podtide.resources.names import (
 
 
 class PoolNetwork(Struct, frozen=True, kw_only=True):
-    """The network that a pool is of."""
+    """The network that a pool belongs to."""
 
     network: str
     """Its key. Unnamed networks can share a pool; then this is the first of theirs."""
@@ -55,15 +55,15 @@ class KnownNetworks:
                     self._slices.setdefault(name, []).append(network)
 
     def of_pool(self, pool: IPPool) -> PoolNetwork | None:
-        """Whose an IPPool is; None when no network, or no single one, has such a pool."""
+        """The network of an IPPool; None when no network, or more than one, has such a pool."""
         return _single(self._claims(pool))
 
     def of_slice_pool(self, name: str) -> PoolNetwork | None:
-        """Whose the NodeSlicePool of that name is."""
+        """The network of the NodeSlicePool with that name."""
         return _single(self._slices.get(name, ()))
 
     def of_reservation(self, name: str) -> tuple[str, IPAddress] | None:
-        """The `network_name` and the address that a reservation's name says; None when no single network fits."""
+        """The `network_name` and the address in a reservation's name; None when no single network fits."""
         found = [
             (network_name, address)
             for network_name, ranges in self._by_name.items()
@@ -82,7 +82,7 @@ class KnownNetworks:
         return () if range_ is None else self._slices_named(name, range_)
 
     def _slices_named(self, name: str, slice_: IPNetwork) -> Iterator[Network]:
-        """Networks that have this slice and could have named a node's pool of it so."""
+        """The networks that have this slice and would give a node's pool of it this name."""
         shipped_end = f"-{normalise_range(str(slice_))}"
         for item, network in self._sliced:
             slicing = item.slicing
@@ -95,10 +95,10 @@ class KnownNetworks:
 
 
 def node_slice_pool_names(item: NetworkRange, preferred: Naming = Naming.PODTIDE) -> list[str]:
-    """What the NodeSlicePool of a range can be called, each name once: by the preferred rule, then by the other.
+    """The names that the NodeSlicePool of a range can have, each once: by the preferred rule, then by the other.
 
-    Whereabouts goes by the configuration's name, which need not be one that Kubernetes takes. Then nobody made an
-    object of that name.
+    Whereabouts uses the configuration's name, which need not be a valid name in Kubernetes: then no such object
+    exists.
     """
     names = []
     for naming in sorted(Naming, key=lambda each: each is not preferred):
@@ -108,14 +108,14 @@ def node_slice_pool_names(item: NetworkRange, preferred: Naming = Naming.PODTIDE
 
 
 def classic_pool_names(ranges: Iterable[NetworkRange]) -> Iterator[str]:
-    """What the IPPools that all nodes share are called, or were when ranges that are cut now were not."""
+    """The names of the IPPools that all nodes share, or shared before their ranges were sliced."""
     for item in ranges:
         with suppress(InvalidName):  # a sliced range can have a name too long for a pool that it never had
             yield item.classic_pool_name()
 
 
 def pool_range(pool: IPPool) -> IPNetwork | None:
-    """The range that an IPPool says it has; None when that is no range."""
+    """The range that an IPPool states; None when it is invalid."""
     try:
         return parse_network(pool.spec.range)
     except InvalidInput:
@@ -123,7 +123,7 @@ def pool_range(pool: IPPool) -> IPNetwork | None:
 
 
 def may_be_reservation_of(name: str, address: IPAddress) -> bool:
-    """Whether a reservation of that name can be the address's, in whatever network."""
+    """Whether a reservation of that name can be for the address, in any network."""
     bare = normalise_address(address)
     return name == bare or name.endswith(f"-{bare}")
 

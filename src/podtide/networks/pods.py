@@ -21,13 +21,13 @@ class _Interface(Struct, frozen=True):
 
 
 def uids_of(pod: Pod) -> frozenset[str]:
-    """The uids that its sandboxes may know it by."""
+    """The uids by which its sandboxes may know the pod."""
     metadata = pod.metadata
     return frozenset({metadata.uid, metadata.annotations.get(CONFIG_HASH_ANNOTATION, "")} - {""})
 
 
 def has_ended(pod: Pod) -> bool:
-    """Whether it has succeeded or failed. One that is Pending has not: its sandbox may be in the making."""
+    """Whether it has succeeded or failed. A Pending pod has not: its sandbox may be starting."""
     return pod.status.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED}
 
 

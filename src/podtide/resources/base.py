@@ -147,7 +147,7 @@ class Original:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The document; whoever asks does not change it. UnreadableJson where its unknown parts are nested too deeply."""
+        """The document, which the caller must not change. UnreadableJson where its unknown parts are nested too deeply."""
         if isinstance(self._source, bytes):
             self._source = decode_json(self._source, dict[str, Any])
         return self._source
@@ -172,7 +172,7 @@ class Resource(Part, frozen=True, kw_only=True):
 
     @property
     def key(self) -> "Key":
-        """Namespace and name: what a reconciler is handed."""
+        """Namespace and name, which a reconciler is called with."""
         return Key(self.metadata.namespace, self.metadata.name)
 
 

@@ -170,5 +170,5 @@ class ClusterSubnet(Resource, frozen=True, kw_only=True):
 
     @property
     def is_judged(self) -> bool:
-        """Whether the controller has said what is in force. Until then the object is as good as not there."""
+        """Whether the controller has written what is in force. Until then the object counts as absent."""
         return self.status.scaler is not None

@@ -79,7 +79,7 @@ def decode(kind: type[R], data: bytes) -> R:
 
 
 class _StatedKind(Struct, rename="camel"):
-    """What a document says it is."""
+    """The kind that a document states."""
 
     api_version: str | None = None
     kind: str | None = None

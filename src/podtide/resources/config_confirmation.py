@@ -18,12 +18,12 @@ _WORDS = "what is shown is what the allocator had after the node's agent asked: 
 
 
 def doubt_in(annotations: Mapping[str, str]) -> str:
-    """The mark by which the agent asks; "" when it does not."""
+    """The mark by which the agent asks for a confirmation; "" when it does not."""
     return annotations.get(DOUBT_ANNOTATION, "")
 
 
 def confirmation(mark: str, now: str, generation: int) -> Condition:
-    """The answer to that mark."""
+    """The confirmation of that mark."""
     return Condition(
         type=CONFIRMED,
         status=ConditionStatus.TRUE,
@@ -35,7 +35,7 @@ def confirmation(mark: str, now: str, generation: int) -> Condition:
 
 
 def is_confirmed(config: NodeNetworkConfig, mark: str) -> bool:
-    """Whether the status answers that mark."""
+    """Whether the status confirms that mark."""
     return any(
         each.type == CONFIRMED and each.message == f"{_WORDS}{mark}" for each in config.status.conditions
     )

@@ -121,7 +121,7 @@ def _part_schema(part: type, fields: Sequence[inspect.Field]) -> Schema:
 
 
 def _schema(of: inspect.Type) -> Schema:
-    """The schema of one type. What the structs have no use for has no translation: a KeyError here says so."""
+    """The schema of one type. A type that no struct uses yet has none: that is a KeyError."""
     schema: Schema
     match of:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
@@ -143,7 +143,7 @@ def _schema(of: inspect.Type) -> Schema:
 
 
 def _default(field: inspect.Field) -> Schema:
-    """What the API server is to fill in: the value of an `always` default."""
+    """The default for the API server to fill in: the value of an `always` field."""
     if field.default_factory in (NODEFAULT, list, dict):
         return {}
     value = field.default_factory()

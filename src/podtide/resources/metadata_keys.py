@@ -57,6 +57,6 @@ _COUNT = re.compile("[0-9]{1,9}")
 
 
 def waiting_pods_in(annotations: Mapping[str, str]) -> int:
-    """How many pods wait by that annotation; none where it states no number that a node could mean."""
+    """How many pods wait by that annotation; 0 where it is missing or not a plausible number."""
     written = annotations.get(WAITING_PODS_ANNOTATION, "")
     return int(written) if _COUNT.fullmatch(written) else 0

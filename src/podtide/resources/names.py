@@ -22,23 +22,23 @@ _LONGEST_KEY = len(str(2**128))
 
 
 class InvalidName(InvalidInput):
-    """Text that Kubernetes does not take for an object's name."""
+    """Text that is not a valid name of a Kubernetes object."""
 
 
 class Naming(StrEnum):
-    """Whose rule per-node names follow. podtide makes its own (the design paper's), and finds those of both."""
+    """The rule that per-node names follow. podtide creates objects by its own (the design paper's), and finds both."""
 
     PODTIDE = "podtide"
     WHEREABOUTS = "whereabouts"
 
 
 def is_object_name(text: str) -> bool:
-    """Whether Kubernetes takes this for an object's name."""
+    """Whether this is a valid name of a Kubernetes object."""
     return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def is_namespace(text: str) -> bool:
-    """Whether Kubernetes takes this for a namespace's name: one label, without dots."""
+    """Whether this is a valid name of a namespace: one label, without dots."""
     return len(text) <= LONGEST_LABEL_VALUE and re.fullmatch(_LABEL, text) is not None
 
 
@@ -106,9 +106,9 @@ class SlicedRange(Struct, frozen=True, kw_only=True):
 
 
 def address_at(network: IPNetwork, key: str) -> IPAddress | None:
-    """The address a key of an IPPool stands for; None when the key is no offset.
+    """The address that a key of an IPPool stands for; None when the key is not an offset.
 
-    An offset beyond the range is read all the same, as Whereabouts does: somebody holds that address.
+    An offset beyond the range is accepted, as Whereabouts does: a pod may hold that address.
     """
     if not (key.isascii() and key.isdigit() and len(key) <= _LONGEST_KEY):
         return None

@@ -130,12 +130,12 @@ class ScalerStatus(Part, frozen=True, kw_only=True):
 
     @property
     def is_written(self) -> bool:
-        """Whether anybody has said anything: one that says nothing but zeros was never written."""
+        """Whether a controller has written it: one with nothing but zeros was never written."""
         return self != ScalerStatus()
 
     @property
     def stated(self) -> NodeScaler:
-        """What it says. In one that is written every field counts, zeros too, except that there is no batch below 1."""
+        """The parameters it states. In a written one every field counts, zeros too, except that a batch is at least 1."""
         if not self.is_written:
             return NodeScaler()
         return NodeScaler(

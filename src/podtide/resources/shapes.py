@@ -55,9 +55,9 @@ class PartShape(Struct, frozen=True):
                 del document[name]
 
     def without_nulls(self, document: Any) -> Any:
-        """The document with each `null` read as Go means it: absent, or empty where something must be.
+        """The document with each `null` read as Go means it: absent, or empty where a value is required.
 
-        What is not of this shape at all comes back as it is, for whoever checks types to complain about.
+        What is not of this shape is returned as it is, for the check of types to report.
         """
         if not isinstance(document, dict):
             return document

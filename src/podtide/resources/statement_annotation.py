@@ -64,19 +64,19 @@ def render(statement: Statement) -> str:
 
 
 def statement_in(annotations: Mapping[str, str], request: int) -> Statement | None:
-    """What was stated for this request; None where nothing is that can be read and belongs to it. Never raises."""
+    """The statement for this request; None where there is none that can be read and belongs to it. Never raises."""
     statement = _read(annotations.get(STATEMENT_ANNOTATION, ""))
     return statement if statement is not None and _belongs(statement, request) else None
 
 
 def number_in(annotations: Mapping[str, str]) -> int:
-    """The number of what was stated last, whether it still belongs to the request or not; 0 for none."""
+    """The number of the last statement, whether it still belongs to the request or not; 0 for none."""
     statement = _read(annotations.get(STATEMENT_ANNOTATION, ""))
     return statement.number if statement is not None else 0
 
 
 def is_statable(statement: Statement) -> bool:
-    """Whether readers would take it. An odd parameter (a buffer of a hundred digits) is followed and not stated."""
+    """Whether readers would accept it. Odd parameters (a buffer of a hundred digits) are followed and not stated."""
     counts = (statement.demand, statement.primaries, statement.request, statement.top)
     return (
         all(0 <= count <= _MOST for count in counts)
@@ -93,7 +93,7 @@ def _belongs(statement: Statement, request: int) -> bool:
 
 @lru_cache(maxsize=8_192)
 def _read(written: str) -> Statement | None:
-    """Asked for at every look at an object, and it seldom changes."""
+    """The parsed annotation, cached: it is read at every look at an object, and seldom changes."""
     if not written or len(written) > _LONGEST:
         return None
     try:

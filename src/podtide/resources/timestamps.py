@@ -12,7 +12,7 @@ from podtide.core.errors import InvalidInput
 
 
 class InvalidTimestamp(InvalidInput):
-    """Text that is no RFC 3339 time."""
+    """Text that is not an RFC 3339 time."""
 
 
 def to_time(wall_seconds: float) -> str:
@@ -38,6 +38,6 @@ def to_wall_seconds(timestamp: str) -> float:
         parsed = None
     if parsed is None or parsed.tzinfo is None:
         raise InvalidTimestamp(
-            f"{timestamp!r} is no time with a zone: write one such as 2026-11-05T12:00:00Z"
+            f"{timestamp!r} is not a time with a zone: write one such as 2026-11-05T12:00:00Z"
         )
     return parsed.timestamp()

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two readings of time."""
+    """A monotonic clock and a wall clock."""
 
     def monotonic(self) -> float:
         """Seconds that only ever grow: for delays, deadlines and ages."""
@@ -40,7 +40,8 @@ class SystemClock:
 class LoopClock:
     """The running loop's clock, for loops whose time is virtual; its wall clock starts at `epoch`.
 
-    Made while a loop runs, it is that loop's for good: to ask each time which one runs costs as much as all else.
+    A clock made while a loop runs stays with that loop: looking the loop up at every call would cost as much as all
+    else.
     """
 
     def __init__(self, epoch: float = 1_750_000_000.0) -> None:

@@ -38,7 +38,7 @@ _OWNER_ONLY = 0o600
 
 
 class DirectoryDisk:
-    """A directory, made if it is not there, for its owner's eyes alone."""
+    """A directory, created if it does not exist, readable by its owner only."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -49,7 +49,7 @@ class DirectoryDisk:
                 _sync_directory(directory.parent)
 
     def lock(self, name: str) -> "_FileLock":
-        """Take the lock of this name for the life of the process."""
+        """Take the lock of this name for the life of the process; Locked when another has it."""
         return _FileLock(self._directory / name)
 
     def read(self, name: str) -> bytes | None:
@@ -69,7 +69,7 @@ class DirectoryDisk:
             return sorted(name for name in os.listdir(self._directory) if not name.startswith("."))  # noqa: PTH208 - names are wanted, not paths
 
     def replace(self, name: str, content: bytes, *, mode: int = _OWNER_ONLY) -> None:
-        """Write beside, sync, rename, sync the directory."""
+        """Replace the file durably: write a new one, sync, rename, sync the directory."""
         path = self._directory / name
         beside = self._directory / f".{name}.new"
         with _explained("write", path):
@@ -93,14 +93,14 @@ class DirectoryDisk:
             raise DiskFailed(_line("sync the renaming of", path, error, _BROKEN_ADVICE)) from error
 
     def remove(self, name: str) -> None:
-        """Take the file away for good, if it is there."""
+        """Delete the file durably, if it exists."""
         path = self._directory / name
         with _explained("remove", path):
             path.unlink(missing_ok=True)
             _sync_directory(self._directory)
 
     def open_log(self, name: str, good_bytes: int) -> "_FileLog":
-        """Open for appending behind the first `good_bytes`."""
+        """Open the file for appending after its first `good_bytes`."""
         return _FileLog(self._directory / name, good_bytes)
 
 
@@ -173,7 +173,7 @@ class _FileLog:
 
 
 class _FileLock:
-    """An flock, which the kernel takes back when the process ends. The file names the holder, for people."""
+    """An flock, which the kernel releases when the process ends. The file names the holder, for people."""
 
     def __init__(self, path: Path) -> None:
         with _explained("lock", path):
@@ -214,7 +214,7 @@ _NO_DESCRIPTOR = -1
 
 
 def _closed(descriptor: int) -> int:
-    """Close it once only: its number may belong to somebody else's file by the second time."""
+    """A context that closes the descriptor exactly once: a second time, its number may be another file's."""
     if descriptor != _NO_DESCRIPTOR:
         os.close(descriptor)
     return _NO_DESCRIPTOR
@@ -230,7 +230,7 @@ def _sync_directory(directory: Path) -> None:
 
 @contextmanager
 def _explained(action: str, path: Path) -> Iterator[None]:
-    """Turn the kernel's error into one that says what was asked, what is so, and what to do."""
+    """A context that turns the kernel's errors into ones that say what was asked, what is wrong, and what to do."""
     try:
         yield
     except OSError as error:

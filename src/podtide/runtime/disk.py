@@ -16,7 +16,7 @@ from podtide.core.errors import FixError, PodtideError, RetryError, StopError
 
 
 class DiskError(PodtideError):
-    """The disk would not. Every method of the port raises only these."""
+    """A failure of the disk. Every method of the port raises only these."""
 
 
 class DiskFull(DiskError, RetryError):
@@ -64,10 +64,10 @@ class Log(Protocol):
 
 
 class Lock(Protocol):
-    """A lock that is held until released, or until the process is no more, however it ended."""
+    """A lock that is held until it is released, or until the process ends, however it ends."""
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -81,17 +81,17 @@ class Disk(Protocol):
     """A directory with durable files. Names are plain file names."""
 
     def lock(self, name: str) -> Lock:
-        """Take the lock, or raise Locked at once if anybody has it, in this process or another."""
+        """Take the lock, or raise Locked at once if it is held, in this process or another."""
         ...
 
     def read(self, name: str) -> bytes | None:
-        """The file's content, synced or not; None if there is no such file."""
+        """The file's content, synced or not; None if it does not exist."""
         ...
 
     def replace(self, name: str, content: bytes) -> None:
         """Put a file of this content in place of the one there, if any. Durable when it returns.
 
-        Whoever reads, and whatever crashes, finds the old content or the new, whole. A Log that was open on the
+        A reader finds the old content or the new, whole, also after a crash. A Log that was open on the
         file goes on with the old one, which no longer has a name: write nothing to it any more.
 
         DiskFailed means that nobody knows which of the two is there, now or after a crash. Every other error means that

@@ -6,7 +6,7 @@ from decimal import Decimal
 from podtide.core.errors import InvalidInput
 
 LONGEST_SECONDS = 365 * 24 * 3600.0
-"""A year. Nobody means a longer one, and what counts to it (timers, dates, other programs) does not reach much further."""
+"""A year. A longer one is a mistake, and what counts to it (timers, dates, other programs) does not reach much further."""
 
 _UNITS = {"ms": Decimal("0.001"), "": Decimal(1), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
 _SHAPE = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ?(ms|s|m|h|)", re.ASCII)
@@ -17,7 +17,7 @@ def parse_duration(text: str) -> float:
     match = _SHAPE.fullmatch(text.strip())
     if match is None:
         raise InvalidInput(
-            f"{text!r} is no duration: give a number with ms, s, m or h, such as 30s or 100ms, or plain seconds"
+            f"invalid duration {text!r}: use a number and a unit (ms, s, m or h), such as 30s or 100ms; a number alone is seconds"
         )
     number, unit = match.groups()
     return float(Decimal(number) * _UNITS[unit])

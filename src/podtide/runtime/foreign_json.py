@@ -18,11 +18,11 @@ DEEPEST = 100
 """Levels of nesting: more than any configuration has, and few enough to be walked by functions that call themselves."""
 
 NOT_JSON = (msgspec.MsgspecError, ValueError, RecursionError)
-"""All that decoding can raise, whatever the text: ValueError is also for what is no Unicode, or has too many digits."""
+"""All that decoding can raise, whatever the text: ValueError is also for what is not Unicode, or has too many digits."""
 
 
 class UnreadableJson(InvalidInput):
-    """Text that is no JSON, or not of the expected shape. Its words say what is wrong, in one line."""
+    """Text that is not JSON, or not of the expected shape. The message says what is wrong, in one line."""
 
 
 @overload

@@ -25,7 +25,7 @@ _BODY_SECONDS = PortLimits().request_seconds
 async def serving_http(
     application: web.Application, address: ListenAddress, *, limits: PortLimits
 ) -> AsyncIterator[ListenAddress]:
-    """Serve, at the address that this yields, until the context ends; then who is being answered still is."""
+    """Serve at the address that this yields until the context ends; requests in flight are still answered."""
     listener = listen(address, limits)
     port: int = listener.getsockname()[1]
     async with http_server(application) as server:
@@ -39,9 +39,9 @@ async def serving_http(
 
 @asynccontextmanager
 async def http_server(application: web.Application) -> AsyncIterator[web.Server]:
-    """What makes the protocols that answer connections of an OpenPort.
+    """A factory of the protocols that answer connections of an OpenPort.
 
-    A client that goes away while it is being answered ends that: its handler is cancelled.
+    A client that disconnects while it is being answered cancels its handler.
     """
     application.middlewares.insert(0, _mark_work)
     runner = web.AppRunner(
@@ -61,7 +61,7 @@ async def http_server(application: web.Application) -> AsyncIterator[web.Server]
 
 
 async def read_body(request: web.Request) -> bytes:
-    """The request's body, if it comes in time, and as it is meant: nobody who calls us sends it compressed."""
+    """The request's body, if it arrives in time and is not compressed: no client of ours compresses it."""
     if request.headers.get(CONTENT_ENCODING, "identity") != "identity":
         raise web.HTTPUnsupportedMediaType(
             text="the request's body is encoded: send it without Content-Encoding"

@@ -13,11 +13,11 @@ _LAST_PORT = 65535
 
 
 class InvalidListenAddress(InvalidInput):
-    """No address to listen on, or one that others could reach who must not."""
+    """An invalid address to listen on, or one that must not be reachable from other machines."""
 
 
 class CannotListen(FixError):
-    """The port is taken, or may not be."""
+    """The port is in use, or the process may not bind it."""
 
 
 class ListenAddress(Struct, frozen=True):
@@ -33,16 +33,16 @@ class ListenAddress(Struct, frozen=True):
 
 
 def parse_listen_address(text: str, *, flag: str = "", open_because: str = "") -> ListenAddress:
-    """`127.0.0.1:8001`, `0.0.0.0:8080`, `localhost:0` or `[::1]:8001`.
+    """Parse `127.0.0.1:8001`, `0.0.0.0:8080`, `localhost:0` or `[::1]:8001`.
 
-    A service that asks nobody who they are says so in `open_because`, and is refused every address but the loopback's.
-    `flag` is the option that names it.
+    A service without authentication says so in `open_because`, and is refused every address but the loopback's.
+    `flag` is the option that the address was given by.
     """
     said = f"{flag} {text!r}" if flag else repr(text)
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > _LAST_PORT:
         raise InvalidListenAddress(
-            f"{said} is no address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
+            f"{said} is not an address to listen on: give one such as 127.0.0.1:8001, with port 0 for any that is free"
         )
     host = match["bracketed"] or match["host"]
     if open_because and not is_loopback(host):
@@ -51,7 +51,7 @@ def parse_listen_address(text: str, *, flag: str = "", open_because: str = "") -
 
 
 def cannot_listen(address: ListenAddress, error: OSError) -> CannotListen:
-    """What to raise, with the kernel's own reason: servers wrap it, each in words of theirs."""
+    """The error to raise, with the kernel's own reason: servers wrap it, each in its own words."""
     reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     by = f" by {address.flag}" if address.flag else ""
     return CannotListen(
@@ -67,7 +67,7 @@ def host_of(authority: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine by a name or address that no other machine has."""
+    """Whether a host names only this machine."""
     if host == "localhost":
         return True
     try:

@@ -11,7 +11,7 @@ _MOST_EVENTS = 512
 
 
 class Budget(Struct, frozen=True):
-    """So many lines at once, and so many a second."""
+    """How many lines are allowed at once, and how many a second."""
 
     burst: int
     per_second: float
@@ -30,7 +30,7 @@ class LogRate:
         self._accounts: dict[tuple[str, Budget], _Account] = {}
 
     def spend(self, event: str, budget: Budget, now: float) -> int | None:
-        """How many lines of this event were left out before this one; None if this one is to be left out too."""
+        """How many lines of this event were dropped before this one; None if this one must be dropped too."""
         account = self._account(event, budget, now)
         account.lines = min(budget.burst, account.lines + (now - account.since) * budget.per_second)
         account.since = now

@@ -23,7 +23,7 @@ from podtide.runtime.log_rate import CHATTER, COMPLAINTS, LogRate
 
 @contextmanager
 def _hidden(module: str) -> Iterator[None]:
-    """Let imports in here not find this module, unless somebody has imported it before."""
+    """A context in which imports do not find this module, unless it is imported already."""
     if module in sys.modules:
         yield
         return
@@ -68,7 +68,7 @@ def make_logger(stream: TextIO, clock: Clock, *, level: str = "info", rate: LogR
 
 
 def capture_standard_logging(logger: Logger) -> None:
-    """From now on, what libraries log (warnings and worse) goes to `logger`. For a program's main, once."""
+    """Forward what libraries log (warnings and worse) to `logger`. To be called once, by a program's main."""
     logging.basicConfig(level=logging.WARNING, handlers=[_Forwarder(logger)], force=True)
     logging.captureWarnings(capture=True)
 
@@ -116,7 +116,7 @@ def _renderers(stream: TextIO) -> list[Processor]:
 
 
 def _render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """One line, whatever was logged: structs as objects, what has no JSON of its own by its text."""
+    """One line of JSON: structs as objects, and what has no JSON form as text."""
     try:
         return msgspec.json.encode(event, enc_hook=str).decode()
     except (TypeError, ValueError):

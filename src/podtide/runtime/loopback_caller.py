@@ -33,7 +33,7 @@ _USER = struct.Struct("=IIII")
 
 
 def caller_uid(connection: socket.socket) -> int | None:
-    """The user whose process opened the connection to us; None where that cannot be known."""
+    """The user id of the process that opened the connection; None where it cannot be found."""
     try:
         peer, own = connection.getpeername(), connection.getsockname()
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
@@ -45,7 +45,7 @@ def caller_uid(connection: socket.socket) -> int | None:
 
 
 def _question(family: int, peer: tuple[str, int], own: tuple[str, int]) -> bytes:
-    """Ask which socket has the peer's place as its own, and ours as its peer's."""
+    """The request to the kernel for the socket at the other end of this connection."""
     socket_id = _socket_id(family, peer, own) + struct.pack("=I", 0) + _NO_COOKIE
     body = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, _ANY_STATE) + socket_id
     return _HEADER.pack(_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0) + body

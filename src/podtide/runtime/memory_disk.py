@@ -19,7 +19,7 @@ from podtide.runtime.disk import DiskFailed, DiskFull, Locked
 
 
 class DiskWeakness(Enum):
-    """Where a disk can fail."""
+    """The operation at which a disk is made to fail."""
 
     SYNC = "the sync of a log"
     REPLACE = "the sync of a file that is to replace another, before it is renamed"
@@ -36,12 +36,12 @@ class _MemoryFile:
         """What could not be written, and passes for written."""
 
     def fail_to_sync(self) -> None:
-        """Pass for written, without being."""
+        """Lose what is not durable, although it counts as written from now on."""
         self.dropped.append(slice(self.synced_bytes, len(self.content)))
         self.synced_bytes = len(self.content)
 
     def crash(self, randomness: Random) -> None:
-        """Keep what is durable, and any beginning of the rest. Of what was dropped there are zeros."""
+        """Keep what is durable, and any prefix of the rest. What was dropped reads as zeros."""
         survives = randomness.randint(self.synced_bytes, len(self.content))
         for each in self.dropped:
             self.content[each] = bytes(each.stop - each.start)
@@ -60,7 +60,7 @@ class MemoryDisk:
         self.locked: set[str] = set()
         self._files: dict[str, _MemoryFile] = {}
         self._before: dict[str, _MemoryFile] = {}
-        """What was there under a name, where nobody knows whether the renaming is durable."""
+        """What was there under a name, where it is unknown whether the renaming is durable."""
         self._weakness: DiskWeakness | None = None
         self._when_failed: Callable[[], None] = lambda: None
 
@@ -76,7 +76,7 @@ class MemoryDisk:
         return None if file is None else bytes(file.content)
 
     def replace(self, name: str, content: bytes) -> None:
-        """Put a durable file there."""
+        """Replace the file durably."""
         self.check_space("write", name)
         if self.fails(DiskWeakness.REPLACE):
             raise _failed("write", name)
@@ -97,7 +97,7 @@ class MemoryDisk:
         self._before.pop(name, None)
 
     def open_log(self, name: str, good_bytes: int) -> "_MemoryLog":
-        """Open for appending behind the first `good_bytes`."""
+        """Open the file for appending after its first `good_bytes`."""
         file = self._files.setdefault(name, _MemoryFile(b""))
         if len(file.content) < good_bytes:
             raise DiskFailed(
@@ -110,12 +110,12 @@ class MemoryDisk:
         return _MemoryLog(self, name, file)
 
     def kill(self) -> None:
-        """The programs that use it end at this instant; the machine goes on."""
+        """End the programs that use the disk at this instant; the machine goes on."""
         self.life += 1
         self.locked.clear()
 
     def crash(self, randomness: Random) -> None:
-        """Lose power, and come back."""
+        """Lose power, and restart: only what is durable is certain to be left."""
         self.kill()
         for name, before in self._before.items():
             if randomness.randint(0, 1):
@@ -125,15 +125,15 @@ class MemoryDisk:
             file.crash(randomness)
 
     def fail_at(self, weakness: DiskWeakness, then: Callable[[], None] = lambda: None) -> None:
-        """Fail the next time that there is an occasion, once, and call `then`."""
+        """Fail once, at the next such operation, and call `then`."""
         self._weakness, self._when_failed = weakness, then
 
     def recover(self) -> None:
-        """Do not fail after all."""
+        """Cancel the failure that was planned."""
         self._weakness = None
 
     def fails(self, weakness: DiskWeakness) -> bool:
-        """Whether this is the occasion."""
+        """Whether this operation is the one to fail at."""
         if self._weakness is not weakness:
             return False
         self._weakness = None
@@ -141,7 +141,7 @@ class MemoryDisk:
         return True
 
     def check_space(self, action: str, name: str) -> None:
-        """Refuse to write while the disk is full."""
+        """Raise DiskFull while the disk is full."""
         if self.full:
             raise DiskFull(f"cannot {action} {name}: no space left; free some")
 

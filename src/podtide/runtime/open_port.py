@@ -44,7 +44,7 @@ _current: ContextVar["_Connection | None"] = ContextVar("connection", default=No
 
 
 def listen(address: ListenAddress, limits: PortLimits) -> socket:
-    """A socket that listens there."""
+    """A socket that listens on this address."""
     family = AF_INET6 if ":" in address.host else AF_INET
     try:
         listener = create_server((address.host, address.port), family=family, backlog=_BACKLOG)
@@ -56,7 +56,7 @@ def listen(address: ListenAddress, limits: PortLimits) -> socket:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """For the application, around answering a request: meanwhile its connection is not taken for an idle one."""
+    """A context for the application while it answers a request: its connection does not count as idle meanwhile."""
     connection = _current.get()
     if connection is None:
         yield
@@ -70,7 +70,7 @@ def at_work() -> Iterator[None]:
 
 @contextmanager
 def body_coming() -> Iterator[None]:
-    """For the application, within `at_work`, around waiting for the body: meanwhile it is the client's turn.
+    """A context for the application, within `at_work`, while it waits for the body from the client.
 
     How long that may last is the application's to say, for it can still tell the client.
     """
@@ -86,7 +86,7 @@ def body_coming() -> Iterator[None]:
 
 
 class OpenPort:
-    """Accepts the connections of one listener, and watches over them. The listener is closed with it."""
+    """Accepts the connections of one listener, and limits them. The listener is closed with it."""
 
     def __init__(
         self,
@@ -113,13 +113,13 @@ class OpenPort:
         self._resuming: asyncio.TimerHandle | None = None
 
     def open(self, meet: Callable[[socket], None] | None = None) -> None:
-        """Accept from now on. Who wants to look at connections first is given them by `meet`, and admits them."""
+        """Accept connections from now on. With `meet`, each is handed over first, to be admitted."""
         self._meet = meet or self.admit
         self._listener.setblocking(False)
         self._listen()
 
     async def close(self) -> None:
-        """Accept no more. Who was accepted is the server's, and it decides when they must end."""
+        """Accept no more connections. Those accepted are the server's to end."""
         self._loop.remove_reader(self._listener)
         self._listener.close()
         for timer in (self._resuming, self._telling, self._sweeping):
@@ -148,21 +148,21 @@ class OpenPort:
     # What connections say of themselves
 
     def now_waiting(self, connection: "_Connection", seconds: float) -> None:
-        """It is the client's turn, for so long."""
+        """Record that the connection waits for the client, at most so many seconds."""
         if connection in self._connections:
             connection.deadline = self._loop.time() + seconds
             self._waiting[connection] = None
 
     def now_speaking(self, connection: "_Connection") -> None:
-        """The client has begun a request, and must end it in time. It keeps its place in the order of those waited for."""
+        """Record that the client has begun a request, which it must finish in time. It keeps its place in the order."""
         connection.deadline = min(connection.deadline, self._loop.time() + self.limits.request_seconds)
 
     def now_working(self, connection: "_Connection") -> None:
-        """It is our turn."""
+        """Record that the connection waits for the application."""
         self._waiting.pop(connection, None)
 
     def gone(self, connection: "_Connection") -> None:
-        """It is closed."""
+        """Record that the connection is closed."""
         self._connections.discard(connection)
         self._waiting.pop(connection, None)
 
@@ -203,7 +203,7 @@ class OpenPort:
             self._plan_sweep()
 
     def _trouble(self, words: str) -> None:
-        """Told at once, and then for a while only counted."""
+        """Log trouble with connections at once, and then only count it for a while."""
         if self._telling is not None:
             self._troubles[words] = self._troubles.get(words, 0) + 1
             return
@@ -236,12 +236,12 @@ class _Connection(asyncio.Protocol):
         self._context.run(_current.set, self)
 
     def start(self, accepted: socket, received: bytes, tls: ssl.SSLContext | None) -> None:
-        """Hand it to the server."""
+        """Hand the connection to the server."""
         self.starting = self._loop.create_task(self._start(accepted, received, tls))
         self.starting.add_done_callback(lambda _: self._see_to(accepted))
 
     def _see_to(self, accepted: socket) -> None:
-        """If no server has it, it is nobody's."""
+        """Close the connection if no server has taken it."""
         if self._transport is None:
             accepted.close()
             self._port.gone(self)
@@ -256,7 +256,7 @@ class _Connection(asyncio.Protocol):
                 self.data_received(received)
 
     def drop(self) -> None:
-        """Close it, at once."""
+        """Close the connection at once."""
         self._port.gone(self)
         if self._transport is None:
             self.starting.cancel()
@@ -266,23 +266,23 @@ class _Connection(asyncio.Protocol):
     # Between the application and the port
 
     def begin_work(self) -> None:
-        """The application has a request."""
+        """Record that the application has a request."""
         self._working += 1
         self._port.now_working(self)
 
     def end_work(self) -> None:
-        """It has answered."""
+        """Record that the application has answered."""
         self._working -= 1
         if not self._working:
             self._speaking = False
             self._port.now_waiting(self, self._port.limits.idle_seconds)
 
     def await_body(self) -> None:
-        """The application has half a request."""
+        """Record that the application waits for the rest of a request."""
         self._port.now_waiting(self, inf)
 
     def have_body(self) -> None:
-        """It has all of it, or has given it up."""
+        """Record that the application has the whole request, or has given it up."""
         self._port.now_working(self)
 
     # Between the transport and the server

@@ -12,7 +12,7 @@ _WANTED_DESCRIPTORS = 1 << 16
 
 
 class PortLimits(Struct, frozen=True, kw_only=True):
-    """What one port allows."""
+    """The limits of one port."""
 
     connections: int = 256
     """At most so many at once. One too many takes the place of the one that has been waited for longest."""
@@ -30,7 +30,7 @@ class PortLimits(Struct, frozen=True, kw_only=True):
 
 
 def raise_descriptor_limit() -> int:
-    """Let this process open as many files as it may, up to what it could ever need; answers how many that are."""
+    """Raise this process's limit of open files, up to what it could need; returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _WANTED_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -7,7 +7,7 @@ from random import Random, SystemRandom
 
 
 def system_randomness() -> Random:
-    """The machine's own: nothing to seed, nobody can guess it, and a forked process does not repeat it."""
+    """The machine's randomness: unpredictable, and not repeated by a forked process."""
     return SystemRandom()
 
 

@@ -33,13 +33,13 @@ _OF_A_SERVICE = re.compile(
 
 
 class _Kind(NamedTuple):
-    """How values of one type are written by people."""
+    """How people write values of one type."""
 
     noun: str
     parse: Callable[[str], Any]
     show: Callable[[Any], str]
     most: float
-    """What is more than this nobody means."""
+    """The maximum: more is taken for a mistake."""
 
 
 _MOST_ADDRESSES = 65_536
@@ -53,7 +53,7 @@ _KINDS = {
 
 
 class _About(NamedTuple):
-    """What is said of a setting beside its type: its purpose, and its bounds."""
+    """A setting's purpose and bounds."""
 
     purpose: str
     at_least: int | None = None
@@ -110,7 +110,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         float, _About("how long a removed node's addresses are kept from others at least", more_than=0)
     ] = 360.0
     leak_grace_seconds: Annotated[
-        float, _About("how long an address may be nobody's before it is collected", at_least=0)
+        float, _About("how long an address may be held for no living pod before it is collected", at_least=0)
     ] = 300.0
     repair_interval_seconds: Annotated[
         float, _About("how often all of the secondary networks are looked through for leaks", more_than=0)
@@ -145,7 +145,7 @@ _ORDERED = (
 
 
 class Setting(Struct, frozen=True):
-    """One row of the table, for whoever reads, shows or documents settings."""
+    """One setting, for programs that read, show or document settings."""
 
     field: str
     default: int | float | Fraction
@@ -206,15 +206,15 @@ class Setting(Struct, frozen=True):
             raise InvalidSetting(self._refusal(shown or f"{self.name} {self.show(value)}"))
 
     def _refusal(self, shown: str) -> str:
-        """What to give instead of what is quoted. The most of a kind is said where no closer bound says more."""
+        """The error that says what is allowed. The maximum of the type is named where no closer bound is."""
         most = "" if self.about.less_than is not None else f" and at most {self.show(self.kind.most)}"
         return f"{shown} is refused: give {self.allowed}{most}"
 
 
 def _refuse_clash(values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
-    """Refuse values that make no sense together, by their fields, in the name of what a person gave.
+    """Refuse values that contradict each other, in the name of the one that was given.
 
-    `sources` says where each that was given was: a flag or a variable. What was not given is nobody's mistake.
+    `sources` says by which flag or variable each was given. A default is never named as the mistake.
     """
     for smaller, relation, larger in _ORDERED:
         low, high = values[smaller], values[larger]
@@ -245,9 +245,9 @@ _BY_FIELD = {setting.field: setting for setting in SETTINGS}
 
 
 def load_settings(environment: Mapping[str, str], flags: Mapping[str, str]) -> Settings:
-    """The settings as stated: `flags` (by name, `{"shrink_delay": "30s"}`) go before `environment`.
+    """The settings in force: `flags` (by name, `{"shrink_delay": "30s"}`) override `environment`.
 
-    A flag or a variable that is none of ours is refused (see `variables`).
+    An unknown flag or variable is refused (see `check_variables`).
     """
     check_variables(environment, [setting.variable for setting in SETTINGS])
     names = [setting.name for setting in SETTINGS]
@@ -269,13 +269,13 @@ def load_settings(environment: Mapping[str, str], flags: Mapping[str, str]) -> S
 
 
 class InvalidSetting(InvalidInput):
-    """A setting that does not exist, or with a value that it cannot have."""
+    """A setting that does not exist, or an invalid value of one."""
 
 
 def check_variables(environment: Mapping[str, str], settings: Iterable[str]) -> None:
     """Refuse a variable that begins with `PODTIDE_` and is none of `settings`, nor another of ours, nor a Service's.
 
-    Whoever wrote `PODTIDE_BATCHH=8` believes that the batch is 8. Kubernetes puts variables for every Service of a
+    The author of `PODTIDE_BATCHH=8` believes that the batch is 8. Kubernetes puts variables for every Service of a
     namespace into each container, and those of a Service named podtide begin like ours: these are accepted.
     """
     known = [*settings, *_NO_SETTINGS]
@@ -284,4 +284,4 @@ def check_variables(environment: Mapping[str, str], settings: Iterable[str]) -> 
             continue
         meant = near_miss(name.removeprefix(_PREFIX), (each.removeprefix(_PREFIX) for each in known))
         advice = f"did you mean {_PREFIX}{meant}? Correct or unset it" if meant else "unset it"
-        raise InvalidSetting(f"the environment variable {name} is no setting of podtide: {advice}")
+        raise InvalidSetting(f"the environment variable {name} is not a setting of podtide: {advice}")

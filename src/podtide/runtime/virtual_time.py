@@ -22,7 +22,7 @@ _OBJECTS_PER_COLLECTION = 50_000
 
 
 class Deadlock(RuntimeError):
-    """Every task waits for something that no timer and no other task will bring."""
+    """Every task waits for something that no timer and no other task will bring about."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):

@@ -262,7 +262,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "route of rubbish": (CLASSIC | {"routes": [{"dst": "ten"}]}, "routes"),
     "slice larger than range": (CLASSIC | {"node_slice_size": "/16"}, "larger than its range"),
     "slice without addresses": (CLASSIC | {"node_slice_size": "/31"}, "leaves no usable address"),
-    "slice of rubbish": (CLASSIC | {"node_slice_size": "many"}, "is no prefix length"),
+    "slice of rubbish": (CLASSIC | {"node_slice_size": "many"}, "is not a valid prefix length"),
     "network_name with capitals": (CLASSIC | {"network_name": "Blue"}, "cannot be part of an object's name"),
     "network_name that makes no name": (CLASSIC | {"network_name": "a..b"}, "is none that Kubernetes takes"),
     "network_name too long": (CLASSIC | {"network_name": "a" * 250}, "shorten network_name"),
@@ -292,7 +292,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "slice of a further range of rubbish": (
         SLICES | {"ipRanges": [{"range": "10.1.0.0/24", "node_slice_size": "many"}]},
-        "'many' is no prefix length",
+        "'many' is not a valid prefix length",
     ),
     **{
         f"{key} of {value!r}": (CLASSIC | {key: value}, f"$.{key}")

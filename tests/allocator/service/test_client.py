@@ -214,7 +214,7 @@ async def test_over_tls_the_service_is_known_by_its_authority_and_a_renewed_cert
 
 @pytest.mark.parametrize("url", ["", "nonsense", "ftp://allocator", "http://", "https:///path"])
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(InvalidInput, match="is no address of an allocator"):
+    with pytest.raises(InvalidInput, match="is not a valid URL of an allocator"):
         AllocatorAddress(url=url)
 
 
@@ -228,7 +228,7 @@ async def test_a_name_that_would_be_another_path_is_refused_before_it_is_sent(na
             client.demand("blue", name),
             client.set_bounds("blue", "pods", cluster=name, bounds=BOUNDS),
         ):
-            with pytest.raises(InvalidInput, match="is no name"):
+            with pytest.raises(InvalidInput, match="is not a valid name"):
                 await question
 
 

@@ -44,13 +44,13 @@ def test_a_token_stands_for_a_cluster_or_for_the_administration(tmp_path: Path) 
     [
         ([], "has no token"),
         (["# nothing"], "has no token"),
-        (["secret cluster east"], "line 1 of .* is no token: write its SHA-256"),
-        (["", f"{digest('e')}"], "line 2 of .* is no token"),
-        ([f"{digest('e')} cluster"], "line 1 of .* is no token"),
-        ([f"{digest('e')} cluster e ast"], "line 1 of .* is no token"),
-        ([f"{digest('e')} administration of east"], "line 1 of .* is no token"),
-        ([f"{digest('e')[:-1]} administration"], "line 1 of .* is no token"),
-        ([f"{digest('e')} cluster öst"], "cluster 'öst' is no name"),
+        (["secret cluster east"], "line 1 of .* is not a valid token: write its SHA-256"),
+        (["", f"{digest('e')}"], "line 2 of .* is not a valid token"),
+        ([f"{digest('e')} cluster"], "line 1 of .* is not a valid token"),
+        ([f"{digest('e')} cluster e ast"], "line 1 of .* is not a valid token"),
+        ([f"{digest('e')} administration of east"], "line 1 of .* is not a valid token"),
+        ([f"{digest('e')[:-1]} administration"], "line 1 of .* is not a valid token"),
+        ([f"{digest('e')} cluster öst"], "cluster 'öst' is not a valid name"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused_by_line(

@@ -183,9 +183,9 @@ def without(*path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("users: [", "line 1 is no YAML"),
-        ("users:\n- {name: a,\n  user: {token: s3cret", "line 3 is no YAML"),
-        ("\x00", "is no YAML"),
+        ("users: [", "line 1 is not valid YAML"),
+        ("users:\n- {name: a,\n  user: {token: s3cret", "line 3 is not valid YAML"),
+        ("\x00", "is not valid YAML"),
         ("just text", "at its top: Expected `object`"),
         ("", "has no current-context: name a context, of which it has none at all"),
         (

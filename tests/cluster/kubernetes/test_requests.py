@@ -66,7 +66,7 @@ def test_a_watch_asks_for_bookmarks_and_for_an_end() -> None:
     ],
 )
 def test_what_no_server_can_have_given_as_a_version_is_not_watched_from(version: str) -> None:
-    with pytest.raises(Invalid, match="is no version to watch from") as failure:
+    with pytest.raises(Invalid, match="is not a resource version to watch from") as failure:
         requests.watch(pods(), resource_version=version, timeout_seconds=400)
     assert len(str(failure.value)) < 200
 

@@ -43,7 +43,7 @@ def refusal(text: str) -> str:
         (f"{STEPS}  []\nkubelets: {{at twice: 1}}\n", "'at twice' is not known: give some of at once"),
         (f"{STEPS}  []\nsettings: {{batch: 0}}\n", "some.yaml:7: --batch=0 is refused: give a whole number"),
         (f"{STEPS}  []\nsettings: {{colour: 0}}\n", "some.yaml:7: setting 'colour' does not exist"),
-        (f"{STEPS}  []\ngrants take: soon\n", "some.yaml:7: 'soon' is no duration"),
+        (f"{STEPS}  []\ngrants take: soon\n", "some.yaml:7: invalid duration 'soon'"),
     ],
 )
 def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
@@ -59,7 +59,7 @@ def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
             "add pods: expected `object`, got `int`: give something such as add pods: {node-1: 5}",
         ),
         ("add pods: {node-1: 0}", "some.yaml:7: add pods: expected `int` >= 1"),
-        ("wait: a while", "some.yaml:7: wait: 'a while' is no duration"),
+        ("wait: a while", "some.yaml:7: wait: invalid duration 'a while'"),
         ("stop controller: node-1", "some.yaml:7: 'stop controller' takes nothing"),
         ("set scaler: {pods: {min batch: 4}}", "set scaler: object contains unknown field `min batch`"),
         ("set scaler: {pods: {fixed: 0}}", "some.yaml:7: set scaler: expected `int` >= 1"),
@@ -83,7 +83,7 @@ def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
             "exhausted: expected `bool`, got `int`: give something such as exhausted: yes",
         ),
         ("{expect: {writes: {node-1: 5}}}", "'writes' is one for the whole cluster: give it without names"),
-        ("{expect: {writes: 5}, within: soon}", "some.yaml:7: within: 'soon' is no duration"),
+        ("{expect: {writes: 5}, within: soon}", "some.yaml:7: within: invalid duration 'soon'"),
         (
             "{expect: {writes: 5}, wait: 5s}",
             "'wait' does not go with expect: give within, for or say beside it",

@@ -86,7 +86,7 @@ class HttpAllocator:
         await self._connection.close()
 
     async def add_subnet(self, spec: SubnetSpec) -> Subnet:
-        """See `Allocator`."""
+        """Create the subnet, or return the one there if it is the same."""
         doing = f"add subnet {spec.network}/{spec.name}"
         body = SubnetBody(
             cidrs=spec.cidrs,
@@ -100,7 +100,7 @@ class HttpAllocator:
     async def grow_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
     ) -> Subnet:
-        """See `Allocator`."""
+        """Add CIDRs to the subnet, each with its gateway."""
         doing = f"grow subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/cidrs"
         body = GrowthBody(cidrs=cidrs, gateways=gateways)
@@ -109,14 +109,14 @@ class HttpAllocator:
     async def shrink_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
     ) -> Subnet:
-        """See `Allocator`."""
+        """Drain CIDRs of the subnet, or remove them at once."""
         doing = f"shrink subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/draining"
         body = ShrinkingBody(cidrs=cidrs, at_once=at_once)
         return await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Subnet)
 
     async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
-        """See `Allocator`."""
+        """The containers that have addresses of a CIDR."""
         doing = f"ask who has addresses of {cidr} in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/holders"
         return await self._ask(
@@ -124,27 +124,27 @@ class HttpAllocator:
         )
 
     async def remove_subnet(self, network: str, name: str) -> None:
-        """See `Allocator`."""
+        """Delete the subnet, if nothing in it is reserved."""
         doing = f"remove subnet {network}/{name}"
         await self._connection.ask(
             AllocatorRequest(doing=doing, method="DELETE", path=_subnet(network, name, doing))
         )
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
-        """See `Allocator`."""
+        """The subnet's current state."""
         doing = f"get subnet {network}/{name}"
         return await self._ask(
             AllocatorRequest(doing=doing, method="GET", path=_subnet(network, name, doing)), Subnet
         )
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
-        """See `Allocator`."""
+        """The subnets of a network, or of all networks."""
         doing = f"list the subnets of {network}" if network else "list subnets"
         path = f"/networks/{_part(network, doing)}/subnets" if network else "/subnets"
         return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), tuple[Subnet, ...])
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:
-        """See `Allocator`."""
+        """Release and grant addresses as the wish says; idempotent."""
         doing = f"put container {wish.id} of {wish.cluster}"
         path = _container(wish.cluster, wish.id, doing)
         return await self._ask(
@@ -152,7 +152,7 @@ class HttpAllocator:
         )
 
     async def move_container(self, wish: Wish) -> MoveResult:
-        """See `Allocator`."""
+        """Like `put_container`, after moving what the same machine had as an earlier Node."""
         doing = f"move addresses to container {wish.id} of {wish.cluster}"
         path = f"{_container(wish.cluster, wish.id, doing)}/move"
         return await self._ask(
@@ -162,7 +162,7 @@ class HttpAllocator:
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
     ) -> QuarantinePage:
-        """See `Allocator`."""
+        """One page of what is in quarantine, by removed container."""
         narrowed = {"cluster": cluster, "node": node, "due": "true" if due else "", "more": more}
         query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
         question = AllocatorRequest(doing="list quarantines", method="GET", path="/quarantined", query=query)
@@ -177,7 +177,7 @@ class HttpAllocator:
         cluster_uid: str = "",
         reason: str,
     ) -> int:
-        """See `Allocator`."""
+        """Release these addresses of a removed container from quarantine."""
         doing = f"end the quarantine of container {container_id} of {cluster}"
         path = f"{_container(cluster, container_id, doing)}/end-quarantine"
         body = EndingBody(addresses=addresses, reason=reason, cluster_uid=cluster_uid)
@@ -186,14 +186,14 @@ class HttpAllocator:
         ).ended
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
-        """See `Allocator`."""
+        """Delete a removed Node's container; its addresses go into quarantine."""
         doing = f"delete container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
         query = {"cluster_uid": cluster_uid} if cluster_uid else {}
         await self._connection.ask(AllocatorRequest(doing=doing, method="DELETE", path=path, query=query))
 
     async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
-        """See `Allocator`."""
+        """The container and its addresses."""
         doing = f"get container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
         return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), AllocatedContainer)
@@ -208,33 +208,33 @@ class HttpAllocator:
         limit: int = 500,
         more: str = "",
     ) -> ContainerPage:
-        """See `Allocator`."""
+        """One page of containers."""
         narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
         query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
         question = AllocatorRequest(doing="list containers", method="GET", path="/containers", query=query)
         return await self._ask(question, ContainerPage)
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
-        """See `Allocator`."""
+        """The containers that are owed addresses, in the order they will be served."""
         doing = f"ask who is owed in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/owed"
         return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), tuple[Debt, ...])
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
-        """See `Allocator`."""
+        """Store the bounds that a cluster sets for the subnet's batch."""
         doing = f"set the bounds of {cluster} in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/bounds/{_part(cluster, doing)}"
         body = BoundsBody(**asdict(bounds))
         await self._connection.ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body))
 
     async def demand(self, network: str, name: str) -> SubnetDemandReport:
-        """See `Allocator`."""
+        """The counts that the subnet's batch is decided from."""
         doing = f"ask for the demand in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/demand"
         return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), SubnetDemandReport)
 
     async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
-        """See `Allocator`."""
+        """Set the batch in force, unless it changed since it was read (compare-and-set)."""
         doing = f"put a batch in force in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/in-force"
         fields = asdict(decided)
@@ -244,7 +244,7 @@ class HttpAllocator:
         )
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
-        """See `Allocator`."""
+        """How full the subnet is now."""
         doing = f"ask how full {network}/{name} is"
         path = f"{_subnet(network, name, doing)}/utilization"
         return await self._ask(
@@ -254,7 +254,7 @@ class HttpAllocator:
     async def history(
         self, network: str, name: str, *, since: float, until: float
     ) -> tuple[Utilization, ...]:
-        """See `Allocator`."""
+        """Past utilization, oldest first."""
         doing = f"ask how full {network}/{name} was"
         path = f"{_subnet(network, name, doing)}/history"
         query = {"since": repr(since), "until": repr(until)}
@@ -263,7 +263,7 @@ class HttpAllocator:
         )
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
-        """See `Allocator`."""
+        """Open or renew the term of a cluster's controller."""
         doing = f"open a term for {claim.cluster}"
         path = f"{_cluster(claim.cluster, doing)}/term"
         answers = []
@@ -276,14 +276,14 @@ class HttpAllocator:
         return replace(answers[-1], reached=tuple(each for answer in answers for each in answer.reached))
 
     async def close_term(self, claim: TermClaim) -> None:
-        """See `Allocator`."""
+        """Close the term, so that the next controller need not wait."""
         doing = f"close the term of {claim.cluster}"
         whose = f"{_part(claim.cluster_uid, doing)}/{_part(claim.holder, doing)}"
         path = f"{_cluster(claim.cluster, doing)}/terms/{whose}"
         await self._connection.ask(AllocatorRequest(doing=doing, method="DELETE", path=path))
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
-        """See `Allocator`."""
+        """Record what a node holds, while the store recovers."""
         doing = f"report container {held.id} of {held.cluster}"
         body = HeldBody(
             network=held.network,
@@ -304,7 +304,7 @@ class HttpAllocator:
         )
 
     async def keep_for_pods(self, shown: ShownAddresses) -> int:
-        """See `Allocator`."""
+        """Put addresses that living pods show into quarantine, while the store recovers."""
         doing = f"report what pods of node {shown.node} of {shown.cluster} show"
         body = ShownBody(
             network=shown.network,
@@ -319,7 +319,7 @@ class HttpAllocator:
         ).addresses
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
-        """See `Allocator`."""
+        """End the cluster's report of what its nodes hold."""
         doing = f"finish the report of {cluster}"
         path, body = (
             f"{_cluster(cluster, doing)}/report",
@@ -328,13 +328,13 @@ class HttpAllocator:
         await self._connection.ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body))
 
     async def list_clusters(self) -> ClusterRegistry:
-        """See `AdministeredAllocator`."""
+        """All clusters, and whether the store recovers."""
         return await self._ask(
             AllocatorRequest(doing="list clusters", method="GET", path="/clusters"), ClusterRegistry
         )
 
     async def move_cluster(self, name: str, *, uid: str) -> None:
-        """See `AdministeredAllocator`."""
+        """Bind the cluster's name to another uid."""
         doing = f"move the cluster name {name}"
         path = f"{_cluster(name, doing)}/uid"
         await self._connection.ask(
@@ -342,7 +342,7 @@ class HttpAllocator:
         )
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
-        """See `AdministeredAllocator`."""
+        """Delete a cluster that is gone for good, with its containers."""
         doing = f"forget cluster {name}"
         query = {} if uid is None else {"uid": uid} if uid else {"without_uid": "true"}
         query |= {"reason": reason} if reason else {}
@@ -350,7 +350,7 @@ class HttpAllocator:
         return (await self._ask(question, Forgotten)).containers
 
     async def end_recovery(self) -> None:
-        """See `AdministeredAllocator`."""
+        """End the recovery without the reports that are missing."""
         await self._connection.ask(
             AllocatorRequest(doing="end the recovery", method="DELETE", path="/recovery")
         )
@@ -397,7 +397,7 @@ def _container(cluster: str, container_id: str, doing: str) -> str:
 
 
 def _part(name: str, doing: str) -> str:
-    """A name as part of a path. What would make it another path is refused here: the service could not tell."""
+    """A name as part of a path. One that would change the path is refused here: the service could not detect it."""
     if name in {"", ".", ".."} or "/" in name:
-        raise InvalidInput(f"cannot {doing}: {name!r} is no name")
+        raise InvalidInput(f"cannot {doing}: {name!r} is not a valid name in a path")
     return quote(name, safe="")

@@ -34,7 +34,7 @@ _POOLED_SECONDS = 30.0
 
 
 class AllocatorAddress(Struct, frozen=True, kw_only=True):
-    """Where the service is, and how the two know each other."""
+    """The service's URL, and how client and service authenticate."""
 
     url: str
     token_file: Path | None = None
@@ -45,7 +45,7 @@ class AllocatorAddress(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not _is_http(self.url):
             raise InvalidInput(
-                f"--allocator {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
+                f"--allocator {self.url!r} is not a valid URL of an allocator: give one such as https://allocator:8080"
             )
 
 
@@ -58,7 +58,7 @@ def _is_http(text: str) -> bool:
 
 
 class AllocatorTimeouts(Struct, frozen=True, kw_only=True):
-    """How long to wait for what."""
+    """Time limits of requests and retries."""
 
     connect_seconds: float = 3.0
     answer_seconds: float = 10.0
@@ -81,7 +81,7 @@ class AllocatorRequest(Struct, frozen=True, kw_only=True):
 
 
 class _NoAnswer(AllocatorUnavailable):
-    """An attempt that may be made again, not before a time that the service named."""
+    """A failed attempt that may be retried, not before the time that the service named."""
 
     def __init__(self, words: str, *, after_seconds: float = 0.0, cut_short: bool = False) -> None:
         super().__init__(words)
@@ -91,7 +91,7 @@ class _NoAnswer(AllocatorUnavailable):
 
 
 class AllocatorConnection:
-    """The service, as whoever we are."""
+    """Authenticated HTTP to the allocator service, with retries."""
 
     def __init__(
         self, server: AllocatorAddress, patience: AllocatorTimeouts, clock: Clock, randomness: Random
@@ -107,7 +107,7 @@ class AllocatorConnection:
         self._session: aiohttp.ClientSession | None = None
 
     async def ask(self, question: AllocatorRequest) -> bytes:
-        """The answer, as soon as there is one."""
+        """The answer to the request, after as many attempts as its time allows."""
         began = self._clock.monotonic()
         deadline = began + self._patience.deadline_seconds
         last_attempt_at = min(deadline, began + self._patience.retry_seconds)
@@ -181,7 +181,7 @@ def _encoded(question: AllocatorRequest) -> bytes:
 def _refusal(
     question: AllocatorRequest, status: int, body: bytes, retry_after: str, server: AllocatorAddress
 ) -> PodtideError:
-    """The port's own error, if the answer is the service's; something between us and it is no answer."""
+    """The port's error, if the answer is the service's; an answer of a proxy in between counts as none."""
     try:
         refusal = decode_json(body, RefusalBody)
     except UnreadableJson:
@@ -198,7 +198,7 @@ def _refusal(
 
 
 def _shown_token(server: AllocatorAddress) -> str:
-    """Which option says whom the service took us for."""
+    """The option that the token was given by, for messages."""
     if server.token_file is None:
         return "no token: give --token-file FILE"
     return f"the token of --token-file {server.token_file}: correct it there, or name another file"

@@ -29,7 +29,7 @@ DEFAULT_REFRESH_SECONDS = 1.0
 
 
 class Service(Struct, frozen=True):
-    """The ASGI application, and the switch that says it will soon be gone."""
+    """The ASGI application, and the switch that makes it unready before it stops."""
 
     application: ASGIApp
     operations: Operations
@@ -45,7 +45,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
     refresh_seconds: float = DEFAULT_REFRESH_SECONDS,
     prove: Prove | None = None,
 ) -> Service:
-    """A service over an allocator; without tokens, for this machine alone.
+    """A service over an allocator; without tokens, for clients on this machine only.
 
     `prove` shows that the database takes writes; without it, readiness is that it answers.
     """

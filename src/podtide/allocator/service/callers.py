@@ -33,7 +33,7 @@ _LONGEST_QUOTE = 100
 
 
 def recognise(allocator: Allocator, tokens: Tokens | None) -> Guard:
-    """A guard that lets callers through with the allocator that they may see; without tokens, anybody on this machine."""
+    """A guard that gives each authenticated caller the allocator it may use; without tokens, every local caller."""
 
     def guard(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
         if tokens is None:
@@ -50,7 +50,7 @@ def recognise(allocator: Allocator, tokens: Tokens | None) -> Guard:
 
 
 def asked_allocator(request: AnyRequest) -> Allocator:
-    """What the guard found."""
+    """The allocator that the guard chose for this caller."""
     allocator: Allocator = request.auth
     return allocator
 

@@ -29,7 +29,7 @@ class Certificate:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """For the server to listen with; connections get the certificate of their time."""
+        """The TLS context to listen with; each new connection gets the certificate in the files at that time."""
         entrance = self._load()
         entrance.sni_callback = self._show_current
         return entrance
@@ -48,7 +48,7 @@ class Certificate:
         connection.context = self._context
 
     def _look(self) -> _Version:
-        """Changes when one of the files is replaced or written to."""
+        """A value that changes when one of the files is replaced or written."""
         try:
             found = [path.stat() for path in (self._certificate, self._key)]
         except OSError as error:

@@ -12,7 +12,7 @@ _OF_A_SUBNET = ("network", "subnet")
 
 
 class AllocatorMetrics:
-    """What is counted and measured."""
+    """The service's metrics."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -55,12 +55,12 @@ class AllocatorMetrics:
         }
 
     def count(self, method: str, route: str, outcome: str, seconds: float) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         self._requests.labels(method, route, outcome).inc()
         self._seconds.labels(method, route).observe(seconds)
 
     def show_subnets(self, subnets: Iterable[Subnet] | None) -> None:
-        """The subnets as they stand; None when the database does not say."""
+        """Set the gauges of all subnets; None when the database cannot be read."""
         for gauge in self._gauges.values():
             gauge.clear()
         self._database_up.set(subnets is not None)
@@ -69,13 +69,13 @@ class AllocatorMetrics:
                 gauge.labels(subnet.network, subnet.name).set(getattr(subnet, field))
 
     def show_recovery(self, registry: ClusterRegistry | None) -> None:
-        """Whether the store grants; left as it was when the database does not say."""
+        """Set the gauge of the recovery; unchanged when the database cannot be read."""
         if registry is not None:
             self._recovering.set(bool(registry.recovering))
             self._awaited.set(len(registry.awaited))
 
     def render(self) -> bytes:
-        """All of them in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def _subnet_gauge(self, field: str, sentence: str) -> Gauge:

@@ -24,7 +24,7 @@ _UNFORESEEN = 500
 
 
 class RequestLog:
-    """An ASGI application that is watched."""
+    """An ASGI middleware that logs and counts every request."""
 
     def __init__(
         self, app: ASGIApp, metrics: AllocatorMetrics, log: Logger, clock: Clock, randomness: Random
@@ -58,7 +58,7 @@ class RequestLog:
             self._tell(scope, status, request_id.decode(), self._clock.monotonic() - begun)
 
     def _request_id(self, scope: HTTPScope) -> bytes:
-        """The caller's own, so that its log and ours can be read side by side, else a new one."""
+        """The caller's request id, so that both logs can be compared, else a new one."""
         given = next((value for name, value in scope["headers"] if name == _ID_HEADER), b"")
         return given if _USABLE_ID.fullmatch(given) else new_uuid(self._randomness).encode()
 

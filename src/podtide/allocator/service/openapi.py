@@ -72,7 +72,7 @@ _STRUCTS = (
 
 
 def openapi_route(routers: list[Router], dependencies: Mapping[str, Provide]) -> HTTPRouteHandler:
-    """The path that serves the description of these."""
+    """The route that serves the OpenAPI document of these handlers."""
 
     @cache
     def document() -> bytes:

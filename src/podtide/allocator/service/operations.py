@@ -34,9 +34,10 @@ Prove = Callable[[], Awaitable[object]]
 
 
 class Readiness:
-    """Whether the service wants to be sent requests.
+    """Whether the service is ready for requests.
 
-    The proof is a write, and anybody may ask: so there is one at a time, and an answer holds for a few seconds.
+    It is proven by a write, and asking needs no credential: so there is one proof at a time, and it holds for a few
+    seconds.
     """
 
     def __init__(self, prove: Prove, clock: Clock, log: Logger) -> None:
@@ -48,7 +49,7 @@ class Readiness:
         self.stopping = False
 
     async def objection(self) -> str:
-        """Why no requests should come here now, or ""."""
+        """Why the service is not ready; "" when it is."""
         if self.stopping:
             return "stopping"
         if self._proof is None or (self._proof.done() and self._is_old(self._proof.result())):
@@ -57,7 +58,7 @@ class Readiness:
         return self._proof.result() if done else _NO_ANSWER
 
     def _is_old(self, objection: str) -> bool:
-        """What failed is tried again at once: it may have come back."""
+        """Whether the last proof has expired. A failure expires at once: the database may be back."""
         return bool(objection) or self._clock.monotonic() - self._proved_at >= _PROOF_SECONDS
 
     async def _attempt(self) -> str:
@@ -73,7 +74,7 @@ class Readiness:
 
 
 class Operations:
-    """What these paths report on."""
+    """The state that these paths report on."""
 
     def __init__(
         self, allocator: AdministeredAllocator, metrics: AllocatorMetrics, readiness: Readiness
@@ -83,7 +84,7 @@ class Operations:
         self._metrics = metrics
 
     async def word(self) -> str:
-        """What there is to say of a service that is ready: a store that recovers needs requests, for these are reports."""
+        """What to report of a service that is ready; a store that recovers is, because reports are requests."""
         registry = await self._registry()
         if registry is None or not registry.recovering:
             return "ok"
@@ -120,7 +121,7 @@ async def get_health() -> str:
 
 @get("/readyz", media_type=_TEXT, responses=_NOT_READY)
 async def get_readiness(operations: Operated) -> Response[str]:
-    """Whether requests should be sent here: the database takes writes, and nobody asked us to stop."""
+    """Whether requests should be sent here: the database takes writes, and the service is not about to stop."""
     objection = await operations.readiness.objection()
     status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
     return Response(objection or await operations.word(), status_code=status, media_type=_TEXT)

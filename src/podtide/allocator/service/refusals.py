@@ -35,7 +35,7 @@ Answer: TypeAlias = Response[RefusalBody]
 
 
 class Unauthenticated(NotAllowed):
-    """No token was shown, or one that nobody knows."""
+    """No token, or an unknown one."""
 
 
 def documented(*statuses: HTTPStatus) -> dict[int, ResponseSpec]:
@@ -47,7 +47,7 @@ def documented(*statuses: HTTPStatus) -> dict[int, ResponseSpec]:
 
 
 def error_handlers(log: Logger) -> ExceptionHandlersMap:
-    """What the service answers to which exception."""
+    """The service's answers to exceptions."""
 
     def foreseen(request: AnyRequest, error: PodtideError) -> Answer:
         return _refuse(request, error) if kind_of(error) else unforeseen(request, error)
@@ -78,7 +78,7 @@ def error_handlers(log: Logger) -> ExceptionHandlersMap:
 
 
 def _refuse(request: AnyRequest, error: PodtideError) -> Answer:
-    """What the allocator said no to."""
+    """The answer to an error of the allocator."""
     kind = kind_of(error)
     assert kind is not None
     if isinstance(error, Unauthenticated):
@@ -88,7 +88,7 @@ def _refuse(request: AnyRequest, error: PodtideError) -> Answer:
 
 
 def _misread(request: AnyRequest, error: HTTPException) -> Answer:
-    """What the framework refused: no such path or method, or a request that cannot be read."""
+    """The answer to an error of the framework: an unknown path or method, or a request that cannot be parsed."""
     asked = _asked(request)
     status = HTTPStatus(error.status_code)
     match status:
@@ -104,7 +104,7 @@ def _misread(request: AnyRequest, error: HTTPException) -> Answer:
 
 
 def _asked(request: AnyRequest) -> str:
-    """As it came, so that it is one line, and not all of it, if it is long."""
+    """The request's path as received, on one line and shortened."""
     path: bytes = request.scope["raw_path"]
     return f"{request.method} {path[:_LONGEST_QUOTE].decode(errors='replace')}"
 

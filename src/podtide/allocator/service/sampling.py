@@ -13,12 +13,12 @@ class HistoryKeeper(Protocol):
     """An allocator that keeps a history."""
 
     async def sample(self) -> None:
-        """Write down how full every subnet is, where that was not done a moment ago."""
+        """Record every subnet's utilization, unless that was done a moment ago."""
         ...
 
 
 async def keep_sampling(allocator: HistoryKeeper, log: Logger) -> NoReturn:
-    """For ever. Replicas need not agree who does it: what was written down a moment ago is not again."""
+    """Sample every subnet's utilization, without end. Replicas need not coordinate: a recent sample is not repeated."""
     while True:
         await asyncio.sleep(EVERY_SECONDS)
         try:

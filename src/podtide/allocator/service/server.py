@@ -35,7 +35,7 @@ async def serving(
     certificate: Certificate | None = None,
     limits: PortLimits = LIMITS,
 ) -> AsyncIterator[str]:
-    """Serve, at the URL that this yields, until the context ends; then requests under way are answered, and no others."""
+    """Serve at the URL that this yields until the context ends; then requests in flight are answered, and no others."""
     with listen(address, limits) as listener:
         url = (
             f"{'https' if certificate else 'http'}://{ListenAddress(address.host, listener.getsockname()[1])}"
@@ -79,9 +79,10 @@ def _protocols(server: uvicorn.Server) -> Callable[[], asyncio.Protocol]:
 
 
 class _BoundedHeads(HttpToolsProtocol):
-    """The server's protocol for one connection, which takes little of a request besides its body.
+    """The server's protocol for one connection, with a limit on all of a request besides its body.
 
-    httptools keeps a head, and what may follow a body in chunks, however long it is: anybody could fill the memory.
+    httptools keeps a head, and what may follow a body in chunks, however long it is: any client could fill the
+    memory.
     """
 
     def __init__(self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any]) -> None:
@@ -121,11 +122,11 @@ class _BoundedHeads(HttpToolsProtocol):
 
 
 class UnfinishedBody(InvalidInput):
-    """A client that announced more than it sent. To the framework it would be a failure of ours."""
+    """A client sent less than it announced. The framework would report that as an internal error."""
 
 
 class BodyDeadline:
-    """An ASGI application whose port knows that it is at work, and whose clients do not keep it waiting."""
+    """An ASGI middleware that tells the port when a request is being worked on, and limits the time for its body."""
 
     def __init__(self, app: ASGIApp, body_seconds: float) -> None:
         self._app = app
@@ -140,7 +141,7 @@ class BodyDeadline:
             await self._app(scope, self._in_time(receive, until_whole), send)
 
     def _in_time(self, receive: Receive, until_whole: ExitStack) -> Receive:
-        """What comes of the body, as long as it comes."""
+        """The body's messages, until the deadline."""
         deadline = asyncio.get_running_loop().time() + self._body_seconds
         asked = False
 

@@ -22,11 +22,11 @@ _Version = tuple[int, int, int]
 
 
 class InvalidTokens(InvalidInput):
-    """A tokens file that cannot be read."""
+    """An invalid tokens file."""
 
 
 class Holder(Struct, frozen=True):
-    """Whom a token stands for: a cluster, or with no name the administration."""
+    """The holder of a token: a cluster, or without a name an administrator."""
 
     cluster: str = ""
 
@@ -44,7 +44,7 @@ class Tokens:
         self._holders = read_tokens(path)
 
     def holder(self, token: str) -> Holder | None:
-        """Whose token this is. How long it takes does not tell how much of a token was right."""
+        """The holder of this token, compared in constant time."""
         self._refresh()
         digest = hashlib.sha256(token.encode()).digest()
         found = None
@@ -75,7 +75,7 @@ class Tokens:
 
 
 def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:
-    """The hashes in a file and whom each stands for."""
+    """The hashes in a file, and the holder of each."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -90,7 +90,7 @@ def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:
         match = _LINE.fullmatch(stated)
         if match is None:
             raise InvalidTokens(
-                f"line {number} of {path} is no token: write its SHA-256 in hexadecimal, "
+                f"line {number} of {path} is not a valid token: write its SHA-256 in hexadecimal, "
                 "then `cluster NAME` or `administration`"
             )
         digest, _administration, cluster = match.groups(default="")
@@ -98,12 +98,12 @@ def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:
             raise InvalidTokens(f"line {number} of {path}: cluster {cluster!r} {NAME_RULE}")
         holders.append((bytes.fromhex(digest), Holder(cluster)))
     if not holders:
-        raise InvalidTokens(f"{path} has no token: with it nobody could ask for anything; write one")
+        raise InvalidTokens(f"{path} has no token, so that every request would be refused: add one")
     return tuple(holders)
 
 
 def _version(path: Path) -> _Version:
-    """Changes when the file is replaced or written to."""
+    """A value that changes when the file is replaced or written."""
     try:
         found = path.stat()
     except OSError as error:

@@ -10,7 +10,7 @@ from podtide.runtime.clock import Clock
 
 
 class _Reading(Struct, frozen=True):
-    """An answer that is there or on its way, and until when it is good."""
+    """An answer that is there or in flight, and until when it is valid."""
 
     answer: "asyncio.Task[tuple[Utilization, ...]]"
     good_until: float
@@ -26,7 +26,7 @@ class UtilizationCache:
         self._readings: dict[tuple[str, str], _Reading] = {}
 
     async def read(self, network: str, name: str) -> tuple[Utilization, ...]:
-        """See `Allocator.utilization`. Those who ask while the database is being asked share its answer."""
+        """The subnet's utilization, at most as old as the cache allows. Concurrent readers share one query."""
         key = (network, name)
         reading = self._readings.get(key)
         if reading is None or self._clock.monotonic() >= reading.good_until:
@@ -37,7 +37,7 @@ class UtilizationCache:
         return await asyncio.shield(reading.answer)
 
     def forget(self, network: str, name: str) -> None:
-        """The subnet changed: the next to ask gets it as it is now."""
+        """Invalidate the subnet's entry, because it changed."""
         self._readings.pop((network, name), None)
 
     async def _ask(self, network: str, name: str) -> tuple[Utilization, ...]:

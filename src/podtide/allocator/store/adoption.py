@@ -32,7 +32,7 @@ from podtide.core.subnet.layout import AddressPlace
 
 
 class _ReportedPlaces(Struct):
-    """What was reported, as places in the subnet."""
+    """The reported addresses, as places in the subnet."""
 
     primary: AddressPlace
     grants: dict[tuple[int, int], int]
@@ -58,7 +58,7 @@ class _ReportedPlaces(Struct):
 
 
 class AdoptContainer(Struct, frozen=True):
-    """Have a container hold what its node has."""
+    """Records that a container holds what its node has."""
 
     held: HeldContainer
 
@@ -73,7 +73,7 @@ class AdoptContainer(Struct, frozen=True):
         return self.held.cluster
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[tuple[str, ...]]:
-        """Take every reported address for it, and put the rest of what it had in quarantine."""
+        """Take every reported address for the container, and put the rest of what it had in quarantine."""
         held, recovery = self.held, transaction.context.recovery
         if not recovery:
             return ()
@@ -86,7 +86,7 @@ class AdoptContainer(Struct, frozen=True):
         _number_as_named(held, transaction)
         there = _places(held, transaction)
         complaints = [
-            f"{ip} of node {held.node} has a name that is no grant to it: it is kept from everybody for a while"
+            f"{ip} of node {held.node} has a name that was not granted to it: it stays in quarantine for a while"
             for chunk, mask in there.unnamed.items()
             for ip in transaction.subnet.layout.addresses(chunk, mask)
         ]
@@ -102,7 +102,7 @@ class AdoptContainer(Struct, frozen=True):
 
 
 def _number_as_named(held: HeldContainer, transaction: SubnetTransaction) -> None:
-    """Let CIDRs that were added again, and are unused as yet, have the numbers that names were made of.
+    """Give CIDRs that were added again, and are unused so far, the numbers that the reported names were made of.
 
     Between them there may have been others, which drained and left since the backup.
     """
@@ -144,7 +144,7 @@ def _places(held: HeldContainer, transaction: SubnetTransaction) -> _ReportedPla
 
 
 def _refusal(held: HeldContainer, row: ContainerRow, transaction: SubnetTransaction) -> str:
-    """Why the container cannot have anything; its addresses are kept from everybody for a while."""
+    """Why the container cannot be adopted; its addresses then stay in quarantine for a while."""
     if row.cluster != held.cluster:
         return f"container {held.id} of node {held.node} is cluster {row.cluster}'s"
     if row.is_deleted:
@@ -197,5 +197,5 @@ def _hold(
 
 
 def _quarantined_as(held: HeldContainer) -> ContainerRow:
-    """Whose what is kept from everybody was: of no machine, so that no move takes it for what a sandbox has."""
+    """The record of an address in quarantine without a machine, so that no move takes it for a sandbox's."""
     return ContainerRow(held.id, held.cluster, None, held.node, cluster_uid=held.cluster_uid)

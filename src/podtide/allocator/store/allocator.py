@@ -88,11 +88,11 @@ class DatabaseAllocator:
         await self.close()
 
     async def close(self) -> None:
-        """Finish what is under way, and let the database go."""
+        """Finish what is in flight, and close the database."""
         await self._database.close()
 
     async def add_subnet(self, spec: SubnetSpec) -> Subnet:
-        """Make the subnet; the same again answers the one there."""
+        """Create the subnet, or return the one there if it is the same."""
         check_spec(spec)
         return await self._database.write(lambda now: subnets.add_subnet(spec, now))
 
@@ -108,7 +108,7 @@ class DatabaseAllocator:
     async def shrink_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
     ) -> Subnet:
-        """Let CIDRs of the subnet drain."""
+        """Drain CIDRs of the subnet, or remove them at once."""
         check_names(network=network, subnet=name)
         return await self._database.write(
             lambda now: draining.shrink_subnet(
@@ -117,17 +117,17 @@ class DatabaseAllocator:
         )
 
     async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
-        """Who has addresses of a CIDR."""
+        """The containers that have addresses of a CIDR."""
         check_names(network=network, subnet=name)
         return await self._database.read(lambda now: draining.holders(network, name, cidr, now))
 
     async def remove_subnet(self, network: str, name: str) -> None:
-        """Remove the subnet, in which nothing may be reserved."""
+        """Delete the subnet, if nothing in it is reserved."""
         check_names(network=network, subnet=name)
         await self._database.write(lambda now: subnets.remove_subnet(network, name, now, self._rules))
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
-        """The subnet as it stands."""
+        """The subnet's current state."""
         check_names(network=network, subnet=name)
         subnet, due = await self._database.read(lambda now: subnets.show_subnet(network, name, now))
         if due:
@@ -138,7 +138,7 @@ class DatabaseAllocator:
         return subnet
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
-        """The subnets of a network, or of all, by network and name."""
+        """The subnets of a network, or of all networks."""
         if network:
             check_names(network=network)
         listed = await self._database.read(lambda now: subnets.list_subnets(network, now))
@@ -150,12 +150,12 @@ class DatabaseAllocator:
         return tuple(subnet for subnet, _due in listed)
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:
-        """Carry out the whole wish, as far as there are addresses."""
+        """Release and grant addresses as the wish says; idempotent."""
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, PutContainer(wish))
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
-        """The node is gone: what it held is in quarantine, and the id never comes back."""
+        """Delete a removed Node's container; its addresses go into quarantine."""
         check_names(container=container_id, cluster=cluster)
         await self._delete(DeleteContainer(container_id, cluster, cluster_uid))
 
@@ -180,14 +180,14 @@ class DatabaseAllocator:
                 continue
 
     async def move_container(self, wish: Wish) -> MoveResult:
-        """Carry out the wish after what its machine left under a former uid was moved to it."""
+        """Like `put_container`, after moving what the same machine had as an earlier Node."""
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
     ) -> QuarantinePage:
-        """What is in quarantine, by removed container, a page at a time."""
+        """One page of what is in quarantine, by removed container."""
         narrowed = {"cluster": cluster, "node": node, "more": more}
         narrowed = {what: name for what, name in narrowed.items() if name}
         check_names(**narrowed)
@@ -206,7 +206,7 @@ class DatabaseAllocator:
         cluster_uid: str = "",
         reason: str,
     ) -> int:
-        """Let exactly these addresses be free that a removed container left."""
+        """Release these addresses of a removed container from quarantine."""
         check_names(container=container_id, cluster=cluster, **({"uid": cluster_uid} if cluster_uid else {}))
         check_ending(addresses, reason)
         return await self._end_quarantine(EndQuarantine(container_id, addresses), cluster, cluster_uid)
@@ -223,7 +223,7 @@ class DatabaseAllocator:
         return await self._database.call(network, subnet, call)
 
     async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
-        """What a node has."""
+        """The container and its addresses."""
         check_names(container=container_id, cluster=cluster)
         return await self._database.read(lambda _now: queries.get_container(container_id, cluster))
 
@@ -237,7 +237,7 @@ class DatabaseAllocator:
         limit: int = 500,
         more: str = "",
     ) -> ContainerPage:
-        """Containers by id, narrowed by any of these, a page at a time."""
+        """One page of containers."""
         narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
         narrowed = {what: name for what, name in narrowed.items() if name}
         check_names(**narrowed)
@@ -246,7 +246,7 @@ class DatabaseAllocator:
         return await self._database.read(lambda _now: queries.list_containers(narrowed, limit, after))
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
-        """Who is owed, in the order they will be served."""
+        """The containers that are owed addresses, in the order they will be served."""
         check_names(network=network, subnet=name)
         debts, from_the_future = await self._database.read(
             lambda now: queries.list_owed(network, name, now, self._rules.claim_seconds)
@@ -256,13 +256,13 @@ class DatabaseAllocator:
         return debts
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
-        """Keep between which bounds a cluster wants the subnet's batch."""
+        """Store the bounds that a cluster sets for the subnet's batch."""
         check_names(network=network, subnet=name, cluster=cluster)
         check_bounds(bounds)
         await self._database.call(network, name, SetBounds(cluster, bounds))
 
     async def demand(self, network: str, name: str) -> SubnetDemandReport:
-        """What the batch is decided from, all of one instant."""
+        """The counts that the subnet's batch is decided from."""
         check_names(network=network, subnet=name)
         demand, due = await self._database.read(lambda now: queries.read_demand(network, name, now))
         if due:
@@ -271,61 +271,61 @@ class DatabaseAllocator:
         return demand
 
     async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
-        """Let this be in force, if it was decided from what is so."""
+        """Set the batch in force, unless it changed since it was read (compare-and-set)."""
         check_names(network=network, subnet=name)
         check_in_force(decided)
         return await self._database.call(network, name, PutInForce(decided))
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
-        """How full the subnet is: one reading, from the totals in its row."""
+        """How full the subnet is now."""
         subnet = await self.get_subnet(network, name)
         return (Utilization(to_time(self._clock.wall()), subnet.capacity, subnet.reserved),)
 
     async def history(
         self, network: str, name: str, *, since: float, until: float
     ) -> tuple[Utilization, ...]:
-        """Readings between two wall-clock times, oldest first."""
+        """Past utilization, oldest first."""
         check_names(network=network, subnet=name)
         return await self._database.read(lambda now: queries.read_history(network, name, since, until, now))
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
-        """Act for a cluster from now on, or go on doing so."""
+        """Open or renew the term of a cluster's controller."""
         check_claim(claim)
         return await self._database.write(lambda now: registry.open_term(claim, now))
 
     async def close_term(self, claim: TermClaim) -> None:
-        """Act no longer."""
+        """Close the term, so that the next controller need not wait."""
         check_claim(claim)
         await self._database.write(lambda _now: registry.close_term(claim))
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
-        """Have the container hold what its node has, while the store recovers."""
+        """Record what a node holds, while the store recovers."""
         check_held(held)
         return await self._database.call(held.network, held.subnet, AdoptContainer(held))
 
     async def keep_for_pods(self, shown: ShownAddresses) -> int:
-        """Keep from everybody what living pods have and no report tells of, while the store recovers."""
+        """Put addresses that living pods show into quarantine, while the store recovers."""
         check_shown(shown)
         return await self._database.call(shown.network, shown.subnet, KeepForPods(shown))
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
-        """The cluster has reported all that its nodes hold."""
+        """End the cluster's report of what its nodes hold."""
         check_names(cluster=cluster, uid=cluster_uid)
         await self._database.write(
             lambda _now: registry.finish_report(cluster, cluster_uid, recovery, self.expected_clusters())
         )
 
     async def list_clusters(self) -> ClusterRegistry:
-        """All clusters, and whether the store grants."""
+        """All clusters, and whether the store recovers."""
         return await self._database.read(lambda now: registry.list_clusters(now, self.expected_clusters()))
 
     async def move_cluster(self, name: str, *, uid: str) -> None:
-        """Let the name belong to another uid."""
+        """Bind the cluster's name to another uid."""
         check_names(cluster=name, uid=uid)
         await self._database.write(lambda _now: registry.move_cluster(name, uid))
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
-        """Delete a cluster's containers, or those that record one uid, free all they had, and let its name be free."""
+        """Delete a cluster that is gone for good, with its containers."""
         del reason  # for whoever keeps a log
         check_names(cluster=name, **({"uid": uid} if uid else {}))
         gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
@@ -338,15 +338,15 @@ class DatabaseAllocator:
         return len(gone)
 
     async def end_recovery(self) -> None:
-        """Grant again, whoever has reported."""
+        """End the recovery without the reports that are missing."""
         await self._database.write(lambda _now: registry.end_recovery())
 
     async def begin_recovery(self, reason: str) -> None:
-        """Grant nothing until every cluster has reported: somebody knows that the database was restored."""
+        """Begin a recovery, because an administrator knows that the database was restored from a backup."""
         await self._database.write(lambda now: begin_recovery(reason, now))
 
     async def examine(self) -> str:
-        """See whether the database is the one it was, by the mark beside it: why it is not, or ""."""
+        """Compare the database with the mark beside it; returns why it recovers, or ""."""
         mark = self._database.mark
         if mark is None:
             return ""
@@ -355,14 +355,14 @@ class DatabaseAllocator:
         return await self._database.write(lambda now: examine(read, new_uuid(system_randomness()), now))
 
     async def sample(self) -> None:
-        """Write down how full every subnet is, where that was not done a moment ago."""
+        """Record every subnet's utilization, unless that was done a moment ago."""
         for subnet in await self.list_subnets():
             await self._database.call(subnet.network, subnet.name, SampleUtilization())
 
     async def prove_writable(self) -> None:
-        """Write something that nobody reads; AllocatorUnavailable where the database does not take it."""
+        """Write a row that is never read; AllocatorUnavailable when the database refuses it."""
         await self._database.write(write_probe)
 
     async def audit(self) -> tuple[Violation, ...]:
-        """What is wrong with the database, by reading all of it."""
+        """The violations in the database, found by reading all of it."""
         return await self._database.read(lambda _now: audit_database())

@@ -28,7 +28,7 @@ _STRAY = "SELECT container, chunk FROM grants WHERE container NOT IN (SELECT id 
 
 
 class _Contents(NamedTuple):
-    """All that the database has of a subnet."""
+    """All rows of a subnet."""
 
     containers: list[ContainerRow]
     free: dict[int, int]
@@ -38,7 +38,7 @@ class _Contents(NamedTuple):
 
 
 def audit_database() -> Script[tuple[Violation, ...]]:
-    """What is wrong, in a stable order."""
+    """The violations, in a stable order."""
     subnets = {row[0]: SubnetRow(*row) for row in (yield Query(_SUBNETS))}
     contents: dict[int, _Contents] = defaultdict(lambda: _Contents([], {}, [], [], Counter()))
     for container in gather_containers((yield Query(_CONTAINERS))).values():
@@ -91,7 +91,7 @@ def _picture(there: list[tuple[SubnetRow, _Contents]]) -> Picture:
 
 
 def _ledger(row: SubnetRow, contents: _Contents) -> Ledger:
-    """The counts, of which R is the subnet's own and the others are counted here; what is drained is in none."""
+    """The subnet's counts: R from its row, the others counted here; drained addresses are in none."""
     quarantined = _size(contents.quarantined)
     # Of two nodes that reported one address, the one that was to lose its primary keeps what else it has.
     kept = sum(container.held for container in contents.containers if container.primary is None)
@@ -126,7 +126,7 @@ def _grant(row: SubnetRow, container: ContainerRow) -> Grant:
 
 
 def _in_one_place_each(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
-    """Every usable address of a used chunk is in exactly one place, and no other address is in any."""
+    """Violations of: every usable address of a used chunk is in exactly one place, and no other address is in any."""
     seen: dict[int, int] = defaultdict(int)
     for chunk, mask in _everything(contents):
         for ip in row.layout.addresses(chunk, mask & (seen[chunk] | ~row.layout.mask(chunk))):
@@ -172,7 +172,7 @@ def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
 
 
 def _drains_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
-    """Of every CIDR that drains it is counted what is reserved in it."""
+    """Violations of: the count of reserved addresses of a draining CIDR is right."""
     nobodys = Counter[str]()
     for chunk, mask in (*contents.free.items(), *contents.cooling):
         nobodys[row.layout.block(chunk).cidr] += mask.bit_count()
@@ -189,7 +189,7 @@ def _drains_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
 
 
 def _counts_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
-    """Every container is counted once by what it states and takes, and no count is left of none."""
+    """Violations of: every container is counted once by what it states and takes, and no count is of none."""
     counted = count_alike(contents.containers, row.id)
     for likeness in sorted({*counted, *contents.alike}):
         kept, there = contents.alike.get(likeness), counted.get(likeness)

@@ -19,7 +19,7 @@ WITH_A_PAST = "0003"
 
 
 def backup(database: str, copy: Path) -> None:
-    """Copy the database as it is now, whoever uses it; a file that is there is not written over."""
+    """Copy the database while it is in use; an existing file is not overwritten."""
     if copy.exists():
         raise UnusableDatabase(f"{copy} is there already: give the name of a new file")
     with (
@@ -31,7 +31,7 @@ def backup(database: str, copy: Path) -> None:
 
 
 def restore(database: str, copy: Path, now: float) -> None:
-    """Put a copy in the database's place, and have it recover; refused while anybody has the database open."""
+    """Replace the database by a copy, and begin a recovery; refused while any process has the database open."""
     with (
         _readable_errors(f"restore {database} from {copy}"),
         closing(_open_existing(str(copy), f"FILE {copy}")) as source,
@@ -54,7 +54,7 @@ def _refuse_stranger(source: sqlite3.Connection, copy: Path) -> None:
     schema = _schema(source)
     if not schema or schema < WITH_A_PAST:
         raise UnusableDatabase(
-            f"{copy} is no database of podtide's allocator: give a file that `backup` made"
+            f"{copy} is not a database of podtide's allocator: give a file that `backup` made"
         )
     if schema > SCHEMA:
         raise UnusableDatabase(
@@ -63,7 +63,7 @@ def _refuse_stranger(source: sqlite3.Connection, copy: Path) -> None:
 
 
 def _refuse_to_lose(target: sqlite3.Connection, database: str) -> None:
-    """What is in the file already is written over: that must not be another program's."""
+    """Refuse to overwrite a file that is not a database of the allocator."""
     ((tables,),) = target.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     if tables and not _schema(target):
         raise UnusableDatabase(
@@ -72,7 +72,7 @@ def _refuse_to_lose(target: sqlite3.Connection, database: str) -> None:
 
 
 def _refuse_live(target: sqlite3.Connection, database: str) -> None:
-    """A database that is open somewhere cannot leave its write-ahead log, and that can be asked without harm."""
+    """Refuse a database that is in use: it cannot leave its write-ahead log, and asking it to does no harm."""
     try:
         ((mode,),) = target.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.OperationalError:

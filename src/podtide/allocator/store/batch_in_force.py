@@ -20,14 +20,14 @@ _PUT = """INSERT INTO bounds (subnet, cluster, batch, buffer, lower, upper, min_
 
 
 class PutInForce(Struct, frozen=True):
-    """Let what was decided be in force."""
+    """Puts the decided batch in force."""
 
     decided: SubnetInForce
     container: str = ""
     cluster: str = ""
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[Subnet]:
-        """Compare the serial, and set what was decided."""
+        """Compare the serial, and set the batch."""
         yield from ()
         row, decided = transaction.subnet, self.decided
         columns = _columns(decided)
@@ -65,14 +65,14 @@ def _columns_of(row: SubnetRow) -> dict[str, object]:
 
 
 class SetBounds(Struct, frozen=True):
-    """Keep a cluster's bounds."""
+    """Stores a cluster's bounds."""
 
     cluster: str
     bounds: Bounds
     container: str = ""
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
-        """Write them, unless they are there."""
+        """Write the bounds, unless they are unchanged."""
         bounds = self.bounds
         row = (
             bounds.batch,
@@ -88,7 +88,7 @@ class SetBounds(Struct, frozen=True):
 
 
 def read_bounds(subnet: int, clusters: set[str]) -> Script[tuple[ClusterBounds, ...]]:
-    """The bounds of these clusters, by name. Of a cluster without containers in the subnet they bind nobody."""
+    """The bounds of these clusters, by name. A cluster without containers in the subnet has no say."""
     rows = yield Query(_READ, (subnet,))
     return tuple(
         ClusterBounds(

@@ -58,7 +58,7 @@ async def open_allocator(
 
 
 def _look_at_file(path: str, clock: Clock, *, migrate: bool) -> None:
-    """Refuse a file that is not ours to use while nothing of it is changed: opening it for use makes it a database."""
+    """Refuse a file that is not a database of the allocator, before opening it would change it."""
     require_database_file(path, may_be_made=migrate)
     if Path(path).exists():
         check = check_ours if migrate else check_schema
@@ -82,7 +82,7 @@ async def _open(
 
 
 def _without_password(url: str) -> str:
-    """The URL as errors show it."""
+    """The URL for messages, without its password."""
     try:
         parts = urlsplit(url)
     except ValueError:

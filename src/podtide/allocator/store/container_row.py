@@ -43,7 +43,7 @@ NOTHING = ""
 
 @dataclass(slots=True)
 class ContainerRow:
-    """A container as it is in the database, to be changed and saved."""
+    """A container's row, to be changed and saved."""
 
     id: str
     cluster: str
@@ -79,7 +79,7 @@ class ContainerRow:
 
     @property
     def columns(self) -> tuple[object, ...]:
-        """What the row has to be in the database."""
+        """The values of the row's columns."""
         return cast("tuple[object, ...]", _values(self))
 
     @property
@@ -94,7 +94,7 @@ class ContainerRow:
 
     @property
     def taken(self) -> int:
-        """Its primary, even while it waits for that, and what it holds or wants, whichever is more."""
+        """How many addresses count as taken: its primary, also while it waits for it, and what it holds or wants."""
         return 1 + max(self.held, self.wanted)
 
     @property
@@ -104,7 +104,7 @@ class ContainerRow:
 
     @property
     def claim(self) -> Claim:
-        """What it is owed."""
+        """Its claim to the addresses it is owed."""
         return Claim(self.id, self.owed, self.waiting_pods, self.owed_since)
 
     def is_owed_since_renewal(self, after: float) -> bool:
@@ -112,17 +112,17 @@ class ContainerRow:
         return self.owed > 0 and self.renewed > after
 
     def renew_now(self, now: float) -> None:
-        """Let a claim that was renewed in the future be renewed now."""
+        """Renew now a claim that was renewed by a clock that was ahead."""
         if self.owed and self.renewed > now:
             self.renewed, self.owed_since = now, min(self.owed_since, now)
 
     @property
     def order(self) -> Order:
-        """Where in the history of the node's wishes the last one stands."""
+        """The position of the last accepted wish in the order of the node's wishes."""
         return Order(self.request_uid, self.generation)
 
     def set_grant(self, version: int, chunk: int, mask: int) -> None:
-        """Let the mask be what was granted of a chunk with a version; 0 when nothing is left of it."""
+        """Set the mask of what was granted of a chunk with a version; 0 when nothing is left of it."""
         key = (version, chunk)
         self.changed_grants.add(key)
         if mask:
@@ -180,7 +180,7 @@ def load_containers(ids: Sequence[str]) -> Script[dict[str, ContainerRow]]:
 
 
 def remove_container(id_: str) -> Script[None]:
-    """Leave nothing of a container."""
+    """Delete a container's rows."""
     yield Query(_REMOVE_GRANTS, (id_,))
     yield Query(_REMOVE, (id_,))
 
@@ -255,5 +255,5 @@ def to_text(stated: StatedDemand | None) -> str:
 
 @lru_cache(maxsize=16_384)
 def from_text(kept: str) -> StatedDemand:
-    """What a text of the database says."""
+    """The statement in a text of the database."""
     return msgspec.json.decode(kept, type=StatedDemand) if kept else StatedDemand()

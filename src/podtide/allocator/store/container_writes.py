@@ -34,7 +34,7 @@ AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 
 
 class SubnetOperation(Protocol[AnswerT_co]):
-    """Something to be done in the transaction of one subnet."""
+    """An operation in the transaction of one subnet."""
 
     @property
     def container(self) -> str:
@@ -47,30 +47,30 @@ class SubnetOperation(Protocol[AnswerT_co]):
         ...
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[AnswerT_co]:
-        """Do it, or raise a refusal and leave the transaction as it was."""
+        """Carry it out, or raise and leave the transaction unchanged."""
         ...
 
 
 class PutContainer(Struct, frozen=True):
-    """Carry out a wish."""
+    """Carries out a wish."""
 
     wish: Wish
 
     @property
     def container(self) -> str:
-        """The id of the wishing one."""
+        """The container's id."""
         return self.wish.id
 
     @property
     def cluster(self) -> str:
-        """Whose it is."""
+        """The container's cluster."""
         return self.wish.cluster
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[AllocatedContainer]:
         """Release what is named, then grant what is missing, as far as there is."""
         wish = self.wish
         row = transaction.containers.get(wish.id)
-        yield from refuse_by_affairs(wish, row, transaction)
+        yield from refuse_by_context(wish, row, transaction)
         if row is None:
             row = ContainerRow(wish.id, wish.cluster, transaction.subnet.id, wish.node)
             transaction.containers[wish.id] = row
@@ -98,7 +98,7 @@ class PutContainer(Struct, frozen=True):
 
 
 class DeleteContainer(Struct, frozen=True):
-    """Free all of a node that is gone."""
+    """Deletes the container of a removed Node."""
 
     container: str
     cluster: str
@@ -141,31 +141,31 @@ class DeleteContainer(Struct, frozen=True):
 
 
 class SampleUtilization(Struct, frozen=True):
-    """Write down how full the subnet is."""
+    """Records the subnet's utilization."""
 
     container: str = ""
     cluster: str = ""
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
-        """Note it, unless that was done a moment ago."""
+        """Record it, unless that was done a moment ago."""
         yield from note_sample(transaction.subnet, transaction.now)
 
 
 class Settle(Struct, frozen=True):
-    """Let what has rested for long enough be free."""
+    """Frees the addresses whose cool-down is over."""
 
     container: str = ""
     cluster: str = ""
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
-        """Nothing more than every call does first."""
+        """Settle, as every operation does first."""
         yield from transaction.settle()
 
 
 def serve(
     network: str, name: str, calls: Sequence[SubnetOperation[object]], now: float, rules: StoreRules
 ) -> Script[list[object]]:
-    """Carry out calls about one subnet, in order, in one transaction: for each its answer, or the refusal."""
+    """Carry out operations in one subnet, in order, in one transaction; returns for each its answer or its refusal."""
     ids = dict.fromkeys(call.container for call in calls if call.container)
     clusters = sorted({call.cluster for call in calls} - {""})
     try:
@@ -183,7 +183,7 @@ def serve(
 
 
 def bury(container: str, cluster: str, cluster_uid: str) -> Script[bool]:
-    """Leave a tombstone for an id that is not known, so that a wish under way finds it; False when it is known by now."""
+    """Write a tombstone for an unknown id, so that a wish in flight is refused; False when the id is known by now."""
     context = yield from read_context([cluster])
     context.refuse_another_cluster(cluster, cluster_uid)
     context.refuse_while_recovering()
@@ -194,14 +194,14 @@ def bury(container: str, cluster: str, cluster_uid: str) -> Script[bool]:
 
 
 def another_cluster(container: str) -> NoSuchContainer:
-    """The refusal of a call about a container that is not the caller's."""
+    """The error for a container of another cluster."""
     return NoSuchContainer(
         f"container {container} is another cluster's: use the id of a node of this cluster"
     )
 
 
-def refuse_by_affairs(wish: Wish, row: ContainerRow | None, transaction: SubnetTransaction) -> Script[None]:
-    """Raises what a wish is refused with when the cluster is not who the name is bound to, or while the store recovers.
+def refuse_by_context(wish: Wish, row: ContainerRow | None, transaction: SubnetTransaction) -> Script[None]:
+    """Refuse a wish whose cluster name belongs to another uid, or that comes while the store recovers.
 
     Who asks comes first: what a stranger has seen, under a name that is not its own, proves nothing about this store.
     """
@@ -213,7 +213,7 @@ def refuse_by_affairs(wish: Wish, row: ContainerRow | None, transaction: SubnetT
 
 
 def _refuse_if_behind(wish: Wish, transaction: SubnetTransaction) -> Script[None]:
-    """Begin to recover if the cluster has seen a version that was never given here. The sequence goes on above that."""
+    """Begin a recovery if the cluster has seen a version that this store never gave. The sequence goes on above that."""
     subnet = transaction.subnet
     if is_behind(subnet.sequence, wish.seen):
         reason = behind_reason(wish.cluster, subnet.name, wish.seen, subnet.sequence)
@@ -222,7 +222,7 @@ def _refuse_if_behind(wish: Wish, transaction: SubnetTransaction) -> Script[None
 
 
 def refuse_what_does_not_fit(wish: Wish, row: ContainerRow, transaction: SubnetTransaction) -> None:
-    """Raises what a wish for a container that is there is refused with."""
+    """Refuse a wish that does not fit the existing container."""
     if row.cluster != wish.cluster:
         raise another_cluster(wish.id)
     if row.is_deleted:
@@ -247,14 +247,14 @@ def refuse_what_does_not_fit(wish: Wish, row: ContainerRow, transaction: SubnetT
 
 
 def _note_statement(wish: Wish, row: ContainerRow) -> None:
-    """Keep what the wish states, unless the row's own statement of the same request and generation is the newer one."""
+    """Store what the wish states, unless the row has a newer statement of the same request and generation."""
     if row.order == Order(wish.request_uid, wish.generation) and wish.statement_number < row.statement_number:
         return
     row.stated, row.statement_number = to_text(wish.stated), wish.statement_number
 
 
 def note_machine(wish: Wish, row: ContainerRow) -> None:
-    """Keep what the Node runs on. What says too little to be recognised says nothing."""
+    """Store the machine that the Node runs on. An identity that says too little is ignored."""
     if wish.machine.is_known:
         row.machine_id, row.system_uuid, row.boot_id = structs.astuple(wish.machine)
 
@@ -266,7 +266,7 @@ def _note_order(wish: Wish, row: ContainerRow) -> None:
 
 
 def _named_for_release(wish: Wish, row: ContainerRow) -> dict[int, int]:
-    """Take what the wish names off the row's grants: the masks by chunk. Names of anything else change nothing."""
+    """Remove the named addresses from the row's grants; returns their masks by chunk. Unknown names change nothing."""
     released: dict[int, int] = {}
     for name in map(parse_address_name, wish.release):
         if name is None or name.container != row.id:
@@ -280,7 +280,7 @@ def _named_for_release(wish: Wish, row: ContainerRow) -> dict[int, int]:
 
 
 def _move_primary(wish: Wish, row: ContainerRow, transaction: SubnetTransaction) -> Script[bool]:
-    """Another primary for one in a CIDR that drains, if the node says that it can do with another; whether there was one."""
+    """Replace a primary in a draining CIDR, if the node named it; returns whether it was replaced."""
     primary = row.primary
     if primary is None or primary_name(row.id) not in wish.release:
         return False
@@ -296,7 +296,7 @@ def _move_primary(wish: Wish, row: ContainerRow, transaction: SubnetTransaction)
 
 
 def _grant_what_is_missing(wish: Wish, row: ContainerRow, transaction: SubnetTransaction) -> Script[bool]:
-    """Grant as much as may be had and note the rest as owed; whether anything was granted."""
+    """Grant as much as is available and record the rest as owed; returns whether anything was granted."""
     missing = max(0, wish.count - row.held) + (row.primary is None)
     since = min(row.owed_since, transaction.now) if row.owed else transaction.now
     count = 0

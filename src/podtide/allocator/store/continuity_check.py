@@ -10,9 +10,9 @@ _CATCH_UP = "UPDATE store SET removed_sequences = removed_sequences + $1"
 
 
 def examine(mark: StoreMark | None, new_uid: str, now: float) -> Script[str]:
-    """Compare the database with the mark beside it: why it recovers from now on, or "".
+    """Compare the database with the mark beside it; returns why it recovers from now on, or "".
 
-    Its progress goes on above the mark's, so that the two agree again; that it recovers stands in the database.
+    Its progress continues above the mark's, so that the two agree again; that it recovers is stored in the database.
     """
     ((store, progress),) = yield Query(PROGRESS)
     doubt = doubt_about(store, progress, mark)

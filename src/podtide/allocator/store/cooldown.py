@@ -30,7 +30,7 @@ _ADD = """INSERT INTO resting (subnet, quarantined, until, chunk, holder, mask) 
 
 
 class Rest(NamedTuple):
-    """What rests together: addresses of one chunk, last held by one container, until one time."""
+    """The key of addresses that rest together: of one chunk, last held by one container, until one time."""
 
     quarantined: int
     until: float
@@ -39,7 +39,7 @@ class Rest(NamedTuple):
 
 
 class Resting:
-    """The resting addresses of a subnet, as far as a transaction looked at or added to them."""
+    """The resting addresses of a subnet, as far as a transaction has read or added them."""
 
     def __init__(self, subnet: int) -> None:
         self._subnet = subnet
@@ -48,11 +48,11 @@ class Resting:
         self._added: dict[Rest, int] = {}
 
     def add(self, rest: Rest, mask: int) -> None:
-        """Let addresses rest."""
+        """Add resting addresses."""
         self._keep(rest, mask | self._known.get(rest, 0) | self._added.get(rest, 0))
 
     def take_due(self, now: float) -> Script[list[tuple[Rest, int]]]:
-        """Some of what has rested for long enough, taken out at once; nothing when nothing is due."""
+        """Remove and return some of the addresses whose cool-down is over; nothing when none is."""
         rows = yield Query(_DUE, (self._subnet, now))
         due = [(Rest(*rest), mask) for *rest, mask in rows]
         yield from execute_many(_DROP, [(self._subnet, *rest) for rest, _mask in due])

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class InvalidDatabaseUrl(InvalidInput):
-    """Text that names no database."""
+    """Text that is not the URL of a database."""
 
 
 class Database(Protocol):
@@ -28,17 +28,17 @@ class Database(Protocol):
     """What stands beside it; None where a server tells by itself that it went back, or nothing lasts."""
 
     async def read(self, script: Callable[[float], Script[T]]) -> T:
-        """Run a script that changes nothing; it sees one instant."""
+        """Run a read-only script; it sees one snapshot."""
         ...
 
     async def write(self, script: Callable[[float], Script[T]]) -> T:
-        """Run a script on its own."""
+        """Run a script in a transaction of its own."""
         ...
 
     async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
-        """Carry out a call in a subnet's transaction, together with others that wait for the same."""
+        """Carry out an operation in a subnet's transaction, together with others that wait for the same."""
         ...
 
     async def close(self) -> None:
-        """Finish what is under way, and let the database go."""
+        """Finish what is in flight, and close the database."""
         ...

@@ -13,7 +13,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def require_database_file(path: str, *, may_be_made: bool) -> None:
-    """Refuse a path at which no database is, nor can be: UnusableDatabase. One may be missing only if `may_be_made`."""
+    """Raise UnusableDatabase for a path where there is no database, unless `may_be_made` and one can be created there."""
     file = Path(path)
     where = f"--database sqlite:///{path}"
     if file.is_dir():
@@ -50,7 +50,7 @@ def _require_can_be_made(file: Path, where: str, *, may_be_made: bool) -> None:
     directory = file.absolute().parent
     if not directory.is_dir():
         raise UnusableDatabase(
-            f"{where} is in {directory}, which is no directory: make it, or correct the path"
+            f"{where} is in {directory}, which is not a directory: make it, or correct the path"
         )
     if not os.access(directory, os.W_OK):
         raise UnusableDatabase(f"{where} cannot be made: this user may not write in {directory}")

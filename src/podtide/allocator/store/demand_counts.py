@@ -29,12 +29,12 @@ class DemandKey(NamedTuple):
 
 
 def count_alike(rows: Iterable[ContainerRow], subnet: int) -> Counter[DemandKey]:
-    """The counts of those that are in the subnet: tombstones are nowhere, and others are counted where they are."""
+    """The counts of the containers in the subnet. Tombstones are in no subnet."""
     return Counter(DemandKey(row.cluster, row.stated, row.taken) for row in rows if row.subnet == subnet)
 
 
 def save_counts(subnet: int, before: Counter[DemandKey], after: Counter[DemandKey]) -> Script[None]:
-    """Write by how much counts changed."""
+    """Write the changes of the counts."""
     changes = {likeness: after[likeness] - before[likeness] for likeness in sorted({*before, *after})}
     yield from execute_many(
         _ADD, [(subnet, *likeness, change) for likeness, change in changes.items() if change]

@@ -34,7 +34,7 @@ _MOST_NAMED = 5
 def shrink_subnet(  # noqa: PLR0913 - which, what of it, how, and when
     network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool, now: float, rules: StoreRules
 ) -> Script[Subnet]:
-    """Let CIDRs drain."""
+    """Drain CIDRs."""
     asked = {str(exact_network(cidr)) for cidr in cidrs}
     transaction = yield from open_transaction(network, name, (), now, rules)
     row = transaction.subnet
@@ -57,14 +57,14 @@ def shrink_subnet(  # noqa: PLR0913 - which, what of it, how, and when
 
 
 def end_drain(row: SubnetRow, cidrs: tuple[str, ...]) -> None:
-    """Let CIDRs give addresses again, if they drain."""
+    """End the drain of those of the CIDRs that drain."""
     drains = row.drains
     if drains.keys() & set(cidrs):
         _let_drain(row, {cidr: count for cidr, count in drains.items() if cidr not in cidrs})
 
 
 def holders(network: str, name: str, cidr: str, now: float) -> Script[CidrHolders]:
-    """Who has addresses of a CIDR."""
+    """The containers with addresses of a CIDR."""
     row, _due = yield from find_subnet(network, name, now)
     cidr = str(parse_network(cidr))
     block = row.layout.find(cidr)
@@ -74,7 +74,7 @@ def holders(network: str, name: str, cidr: str, now: float) -> Script[CidrHolder
 
 
 def read_holders(row: SubnetRow, block: Block) -> Script[CidrHolders]:
-    """Who has addresses of a block."""
+    """The containers with addresses of a block."""
     chunks = block.first_chunk, block.last_chunk
     found = yield Query(_HOLDERS, (row.id, *chunks))
     ((quarantined,),) = yield Query(_RESTING, (row.id, *chunks, 1))
@@ -91,7 +91,7 @@ def read_holders(row: SubnetRow, block: Block) -> Script[CidrHolders]:
 
 
 def held_words(held: CidrHolders) -> str:
-    """Who has what, for people."""
+    """The holders as text for people."""
     words = [
         f"node {each.node} of {each.cluster} has "
         + " and ".join(
@@ -135,7 +135,7 @@ def _reserved_in(transaction: SubnetTransaction, block: Block) -> Script[int]:
 
 
 def _refuse_parts(row: SubnetRow, asked: set[str]) -> None:
-    """A typing error must not pass for a CIDR that is gone already."""
+    """Refuse a CIDR that only overlaps one of the subnet's: a typing error must not count as removed already."""
     own = {block.cidr: block.network for block in row.layout.blocks}
     for cidr in sorted(asked - own.keys()):
         network = parse_network(cidr)

@@ -13,25 +13,25 @@ T = TypeVar("T")
 
 
 class Executor(Protocol):
-    """Does one thing after the other."""
+    """Runs one function after the other."""
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What the work answers, when it is done."""
+        """The function's result."""
         ...
 
     def close(self) -> None:
-        """Nothing more is to come."""
+        """Stop: no more functions will be run."""
         ...
 
 
 class ThreadExecutor:
-    """A thread of its own."""
+    """Runs functions in a thread of its own."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="allocator-database")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Let the thread do it."""
+        """Run the function in the thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
@@ -40,11 +40,11 @@ class ThreadExecutor:
 
 
 class InlineExecutor:
-    """The caller's own thread."""
+    """Runs functions in the caller's thread."""
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do it now."""
+        """Run the function now."""
         return work()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no thread to end."""

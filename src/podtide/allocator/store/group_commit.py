@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class GroupCommit(Generic[Item]):
-    """`commit` carries out a group and gives for each item its answer, or an exception that is raised for that item."""
+    """Groups items that wait at the same moment; `commit` returns for each item its answer, or an exception to raise."""
 
     def __init__(self, commit: Callable[[Sequence[Item]], Awaitable[Sequence[object]]], largest: int) -> None:
         self._commit = commit
@@ -22,7 +22,7 @@ class GroupCommit(Generic[Item]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether nothing is in flight."""
         return self._pump is None
 
     async def submit(self, item: Item) -> object:

@@ -18,7 +18,7 @@ _WRITE = """INSERT INTO samples (subnet, step, slot, at, capacity, reserved) VAL
 
 
 class Series(NamedTuple):
-    """Readings of which one in `step_seconds` is kept for `kept_seconds`."""
+    """A series that keeps one reading per `step_seconds` for `kept_seconds`."""
 
     step_seconds: int
     kept_seconds: int
@@ -37,7 +37,7 @@ _READ = """SELECT at, capacity, reserved FROM samples
 
 
 def note_sample(subnet: SubnetRow, now: float) -> Script[None]:
-    """Write down how full the subnet is, unless that was done a moment ago. The caller saves the subnet's row."""
+    """Record the subnet's utilization, unless that was done a moment ago. The caller saves the subnet's row."""
     if 0 <= now - subnet.sampled < SERIES[0].step_seconds:
         return
     subnet.sampled = now

@@ -27,7 +27,7 @@ class MarkFile:
         self._written: StoreMark | None = None
 
     def read(self) -> StoreMark | None:
-        """The mark; None for none, or for what is none."""
+        """The mark; None when there is none."""
         try:
             store, progress = self.path.read_text().split()
             return StoreMark(store, int(progress))
@@ -37,7 +37,7 @@ class MarkFile:
             return StoreMark("unreadable", 0)
 
     def follow(self, connection: sqlite3.Connection) -> None:
-        """Write how far the database has come, if that is news. Before its first use there is nothing to write."""
+        """Write how far the database has come, if that changed. Before its first use there is nothing to write."""
         try:
             ((store, progress),) = connection.execute(PROGRESS).fetchall()
         except sqlite3.OperationalError:
@@ -54,7 +54,7 @@ class MarkFile:
         return there is not None and there.store == mark.store and there.progress <= mark.progress
 
     def _write(self, mark: StoreMark) -> None:
-        """A line of fixed length, over the last one in one go: it is never half of two."""
+        """Overwrite the mark with a line of the same length in one write: it is never half of two."""
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
             try:

@@ -22,11 +22,11 @@ _READ = "SELECT version_num FROM alembic_version"
 
 
 class UnusableDatabase(AllocatorError, FixError):
-    """The database cannot be used as it is: another's, of a newer podtide, or one that must be migrated first."""
+    """The database is another program's, of a newer podtide, or must be migrated first."""
 
 
 class Dialect(NamedTuple):
-    """How one database is asked about its schema."""
+    """How to ask one kind of database about its schema."""
 
     name: str
     """As alembic calls it."""
@@ -86,7 +86,7 @@ def check_ours(name: str, dialect: Dialect) -> Callable[[float], Script[None]]:
 
 
 def _schema(name: str, dialect: Dialect) -> Script[str]:
-    """The number of the schema, "" for an empty database."""
+    """The schema's revision, "" for an empty database."""
     tables = {table for (table,) in (yield dialect.tables)}
     if not tables:
         return ""
@@ -107,7 +107,7 @@ def _refuse_newer(name: str, schema: str) -> None:
 
 
 class _Statements(StringIO):
-    """Takes what alembic would print: one statement at a time."""
+    """Collects the statements that alembic would print."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class _Statements(StringIO):
 
 
 def _steps(dialect: str, schema: str) -> list[str]:
-    """The statements that lead from a schema to this podtide's."""
+    """The statements that migrate a schema to this podtide's."""
     from alembic.config import Config  # noqa: PLC0415 - takes 200 ms, and is needed once per release
     from alembic.runtime.environment import EnvironmentContext  # noqa: PLC0415 - as above
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above

@@ -22,23 +22,23 @@ _NAMESPACE = UUID("a6f2b0a3-5f0e-4d62-9d25-52ed0b1f6c8e")
 
 
 class KeepForPods(Struct, frozen=True):
-    """Keep from everybody what pods show to have."""
+    """Puts addresses that living pods show into quarantine."""
 
     shown: ShownAddresses
 
     @property
     def container(self) -> str:
-        """What stands in place of the removed container, of which nothing is known: the same for the same report."""
+        """The id that stands for the unknown removed container: the same for the same report."""
         shown = self.shown
         return str(uuid5(_NAMESPACE, f"{shown.cluster}/{shown.network}/{shown.subnet}/{shown.node}"))
 
     @property
     def cluster(self) -> str:
-        """Whose pods they are."""
+        """The pods' cluster."""
         return self.shown.cluster
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[int]:
-        """Take what no report has confirmed as somebody's, and what nothing is known of under that name."""
+        """Put into quarantine what no report has confirmed as a container's, and no container of that node name had."""
         shown, recovery = self.shown, transaction.context.recovery
         if not recovery:
             return 0
@@ -60,7 +60,7 @@ class KeepForPods(Struct, frozen=True):
 
 
 def _of_node(shown: ShownAddresses, transaction: SubnetTransaction) -> Script[frozenset[str]]:
-    """The containers of the node's name, those that left something in quarantine too."""
+    """The containers of this node name, also removed ones with addresses in quarantine."""
     rows = yield Query(_OF_NODE, (transaction.subnet.id, shown.cluster, shown.node))
     unwritten = {
         id_
@@ -71,5 +71,5 @@ def _of_node(shown: ShownAddresses, transaction: SubnetTransaction) -> Script[fr
 
 
 def _nothing_is_later(_version: int, _chunk: int) -> int:
-    """Pods do not show when their addresses were granted: what a report confirmed stays where it is."""
+    """The empty mask: pods do not show when their addresses were granted, so what a report confirmed stays where it is."""
     return 0

@@ -61,7 +61,7 @@ _DIFFERS = f"SELECT 1 FROM store WHERE mark <> {_MARK}"  # noqa: S608 - our own 
 
 
 async def connect(url: str, name: str, *, clock: Clock, rules: StoreRules) -> "PostgresqlDatabase":
-    """The database at `url`, which errors call `name`."""
+    """Connect to the database at `url`, which errors call `name`."""
 
     async def look_at_mark(connection: "asyncpg.Connection[Any]") -> None:
         await _look_at_mark(connection, clock.wall())
@@ -84,7 +84,7 @@ async def connect(url: str, name: str, *, clock: Clock, rules: StoreRules) -> "P
 
 
 class PostgresqlDatabase:
-    """A PostgreSQL database by a pool of connections. Made by `connect`."""
+    """A PostgreSQL database, through a pool of connections. Made by `connect`."""
 
     mark: MarkFile | None = None
 
@@ -97,7 +97,7 @@ class PostgresqlDatabase:
         self._open = True
 
     async def read(self, script: Callable[[float], Script[T]]) -> T:
-        """Run a script that changes nothing; it sees one instant."""
+        """Run a read-only script; it sees one snapshot."""
         self._refuse_when_closed()
         with _readable_errors(self.name, _ONLY_READ):
             async with (
@@ -107,12 +107,12 @@ class PostgresqlDatabase:
                 return await _carry_out(connection, script(self._clock.wall()))
 
     async def write(self, script: Callable[[float], Script[T]]) -> T:
-        """Run a script on its own."""
+        """Run a script in a transaction of its own."""
         self._refuse_when_closed()
         return await self._transact(script)
 
     async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
-        """Carry out a call together with those that wait for the same subnet."""
+        """Carry out an operation together with those that wait for the same subnet."""
         self._refuse_when_closed()
         key = (network, subnet)
         if (lane := self._lanes.get(key)) is None:
@@ -124,7 +124,7 @@ class PostgresqlDatabase:
                 del self._lanes[key]
 
     async def close(self) -> None:
-        """Finish what is under way, and close the connections."""
+        """Finish what is in flight, and close the connections."""
         self._open = False
         for lane in list(self._lanes.values()):
             await lane.finish()
@@ -159,12 +159,13 @@ class PostgresqlDatabase:
 
 
 async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> None:
-    """See whether the server behind a new connection is the one that the database was on.
+    """Check that the server behind a new connection is the one that the database was on.
 
-    A failover or a recovery to a point in time begins another timeline of the same server; a dump that is read in makes
-    another table. Both may have lost the last transactions, and then the database recovers (see `core.subnet.store_continuity`). That
-    is one statement, so that of several connections one begins the recovery, and the others wait for it. Where nothing
-    differs nothing is written: a server that only answers is told by `probe`.
+    A failover or a recovery to a point in time begins another timeline of the same server; a dump that is read in
+    makes another table. Both may have lost the last transactions, and then the database recovers (see
+    `core.subnet.store_continuity`). That is one statement, so that of several connections one begins the recovery,
+    and the others wait for it. Where nothing differs nothing is written: a server that only answers is told by
+    `probe`.
     """
     try:
         if await connection.fetchval(_DIFFERS):
@@ -194,7 +195,7 @@ async def _execute(connection: "asyncpg.pool.PoolConnectionProxy[Any]", statemen
 
 @contextmanager
 def _readable_errors(name: str, outcome: str = _UNKNOWN) -> Iterator[None]:
-    """`outcome` says what became of what was asked where there is no answer."""
+    """A context that raises the driver's errors as the port's; `outcome` says what is known of the call's effect."""
     try:
         yield
     except _NO_ANSWER as error:
@@ -213,5 +214,5 @@ def _in_one_line(error: BaseException) -> str:
 
 @lru_cache(maxsize=512)
 def _spell(sql: str) -> str:
-    """A script's SQL for PostgreSQL: see `script`."""
+    """A script's SQL in PostgreSQL's dialect (see `script`)."""
     return re.sub(r"/\*lock\*/", "FOR UPDATE", sql)

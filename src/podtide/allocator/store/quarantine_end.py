@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from podtide.allocator.containers import MoveResult, Wish
 from podtide.allocator.store.container_row import ContainerRow, take_anew
-from podtide.allocator.store.container_writes import PutContainer, refuse_by_affairs, refuse_what_does_not_fit
+from podtide.allocator.store.container_writes import PutContainer, refuse_by_context, refuse_what_does_not_fit
 from podtide.allocator.store.quarantines import former_containers
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
@@ -16,25 +16,25 @@ from podtide.core.subnet.chunks import CHUNK_SIZE
 
 
 class MoveContainer(Struct, frozen=True):
-    """Carry out a wish, after what the same machine left under a former uid was moved to it."""
+    """Carries out a wish, after moving to it what the same machine left under a former uid."""
 
     wish: Wish
 
     @property
     def container(self) -> str:
-        """The id of the wishing one."""
+        """The container's id."""
         return self.wish.id
 
     @property
     def cluster(self) -> str:
-        """Whose it is."""
+        """The container's cluster."""
         return self.wish.cluster
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[MoveResult]:
-        """Move what is in quarantine, then as for a PUT."""
+        """Move what is in quarantine, then do as a PUT does."""
         wish = self.wish
         row = transaction.containers.get(wish.id)
-        yield from refuse_by_affairs(wish, row, transaction)
+        yield from refuse_by_context(wish, row, transaction)
         if row is not None:
             take_anew(wish, row, transaction.subnet.id)
             refuse_what_does_not_fit(wish, row, transaction)
@@ -64,7 +64,7 @@ class MoveContainer(Struct, frozen=True):
 
 
 class EndQuarantine(Struct, frozen=True):
-    """Let addresses be free that a removed container left."""
+    """Frees addresses that a removed container left."""
 
     holder: str
     addresses: tuple[str, ...] = ()
@@ -73,12 +73,13 @@ class EndQuarantine(Struct, frozen=True):
     cluster: str = ""
     is_forgotten: bool = False
     """Whether the whole cluster is gone for ever. Then all of it is free, even while the store recovers: nothing is granted
-    meanwhile, and whoever has some of it says so in a report."""
+    meanwhile, and a node that has some of it says so in a report."""
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[int]:
-        """Those that are in quarantine for it. What is not of the subnet is not.
+        """Free those of the addresses that are in quarantine for it, or all of a forgotten cluster's.
 
-        While the store recovers it may not know yet who else has them.
+        Refused while the store recovers, unless the cluster is forgotten: it may not know yet which other node has
+        them.
         """
         if self.is_forgotten:
             return (yield from transaction.end_quarantine(self.holder))
@@ -95,9 +96,9 @@ class EndQuarantine(Struct, frozen=True):
 def _give(
     row: ContainerRow, masks: dict[int, int], primaries: list[int | None], transaction: SubnetTransaction
 ) -> None:
-    """Let the row, which has nothing yet, have these with new names: a former primary, or the lowest, as its primary.
+    """Give these addresses to a row that has none, under new names; a former primary, or the lowest, is its primary.
 
-    What it was owed is counted anew by the wish that follows.
+    What it is owed is counted anew by the wish that follows.
     """
     numbers = [number for number in primaries if number is not None and _has(masks, number)]
     row.primary_number = numbers[0] if numbers else _lowest(masks)

@@ -49,7 +49,7 @@ _NEVER = 1e18
 def begin_quarantine(
     subnet: int, former: ContainerRow, held: int, *, began: float, until: float
 ) -> Script[None]:
-    """Write down what a removed container left."""
+    """Record what a removed container left."""
     yield Query(
         _BEGIN,
         (
@@ -70,7 +70,7 @@ def begin_quarantine(
 
 
 def forget_quarantine(container: str) -> Script[None]:
-    """Nothing of the container is in quarantine any more."""
+    """Delete the record: nothing of the container is in quarantine any more."""
     yield Query(_FORGET, (container,))
 
 
@@ -109,14 +109,14 @@ def began_in_the_future(now: float) -> Script[bool]:
 
 
 def begin_now(now: float) -> Script[None]:
-    """Let every quarantine that began in the future begin now, and last as long as it was to last."""
+    """Let every quarantine that began by a clock that was ahead begin now, with its full duration."""
     yield Query(_BEGIN_NOW, (now,))
 
 
 def list_quarantined(
     narrowed: dict[str, str], limit: int, after: str, now: float, *, due: bool
 ) -> Script[QuarantinePage]:
-    """What is in quarantine by removed container, those after one."""
+    """One page of what is in quarantine, by removed container."""
     conditions = "".join(f" AND {what} = ${number}" for number, what in enumerate(narrowed, 4))
     rows = yield Query(
         f"{_LIST}{conditions} ORDER BY container LIMIT $3",

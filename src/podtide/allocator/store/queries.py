@@ -36,7 +36,7 @@ def subnet_of_container(container: str) -> Script[tuple[str, str, str] | None]:
 
 
 def get_container(container: str, cluster: str) -> Script[AllocatedContainer]:
-    """What a node has."""
+    """The container and its addresses."""
     row = (yield from load_containers([container])).get(container)
     if row is None or row.primary is None or row.cluster != cluster:
         raise NoSuchContainer(
@@ -47,7 +47,7 @@ def get_container(container: str, cluster: str) -> Script[AllocatedContainer]:
 
 
 def list_containers(narrowed: dict[str, str], limit: int, after: str) -> Script[ContainerPage]:
-    """Containers by id, those after one; `narrowed` says what cluster, node, network and subnet must be."""
+    """Containers by id, after one; `narrowed` gives the cluster, node, network and subnet they must have."""
     conditions = [f"{_NARROWING[what]} = ${number}" for number, what in enumerate(narrowed, 3)]
     rows = yield Query(
         f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
@@ -68,7 +68,7 @@ def list_containers(narrowed: dict[str, str], limit: int, after: str) -> Script[
 def list_owed(
     network: str, name: str, now: float, claim_seconds: float
 ) -> Script[tuple[tuple[Debt, ...], bool]]:
-    """Who is owed in the order they are served, those whose claim has lapsed last; and whether one is from the future."""
+    """Claims in the order they are served, lapsed ones last; and whether one was renewed by a clock that was ahead."""
     subnet, _due = yield from find_subnet(network, name, now)
     rows = yield Query(_OWED, (subnet.id, now - claim_seconds))
     debts = tuple(
@@ -81,7 +81,7 @@ def list_owed(
 
 
 def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemandReport, bool]]:
-    """What the subnet's batch is decided from, and whether something of it has rested for long enough."""
+    """The counts that the subnet's batch is decided from, and whether a cool-down in it is over."""
     subnet, due = yield from find_subnet(network, name, now)
     alike, clusters = yield from read_counts(subnet.id)
     bounds = yield from read_bounds(subnet.id, clusters)
@@ -91,7 +91,7 @@ def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDeman
 def read_history(
     network: str, name: str, since: float, until: float, now: float
 ) -> Script[tuple[Utilization, ...]]:
-    """Readings of a subnet's utilization."""
+    """Past utilization of a subnet."""
     subnet, _due = yield from find_subnet(network, name, now)
     return (yield from read_samples(subnet, since, until, now))
 

@@ -35,7 +35,7 @@ _END = "UPDATE store SET recovering_since = 0, reason = '' WHERE id = 1"
 
 
 def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
-    """Bind the name, refuse whoever may not act for it, and keep or renew the term."""
+    """Bind the name, refuse a caller that may not act for it, and open or renew the term."""
     ((recovery, since, reason, removed),) = yield Query(_LOCK_STORE)
     rows = yield Query(_READ_CLUSTERS)
     by_name = {name: (uid, reported) for name, uid, _holder, _until, reported in rows}
@@ -66,7 +66,7 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
 def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVersion, ...]]]:
     """Why the store is behind what the cluster has seen, or ""; and the sequences of those subnets, raised to that.
 
-    Of other subnets nothing is told, however many there are: what a claim weighs is the cluster's, not the allocator's.
+    Only the subnets that the claim names are compared: the cost depends on the cluster, not on the allocator.
     """
     sequences = yield from _sequences(claim)
     reason = ""
@@ -81,7 +81,7 @@ def _compare(claim: TermClaim, removed: int) -> Script[tuple[str, tuple[SeenVers
 
 
 def _forgotten(claim: TermClaim, reached: tuple[SeenVersion, ...]) -> Script[str]:
-    """Why the store must have forgotten a cluster that has neither name nor uid in it, or ""."""
+    """Why the store must have lost a cluster of which it has neither name nor uid, or ""."""
     there = {(each.network, each.subnet) for each in reached}
     seen = [each for each in claim.seen if (each.network, each.subnet) in there and each.version]
     if not seen:
@@ -107,7 +107,7 @@ def _sequences(claim: TermClaim) -> Script[dict[tuple[str, str], int]]:
 
 
 def behind_reason(cluster: str, subnet: str, seen: int, sequence: int) -> str:
-    """In words that a cluster has seen more than the store knows."""
+    """The sentence that says that a cluster has seen more than the store has."""
     return (
         f"cluster {cluster} has seen version {seen} in subnet {subnet}, and the store has come to {sequence}"
     )
@@ -119,7 +119,7 @@ def close_term(claim: TermClaim) -> Script[None]:
 
 
 def finish_report(cluster: str, uid: str, recovery: int, expected: Iterable[str]) -> Script[None]:
-    """Note the report; with the last one the store grants again."""
+    """Record the report; with the last one the store grants again."""
     ((current, since, *_),) = yield Query(_LOCK_STORE)
     context = yield from read_context([cluster])
     context.refuse_another_cluster(cluster, uid)
@@ -136,7 +136,7 @@ def finish_report(cluster: str, uid: str, recovery: int, expected: Iterable[str]
 
 
 def end_recovery() -> Script[None]:
-    """Grant again, whoever has reported."""
+    """End the recovery, whichever reports are missing."""
     yield Query(_END)
 
 
@@ -148,7 +148,7 @@ def _awaited(rows: Rows, recovery: int, expected: Iterable[str]) -> Script[tuple
 
 
 def list_clusters(now: float, expected: Iterable[str]) -> Script[ClusterRegistry]:
-    """All clusters, and whether the store grants."""
+    """All clusters, and whether the store recovers."""
     ((recovery, since, reason, _removed),) = yield Query(_LOCK_STORE.removesuffix(" /*lock*/"))
     rows = yield Query(_READ_CLUSTERS)
     counts = {(cluster, uid): count for cluster, uid, count in (yield Query(_COUNT))}
@@ -177,7 +177,7 @@ def list_clusters(now: float, expected: Iterable[str]) -> Script[ClusterRegistry
 
 
 def move_cluster(name: str, uid: str) -> Script[None]:
-    """Let a name belong to another uid."""
+    """Bind a name to another uid."""
     yield Query(_LOCK_STORE)
     yield Query(_BIND, (name, uid))
 
@@ -189,7 +189,7 @@ def containers_of(name: str, uid: str | None) -> Script[list[str]]:
 
 
 def unbind(name: str, expected: Iterable[str]) -> Script[None]:
-    """Let a name be nobody's. If all others have reported, and only its report was awaited, the store grants again."""
+    """Free a name. If only its report was missing, the store grants again."""
     ((recovery, since, *_),) = yield Query(_LOCK_STORE)
     yield Query(_UNBIND, (name,))
     yield Query(_DROP_BOUNDS, (name,))

@@ -29,7 +29,7 @@ def take_reported(
     *,
     but_for: Collection[str] = (),
 ) -> Script[Masks]:
-    """Take these addresses for a row, but for what a confirmed container got later: what could be had.
+    """Take these addresses for a row, but for what a confirmed container got later; returns what could be taken.
 
     What containers of the ids `but_for` have, or left in quarantine, stays where it is.
     """
@@ -46,13 +46,13 @@ def take_reported(
 
 
 def set_primary(row: ContainerRow, number: int | None, transaction: SubnetTransaction) -> None:
-    """Let that be its primary."""
+    """Set the row's primary."""
     transaction.subnet.containers += (number is not None) - (row.primary_number is not None)
     row.primary_number = number
 
 
 def want_what_is_held(row: ContainerRow, transaction: SubnetTransaction) -> None:
-    """Owe it nothing but a primary, where it has none: its next wish says what else it wants."""
+    """Reset what the row is owed to a primary, where it has none: its next wish states the rest."""
     owed = int(row.primary_number is None)
     transaction.subnet.owed += owed - row.owed
     row.wanted, row.owed, row.waiting_pods = row.held, owed, 0
@@ -60,7 +60,7 @@ def want_what_is_held(row: ContainerRow, transaction: SubnetTransaction) -> None
 
 
 def everything_of(row: ContainerRow) -> Masks:
-    """All that it has, its primary too."""
+    """The masks of all that a row has, its primary included."""
     masks: Masks = {}
     if (primary := row.primary) is not None:
         add(masks, primary.chunk, 1 << primary.position)
@@ -70,14 +70,14 @@ def everything_of(row: ContainerRow) -> Masks:
 
 
 def add(masks: Masks, chunk: int, mask: int) -> None:
-    """Let the masks have these too."""
+    """Add an address mask to the masks, in place."""
     masks[chunk] = masks.get(chunk, 0) | mask
 
 
 def _dissolve(row: ContainerRow, transaction: SubnetTransaction) -> Script[None]:
-    """Leave nothing of a container that no report has confirmed: what it still has goes to quarantine.
+    """Delete a container that no report has confirmed, and put what it still has in quarantine.
 
-    No tombstone is left: if it is reported after all, it is made anew.
+    No tombstone is left: if it is reported after all, it is created anew.
     """
     masks = everything_of(row)
     yield from transaction.quarantine(
@@ -108,9 +108,9 @@ def _strip(  # noqa: PLR0913 - from whom, what, and by which right
     *,
     is_confirmed: bool,
 ) -> bool:
-    """Take what is in the masks from a container; from one that a report has confirmed, what was granted later to another.
+    """Take the masks' addresses from a container; from a confirmed one, only what was granted later to another.
 
-    Answers whether its primary was among it.
+    Returns whether its primary was among them.
     """
     changed = False
     for (version, chunk), mask in list(owner.grants.items()):

@@ -8,9 +8,9 @@ _DEFAULTS = Settings()
 
 
 class StoreRules(Struct, frozen=True, kw_only=True):
-    """Times in seconds."""
+    """The time limits of addresses and claims, in seconds."""
 
     cooldown_seconds: float = _DEFAULTS.cooldown_seconds
     quarantine_seconds: float = _DEFAULTS.quarantine_seconds
     claim_seconds: float = 600.0
-    """A claim that no PUT renewed for so long holds nobody up."""
+    """A claim that no PUT renewed for so long does not hold up others."""

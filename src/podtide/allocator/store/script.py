@@ -27,7 +27,7 @@ class Query(NamedTuple):
 
 
 class Many(NamedTuple):
-    """One statement for each row of parameters, without answers; a driver sends them in one go."""
+    """One statement for each row of parameters, without results; a driver sends them in one batch."""
 
     sql: str
     rows: Sequence[tuple[Any, ...]]

@@ -36,7 +36,7 @@ class _SubnetCall(NamedTuple):
 
 
 class SqliteDatabase:
-    """A SQLite file, or `:memory:` for one that is forgotten with the process."""
+    """A SQLite file, or `:memory:`."""
 
     def __init__(self, path: str, *, clock: Clock, rules: StoreRules, executor: Executor) -> None:
         self.name = path
@@ -49,20 +49,20 @@ class SqliteDatabase:
         self.mark = None if path == IN_MEMORY else MarkFile(path)
 
     async def read(self, script: Callable[[float], Script[T]]) -> T:
-        """Run a script that changes nothing."""
+        """Run a read-only script."""
         return await self._run("BEGIN", script)
 
     async def write(self, script: Callable[[float], Script[T]]) -> T:
-        """Run a script on its own."""
+        """Run a script in a transaction of its own."""
         return await self._run(_TO_WRITE, script)
 
     async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
-        """Carry out a call together with all others that wait."""
+        """Carry out an operation together with all others that wait."""
         self._refuse_when_closed()
         return cast("T", await self._calls.submit(_SubnetCall(network, subnet, call)))
 
     async def close(self) -> None:
-        """Finish what is under way, and close the file."""
+        """Finish what is in flight, and close the file."""
         self._open = False
         await self._calls.finish()
         await self._executor.run(self._connection.close)
@@ -124,9 +124,10 @@ class SqliteDatabase:
 
 
 def read_untouched(path: str, script: Script[T]) -> T:
-    """The answer of a script that changes nothing, from a file that stays as it is, to the byte, whosever it is.
+    """The result of a read-only script on a file that is not changed by it, not even by a byte.
 
-    `_connect` makes of whatever it opens a database with a write-ahead log: that is for a file that is known to be ours.
+    `_connect` turns whatever it opens into a database with a write-ahead log: that is for a file that is known to be
+    ours.
     """
     file = Path(path).absolute()
     with _readable_errors(path):
@@ -138,7 +139,7 @@ def read_untouched(path: str, script: Script[T]) -> T:
 
 
 def _how_to_look(file: Path) -> str:
-    """Without a log there is nothing but the file: looked at as if it could not change, no other file is made beside it."""
+    """The URI options to open a file with: without a log, as immutable, so that no other file is created beside it."""
     log = file.with_name(f"{file.name}-wal")
     return "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
 
@@ -187,5 +188,5 @@ def _readable_errors(path: str) -> Iterator[None]:
 
 @lru_cache(maxsize=512)
 def _spell(sql: str) -> str:
-    """A script's SQL for SQLite: see `script`."""
+    """A script's SQL in SQLite's dialect (see `script`)."""
     return re.sub(r"\$(\d+)", r"?\1", re.sub(r"/\*index (\w+)\*/", r"INDEXED BY \1", sql))

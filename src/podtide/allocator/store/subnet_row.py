@@ -21,7 +21,7 @@ NONE = "-"
 
 @dataclass(slots=True)
 class SubnetRow:
-    """A subnet as it is in the database, to be changed and saved. Lists of texts are joined by spaces."""
+    """A subnet's row, to be changed and saved. Lists of texts are joined by spaces."""
 
     id: int
     network: str
@@ -60,7 +60,7 @@ class SubnetRow:
 
     @property
     def layout(self) -> SubnetLayout:
-        """Where its addresses are."""
+        """The layout of its addresses."""
         return _layout(
             self.cidrs,
             self.gateways,
@@ -89,7 +89,7 @@ class SubnetRow:
         return sum(self.drains.values())
 
     def lay_out(self, layout: SubnetLayout) -> None:
-        """Let its CIDRs be these. Those that drain are counted already, and new ones were never used."""
+        """Set its CIDRs. Those that drain are counted already, and new ones were never used."""
         begun, drains = self._begun, self.drains
         self.cidrs = " ".join(layout.cidrs)
         self.gateways = " ".join(block.gateway or NONE for block in layout.blocks)
@@ -114,11 +114,11 @@ class SubnetRow:
         )
 
     def next_chunk(self, block: Block) -> int:
-        """The chunk of a CIDR from which on all were never used."""
+        """The first of a CIDR's chunks that was never used, with all after it."""
         return self._begun[block.cidr]
 
     def begin_chunk(self) -> int | None:
-        """The next chunk that was never used, which is so no longer; None when there is none to give from."""
+        """Mark the next unused chunk as used and return it; None when there is none."""
         begun = self._begun
         for block in self.layout.blocks:
             chunk = None if block.is_draining else self.layout.next_chunk(block, begun[block.cidr])
@@ -129,7 +129,7 @@ class SubnetRow:
         return None
 
     def begin_up_to(self, chunk: int) -> list[int]:
-        """The chunks up to this one, within its CIDR, that were never used: they are so no longer."""
+        """Mark the unused chunks up to this one, within its CIDR, as used and return them."""
         block, begun, new = self.layout.block(chunk), self._begun, list[int]()
         while begun[block.cidr] <= chunk:
             found = self.layout.next_chunk(block, begun[block.cidr])
@@ -141,7 +141,7 @@ class SubnetRow:
         return new
 
     def move_unused(self, cidr: str, first_chunk: int) -> bool:
-        """Let the numbers of a CIDR begin with this chunk, and unused ones after it follow; False where one is in use."""
+        """Renumber a CIDR to begin with this chunk, and unused ones after it to follow; False where one is in use."""
         blocks, begun = self.layout.blocks, [int(chunk) for chunk in self.next_chunks.split()]
         firsts = [block.first_chunk for block in blocks]
         moved = firsts.index(next(block.first_chunk for block in blocks if block.cidr == cidr))
@@ -161,7 +161,7 @@ class SubnetRow:
         return True
 
     def reserve(self, masks: Mapping[int, int]) -> None:
-        """Count these addresses, by chunk, as reserved: they were free, or nobody's where a CIDR drains."""
+        """Count these addresses, by chunk, as reserved: they were free, or unreserved in a CIDR that drains."""
         self.reserved += sum(mask.bit_count() for mask in masks.values())
         if drains := self.drains:
             for chunk, mask in masks.items():
@@ -171,7 +171,7 @@ class SubnetRow:
             self.drains = drains
 
     def unreserve(self, masks: Mapping[int, int]) -> None:
-        """Count these addresses, by chunk, as reserved no longer: free, or nobody's where a CIDR drains."""
+        """Count these addresses, by chunk, as not reserved any more: free, or drained where their CIDR drains."""
         self.reserved -= sum(mask.bit_count() for mask in masks.values())
         if drains := self.drains:
             for chunk, mask in masks.items():
@@ -182,11 +182,11 @@ class SubnetRow:
 
     @property
     def free(self) -> int:
-        """Addresses that are nobody's, those that cool down among them."""
+        """How many addresses are free, those that cool down included."""
         return self.capacity - self.reserved
 
     def in_force(self, now: float) -> SubnetInForce:
-        """What is in force, as the port shows it."""
+        """The parameters in force, as the port's type."""
         return SubnetInForce(
             batch=self.batch,
             buffer=self.buffer,
@@ -200,7 +200,7 @@ class SubnetRow:
         )
 
     def for_callers(self, now: float) -> Subnet:
-        """The subnet as the port shows it."""
+        """The subnet, as the port's type."""
         return Subnet(
             network=self.network,
             name=self.name,
@@ -250,9 +250,9 @@ _UPDATE = update_by_id("subnets", _COLUMNS[3:])
 
 
 def find_subnet(network: str, name: str, now: float, *, lock: bool = False) -> Script[tuple[SubnetRow, bool]]:
-    """The subnet, and whether something of it has rested for long enough; NoSuchSubnet when there is none.
+    """The subnet, and whether a cool-down in it is over; NoSuchSubnet when there is none.
 
-    With `lock`, nobody else changes it, or anything in it, until this transaction ends.
+    With `lock`, no other transaction changes it, or anything in it, until this one ends.
     """
     found = yield Query(_LOCK if lock else _FIND, (now, network, name))
     if not found:

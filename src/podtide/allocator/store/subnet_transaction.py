@@ -37,7 +37,7 @@ _RENEW_NOW = """UPDATE containers SET renewed = $1, owed_since = CASE WHEN owed_
 
 
 class SubnetTransaction:
-    """What a transaction knows of a subnet. Opened by `open_transaction`, and written by `save`."""
+    """What a transaction has read and changed of a subnet. Opened by `open_transaction`, written by `save`."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class SubnetTransaction:
         self._claims_limit = 0
 
     def bring_in(self, ids: Sequence[str]) -> Script[None]:
-        """Read further containers that a call turns out to be about."""
+        """Load further containers that an operation needs."""
         missing = [id_ for id_ in ids if id_ not in self.containers]
         found = yield from load_containers(missing)
         self._counted += count_alike(found.values(), self.subnet.id)
         self.containers.update(found)
 
     def remove(self, row: ContainerRow) -> Script[None]:
-        """Leave nothing of a container which has no primary, and whose other addresses are elsewhere: no tombstone, either."""
+        """Delete a container that has no primary and no other addresses left, without a tombstone."""
         self.subnet.owed -= row.owed
         del self.containers[row.id]
         yield from remove_container(row.id)
@@ -79,7 +79,7 @@ class SubnetTransaction:
         return self.subnet.sequence
 
     def settle(self) -> Script[None]:
-        """Let what has rested for long enough be free."""
+        """Free the addresses whose cool-down is over."""
         while due := (yield from self._resting.take_due(self.now)):
             masks: dict[int, int] = {}
             for rest, mask in due:
@@ -87,7 +87,7 @@ class SubnetTransaction:
             yield from self._supply.give_back(masks)
 
     def may_take(self, wanted: Claim) -> Script[int]:
-        """How many addresses may be had by one who wants these: what there is, less what is owed before."""
+        """How many of the wanted addresses a container may take: what is free, less what is owed before it."""
         if wanted.owed > self.subnet.free:
             # On opening, PostgreSQL may have looked for what is due before it waited for the lock.
             yield from self.settle()
@@ -108,7 +108,7 @@ class SubnetTransaction:
         return may_take(wanted, free, claims)
 
     def take(self, count: int, holder: str) -> Script[dict[int, int]]:
-        """Masks by chunk of exactly `count` addresses, which are free; those that cool down go last."""
+        """Take exactly `count` free addresses, as masks by chunk; those that cool down go last."""
         taken = yield from self._supply.take(count)
         if missing := count - _size(taken):
             draining = [block.chunks for block in self.subnet.layout.blocks if block.is_draining]
@@ -124,7 +124,7 @@ class SubnetTransaction:
         return taken
 
     def take_these(self, masks: dict[int, int], *, but_for: Collection[str] = ()) -> Script[dict[int, int]]:
-        """Take these very addresses as far as they are nobody's, in quarantine too: those that were had, by chunk.
+        """Take these addresses as far as no container has them, also from quarantine; returns those taken, by chunk.
 
         What removed containers of the ids `but_for` left in quarantine stays there.
         """
@@ -142,7 +142,7 @@ class SubnetTransaction:
         return taken
 
     def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
-        """Let addresses that a container gave back be free after a rest."""
+        """Release a container's addresses: they are free after their cool-down."""
         self.subnet.unreserve(masks)
         until = self.now + self.rules.cooldown_seconds
         if until <= self.now:
@@ -152,7 +152,7 @@ class SubnetTransaction:
             self._resting.add(Rest(0, until, chunk, holder), mask)
 
     def quarantine(self, masks: dict[int, int], former: ContainerRow) -> Script[None]:
-        """Keep the addresses of a removed node from everybody until somebody says so; they stay reserved."""
+        """Put the addresses of a removed node in quarantine until the controller releases them; they stay reserved."""
         if not masks:
             return
         self.subnet.quarantined += _size(masks)
@@ -162,7 +162,7 @@ class SubnetTransaction:
         yield from begin_quarantine(self.subnet.id, former, _size(masks), began=self.now, until=until)
 
     def end_quarantine(self, holder: str, wanted: dict[int, int] | None = None) -> Script[int]:
-        """Let these be free, or all, that a removed container left in quarantine; how many that were."""
+        """Free these, or all, that a removed container left in quarantine; returns how many."""
         masks = yield from self._resting.take_quarantined(holder, wanted)
         if not masks:
             return 0
@@ -174,16 +174,16 @@ class SubnetTransaction:
         return _size(masks)
 
     def take_over(self, holder: str) -> Script[dict[int, int]]:
-        """Masks by chunk of all that a removed container left, which from now on is another's, and reserved as before."""
+        """Remove from quarantine all that a removed container left, for another container; returns masks by chunk."""
         masks = yield from self._resting.take_quarantined(holder)
         self.subnet.quarantined -= _size(masks)
         yield from forget_quarantine(holder)
         return masks
 
     def lay_out(self, layout: SubnetLayout) -> Script[tuple[str, ...]]:
-        """Let the subnet's CIDRs be these, none of its own left out.
+        """Set the subnet's CIDRs, all of its own included.
 
-        When somebody has what they no longer give, nothing is changed, and the answer is these addresses.
+        If an address that they exclude is in use, nothing changes, and these addresses are returned.
         """
         before, begun = self.subnet.layout, self.subnet.begun_numbers
         gone = without(before.usable, layout.usable)
@@ -196,7 +196,7 @@ class SubnetTransaction:
         return ()
 
     def save(self) -> Script[None]:
-        """Write what changed."""
+        """Write all changes."""
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()

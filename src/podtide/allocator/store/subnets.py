@@ -42,7 +42,7 @@ _REMOVE = (
 
 
 def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
-    """Make a subnet, or answer the one there."""
+    """Create a subnet, or return the existing one."""
     gateways = choose_gateways(spec.cidrs, spec.gateways)
     layout = SubnetLayout(spec.cidrs, gateways, spec.keep_back, spec.keep_back_first)
     yield Query(_MAKE_NETWORK, (spec.network,))
@@ -80,7 +80,7 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
 def grow_subnet(  # noqa: PLR0913, PLR0917 - which, by what, and when
     network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...], now: float, rules: StoreRules
 ) -> Script[Subnet]:
-    """Add CIDRs to a subnet, let those that drain give again, and those that are there have the gateways named for them."""
+    """Add CIDRs to a subnet, end the drain of those that drain, and set the gateways that were named."""
     there = yield from _cidrs_by_subnet(network)
     transaction = yield from open_transaction(network, name, (), now, rules)
     row = transaction.subnet
@@ -103,7 +103,7 @@ def grow_subnet(  # noqa: PLR0913, PLR0917 - which, by what, and when
 
 
 def _lay_out(transaction: SubnetTransaction, gateways: dict[str, str]) -> Script[None]:
-    """Let the subnet have these gateways, by CIDR."""
+    """Set the subnet's gateways, by CIDR."""
     row = transaction.subnet
     layout = SubnetLayout(
         list(gateways),
@@ -129,7 +129,7 @@ def _lay_out(transaction: SubnetTransaction, gateways: dict[str, str]) -> Script
 
 
 def remove_subnet(network: str, name: str, now: float, rules: StoreRules) -> Script[None]:
-    """Remove a subnet in which nothing is reserved."""
+    """Delete a subnet in which nothing is reserved."""
     there = yield from _cidrs_by_subnet(network)
     if name not in there:
         return
@@ -148,19 +148,19 @@ def remove_subnet(network: str, name: str, now: float, rules: StoreRules) -> Scr
 
 
 def show_subnet(network: str, name: str, now: float) -> Script[tuple[Subnet, bool]]:
-    """A subnet, and whether something of it has rested for long enough."""
+    """A subnet, and whether a cool-down in it is over."""
     row, due = yield from find_subnet(network, name, now)
     return row.for_callers(now), due
 
 
 def list_subnets(network: str, now: float) -> Script[list[tuple[Subnet, bool]]]:
-    """Subnets by network and name, and whether something of each has rested for long enough."""
+    """Subnets by network and name, and whether a cool-down in each is over."""
     rows = yield Query(_LIST_OF_NETWORK, (now, network)) if network else Query(_LIST, (now,))
     return [(SubnetRow(*columns).for_callers(now), bool(due)) for *columns, due in rows]
 
 
 def _cidrs_by_subnet(network: str) -> Script[dict[str, list[str]]]:
-    """The CIDRs of each subnet of a network, in which no subnet is made, grown or removed until this transaction ends."""
+    """The CIDRs of each subnet of a network, locked until this transaction ends."""
     yield Query(_LOCK_NETWORK, (network,))
     rows = yield Query(_OF_NETWORK, (network,))
     return {name: cidrs.split() for name, cidrs in rows}

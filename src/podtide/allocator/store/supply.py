@@ -24,7 +24,7 @@ _SAVE = """INSERT INTO chunks (subnet, chunk, free) VALUES ($1, $2, $3)
 
 
 class _Shelf:
-    """Chunks of one sort: those in memory, and those in the database after the last one read."""
+    """Chunks of one kind: those in memory, and those in the database after the last one read."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
@@ -45,7 +45,7 @@ class Supply:
         self._wholly = _Shelf(_WHOLLY_FREE)
 
     def take(self, count: int) -> Script[dict[int, int]]:
-        """Masks by chunk of `count` addresses, or of as many as there are."""
+        """Take `count` addresses, or as many as there are, as masks by chunk."""
         taken: dict[int, int] = {}
         while count > 0:
             chunk = yield from self._next(count)
@@ -58,7 +58,7 @@ class Supply:
         return taken
 
     def take_these(self, masks: Mapping[int, int]) -> Script[dict[int, int]]:
-        """Take exactly these addresses, of chunks that have a row; or none, and the answer is those that are not free."""
+        """Take exactly these addresses, of chunks that have a row; or none, and return those that are not free."""
         yield from self._read(masks)
         if used := {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~self._free[chunk])}:
             return used
@@ -67,7 +67,7 @@ class Supply:
         return {}
 
     def give_back(self, masks: Mapping[int, int]) -> Script[None]:
-        """Let these addresses be free."""
+        """Add these addresses to the free ones."""
         yield from self._read(masks)
         for chunk, mask in masks.items():
             self._set(chunk, self._free[chunk] | mask)
@@ -80,7 +80,7 @@ class Supply:
             self._keep(rows)
 
     def take_if_free(self, masks: dict[int, int]) -> Script[dict[int, int]]:
-        """Take these very addresses, as far as they are free or were never used: those that were, by chunk."""
+        """Take those of these addresses that are free or were never used; returns them by chunk."""
         for chunk in masks:
             for new in self._subnet.begin_up_to(chunk):
                 self._set(new, self._subnet.layout.mask(new))

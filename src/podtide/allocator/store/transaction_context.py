@@ -17,7 +17,7 @@ _BEGIN = """UPDATE store SET recovery = CASE WHEN $3 > recovery THEN $3 ELSE rec
 
 
 class TransactionContext(Struct):
-    """As they were when the transaction began."""
+    """The state of the store, and the uids of clusters, when the transaction began."""
 
     recovery: int
     """The number of the recovery that goes on; 0 when the store grants."""
@@ -26,12 +26,12 @@ class TransactionContext(Struct):
     """The uids that names belong to."""
 
     def refuse_while_recovering(self) -> None:
-        """StoreRecovering while the store recovers."""
+        """Raise StoreRecovering while the store recovers."""
         if self.recovery:
             raise recovering(self.reason)
 
     def refuse_another_cluster(self, cluster: str, uid: str, recorded: str = "") -> None:
-        """AnotherCluster unless the name, and what was recorded, are this uid's."""
+        """Raise AnotherCluster unless the name, and what was recorded, belong to this uid."""
         bound = self.uids.get(cluster, "")
         if is_anothers(bound, uid):
             raise another_uid(cluster, uid, bound)
@@ -39,13 +39,13 @@ class TransactionContext(Struct):
             raise another_recorded(cluster, uid, recorded)
 
     def begin_recovery(self, reason: str, now: float) -> Script[None]:
-        """Grant nothing from now on."""
+        """Begin a recovery: grant nothing from now on."""
         self.recovery = yield from begin_recovery(reason, now)
         self.reason = reason
 
 
 def read_context(clusters: Sequence[str] = ()) -> Script[TransactionContext]:
-    """How they are now, with the uids of these clusters."""
+    """The state of the store now, with the uids of these clusters."""
     rows: Rows
     if clusters:
         places, values = among(clusters, first=1)
@@ -57,26 +57,26 @@ def read_context(clusters: Sequence[str] = ()) -> Script[TransactionContext]:
 
 
 def begin_recovery(reason: str, now: float) -> Script[int]:
-    """Grant nothing from now on: the number of the recovery.
+    """Begin a recovery: grant nothing from now on. Returns the recovery's number.
 
-    One that goes on already begins anew: the store may have gone back to a day on which it recovered, and what was
-    reported then is old.
+    One that is going on begins anew: the store may have gone back to a day on which it recovered, and what was
+    reported then is stale.
     """
     ((number,),) = yield Query(_BEGIN, (now, reason, recovery_number(now)))
     return cast("int", number)
 
 
 def recovery_number(now: float) -> int:
-    """A number for a recovery that begins now.
+    """The number of a recovery that begins now.
 
-    A count would be used again by a store that goes back once more, and reports to the recovery that it forgot would
-    count then.
+    A counter would be used again by a store that goes back once more, and reports to the forgotten recovery would
+    count.
     """
     return int(now * 1_000)
 
 
 def recovering(reason: str) -> StoreRecovering:
-    """The refusal of a store that recovers."""
+    """The error while the store recovers."""
     return StoreRecovering(
         f"the allocator grants nothing, because its store went back ({reason}), until every cluster has reported what "
         "its nodes hold: `podtide allocator cluster list` shows which are awaited"
@@ -84,7 +84,7 @@ def recovering(reason: str) -> StoreRecovering:
 
 
 def another_recorded(cluster: str, uid: str, recorded: str) -> AnotherCluster:
-    """The refusal of a cluster whose the container is not, although it has the name."""
+    """The error for a container that records another uid, although the cluster has its name."""
     return AnotherCluster(
         f"the container is of the cluster with uid {recorded}, and this is {uid or 'one without uid'}: "
         f"if that cluster is gone for ever, run `podtide allocator cluster forget {cluster} --uid {recorded}`"
@@ -92,7 +92,7 @@ def another_recorded(cluster: str, uid: str, recorded: str) -> AnotherCluster:
 
 
 def another_uid(cluster: str, uid: str, bound: str) -> AnotherCluster:
-    """The refusal of a cluster under a name that is not its own."""
+    """The error for a cluster under a name that is bound to another uid."""
     return AnotherCluster(
         f"the cluster name {cluster} belongs to the cluster whose namespace kube-system has uid {bound}, and this one's "
         f"has {uid or 'none'}: give this cluster another --cluster-name, or correct its kubeconfig; if the name is to be "

@@ -32,7 +32,7 @@ R = TypeVar("R", bound=Resource)
 
 
 class EmbeddedCluster:
-    """A cluster in this process; with `file`, one that is still there after the process."""
+    """A cluster in this process; with `file`, it is kept on disk."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class EmbeddedCluster:
         """How often it went back to a snapshot."""
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """See `Cluster.get`."""
+        """Read the object; NotFound when it does not exist."""
         await asyncio.sleep(0)
         if kind is Namespace and name == SYSTEM_NAMESPACE:
             make_namespaces(self.server, [name])
@@ -71,7 +71,7 @@ class EmbeddedCluster:
         limit: int = 0,
         more: str = "",
     ) -> Page[R]:
-        """See `Cluster.list`."""
+        """One page of objects, filtered by the server."""
         await asyncio.sleep(0)
         selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
         listing = self.server.list(kind, selection, limit=limit, more=more)
@@ -87,7 +87,7 @@ class EmbeddedCluster:
         fields: str = "",
         labels: str = "",
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        """See `Cluster.watch`."""
+        """The changes after `resource_version`, in order, each once."""
         await asyncio.sleep(0)
         selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
         with self.server.watching(kind, selection, resource_version) as watcher:
@@ -96,22 +96,22 @@ class EmbeddedCluster:
                 yield unread.popleft().event(kind)
 
     async def create(self, item: R, *, manager: str) -> R:
-        """See `Cluster.create`."""
+        """Create the object, and return it with the fields that the server sets."""
         await asyncio.sleep(0)
         return self.server.create(type(item), _document(item), manager=manager).shared(type(item))
 
     async def replace(self, item: R, *, manager: str) -> R:
-        """See `Cluster.replace`."""
+        """Update the whole object; Conflict when its resourceVersion is stale."""
         await asyncio.sleep(0)
         return self.server.replace(type(item), _document(item), manager=manager).shared(type(item))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
-        """See `Cluster.replace_status`."""
+        """Update only the status of the object."""
         await asyncio.sleep(0)
         return self.server.replace_status(type(item), _document(item), manager=manager).shared(type(item))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """See `Cluster.apply`."""
+        """Server-side apply as `manager`."""
         await asyncio.sleep(0)
         document = _document(item, keep_unknown=False)
         return self.server.apply(type(item), document, manager=manager, force=force).shared(type(item))
@@ -119,7 +119,7 @@ class EmbeddedCluster:
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
-        """See `Cluster.delete`."""
+        """Delete the object; Conflict when uid or resourceVersion differ."""
         await asyncio.sleep(0)
         self.server.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
 
@@ -128,12 +128,12 @@ class EmbeddedCluster:
         return [record.decode(kind) for record in self.server.list(kind, ObjectSelection()).records]
 
     def snapshot(self) -> StoreSnapshot:
-        """All objects as they are now, to `restore` them: who the cluster is has to be among them."""
+        """A snapshot of all objects for `restore`, the namespace whose uid identifies the cluster included."""
         make_namespaces(self.server, [SYSTEM_NAMESPACE])
         return self.server.store.snapshot()
 
     def restore(self, snapshot: StoreSnapshot) -> None:
-        """Go back to a snapshot: every object and the counter of versions are as they were then, and watches end."""
+        """Go back to a snapshot: objects and the counter of resourceVersions are as they were then, and watches end."""
         self.server.restore(snapshot)
         self.restores += 1
 
@@ -146,12 +146,12 @@ class EmbeddedCluster:
         self.server.close_watches()
 
     def close(self) -> None:
-        """End every watch and let the file go."""
+        """End every watch and close the file."""
         self.server.close()
 
 
 def _document(item: Resource, *, keep_unknown: bool = True) -> Document:
-    """The item as a document that becomes the server's: what it shares with the item's original is not changed."""
+    """The item as a document that the server may keep; what it shares with the item's original is not changed."""
     document = to_document(item, keep_unknown=keep_unknown)
     document["metadata"] = dict(document.get("metadata", {}))
     return document

@@ -46,7 +46,7 @@ _VERSION = re.compile("[0-9]{1,19}")
 
 
 class ApiServerLimits(Struct, frozen=True, kw_only=True):
-    """How long the cluster remembers, and how long it waits."""
+    """How much history the cluster keeps, and its time limits."""
 
     history: int = 10_000
     """Writes per kind that a watch or a list in pages can go back."""
@@ -59,7 +59,7 @@ class ApiServerLimits(Struct, frozen=True, kw_only=True):
 
 
 class ObjectSelection(Struct, frozen=True, kw_only=True):
-    """Which objects of a kind a list or watch is about, in Kubernetes' own words."""
+    """The namespace and selectors of a list or watch, in Kubernetes' syntax."""
 
     namespace: str = ""
     fields: str = ""
@@ -75,7 +75,7 @@ class Listing(Struct, frozen=True):
 
 
 class ApiServer:
-    """The verbs. Documents handed in become the server's: whoever hands one in lets go of it."""
+    """The verbs of the API. A document that is passed in belongs to the server: the caller must not use it again."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ApiServer:
         return self._existing(self._enter(kind, namespace), name, namespace)
 
     def has(self, kind: type[Resource], name: str, namespace: str = "") -> bool:
-        """Whether there is such an object."""
+        """Whether the object exists."""
         return key_of(namespace, name) in self._enter(kind, namespace).records
 
     def list(
@@ -127,7 +127,7 @@ class ApiServer:
         resource_version: str,
         asked_seconds: float | None = None,
     ) -> Iterator[Watcher]:
-        """A watcher that is told of every change after that version, until its time is up or the context is left."""
+        """A watcher of every change after that version, until its time is up or the context ends."""
         table = self._enter(kind, selection.namespace, all_namespaces=True)
         seen = self._known_version(resource_version)
         watcher = Watcher(_selector(kind, selection), seen, self._limits.unread)
@@ -145,7 +145,7 @@ class ApiServer:
                 expiry.cancel()
 
     def create(self, kind: type[Resource], document: Document, *, manager: str) -> ObjectVersion:
-        """A new object."""
+        """Create the object."""
         metadata = document["metadata"]
         table = self._enter(kind, metadata.get("namespace", ""))
         if "resourceVersion" in metadata:
@@ -155,7 +155,7 @@ class ApiServer:
         return self._create(table, document, self._writer(kind.api, manager))
 
     def replace(self, kind: type[Resource], document: Document, *, manager: str) -> ObjectVersion:
-        """The object with the document in its place."""
+        """Update the object to this document."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
         rules = table.rules
@@ -169,7 +169,7 @@ class ApiServer:
         return self._update(table, old, before, replaced(before, document, rules, writer))
 
     def replace_status(self, kind: type[Resource], document: Document, *, manager: str) -> ObjectVersion:
-        """The object with the document's status."""
+        """Update the object's status to this document's."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
         if not kind.api.status_subresource:
@@ -180,7 +180,7 @@ class ApiServer:
         return self._update(table, old, before, status_replaced(before, document, table.rules, writer))
 
     def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> ObjectVersion:
-        """The object with all that the document states."""
+        """Apply the document server-side."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
         rules = table.rules
@@ -201,7 +201,7 @@ class ApiServer:
         resource_version: str = "",
         grace_seconds: int | None = None,
     ) -> ObjectVersion | None:
-        """Remove the object (None), or mark it where something keeps it; `grace_seconds` is for pods on a node."""
+        """Delete the object (None), or mark it while finalizers keep it; `grace_seconds` is for pods on a node."""
         table = self._enter(kind, namespace)
         old = self._existing(table, name, namespace)
         options = DeletePreconditions(uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
@@ -210,7 +210,7 @@ class ApiServer:
         return table.records.get(old.key)
 
     def restore(self, snapshot: StoreSnapshot) -> None:
-        """Go back to a snapshot: every watch ends, and versions given out since are given out again."""
+        """Go back to a snapshot: every watch ends, and later resourceVersions are used again."""
         self.store.restore(snapshot)
         self.housekeeping.collect_soon()
 
@@ -223,7 +223,7 @@ class ApiServer:
         self.store.close_watches()
 
     def close(self) -> None:
-        """End every watch and let the file go."""
+        """End every watch and close the file."""
         self.housekeeping.stop()
         self.store.close()
 
@@ -269,7 +269,7 @@ class ApiServer:
         self.housekeeping.after_write()
 
     def _enter(self, kind: type[Resource], namespace: str, *, all_namespaces: bool = False) -> ObjectTable:
-        """The table a request is about."""
+        """The table of the kind, after checking the request's namespace."""
         self.housekeeping.collect_soon()  # what a file brought along, or a loop that ended left undone
         table = self.store.table(kind)
         if kind.api.namespaced and not namespace and not all_namespaces:
@@ -286,7 +286,9 @@ class ApiServer:
 
     def _known_version(self, resource_version: str) -> int:
         if not _VERSION.fullmatch(resource_version):
-            raise Invalid(f"{resource_version!r} is no resource version: use that of a list or of an event")
+            raise Invalid(
+                f"{resource_version!r} is not a valid resource version: use that of a list or of an event"
+            )
         version = int(resource_version)
         self._refuse_future(version)
         return version

@@ -13,7 +13,7 @@ from podtide.cluster.embedded.table import ObjectTable
 
 
 class CollectorAction(Enum):
-    """What is to happen to an object."""
+    """What the garbage collector does with an object."""
 
     STAYS = auto()
     LOSES_OWNERS = auto()
@@ -21,7 +21,7 @@ class CollectorAction(Enum):
 
 
 class Dependent(Struct, frozen=True):
-    """An object by its place, whatever version of it is there."""
+    """An object by its key, whatever version of it there is."""
 
     table: ObjectTable
     key: str
@@ -36,7 +36,7 @@ class Dependent(Struct, frozen=True):
 
 
 class Dependents:
-    """Who is owned by whom, kept up to date write by write; `suspects` are those an owner of may be gone."""
+    """Owners and dependents, updated with every write; `suspects` are objects of which an owner may be gone."""
 
     def __init__(self) -> None:
         self.suspects: dict[Dependent, None] = {}
@@ -44,7 +44,7 @@ class Dependents:
         self._owned_by: dict[str, dict[Dependent, None]] = {}
 
     def note(self, table: ObjectTable, transition: Transition) -> None:
-        """Take a write into account."""
+        """Update the index with a write."""
         old, new = transition.old, transition.new
         if new is None or old is None:
             self._come_or_go(old, new)
@@ -53,14 +53,14 @@ class Dependents:
             self._relate(Dependent(table, transition.key), before, after)
 
     def fate(self, record: ObjectVersion) -> CollectorAction:
-        """What is to happen to this object."""
+        """What to do with this object."""
         gone = sum(not self._is_alive(owner, record) for owner in record.owners)
         if not gone:
             return CollectorAction.STAYS
         return CollectorAction.GOES if gone == len(record.owners) else CollectorAction.LOSES_OWNERS
 
     def without_gone_owners(self, record: ObjectVersion) -> Document:
-        """The object with only those owners that are there."""
+        """The object with only those owner references whose owners exist."""
         document = record.document()
         references = document["metadata"]["ownerReferences"]
         alive = [reference for reference in references if self._is_alive(reference["uid"], record)]

@@ -11,7 +11,7 @@ from podtide.resources.crds import Schema
 
 
 class Defaults(Struct, frozen=True):
-    """What may be missing in one value, and in those within it."""
+    """The defaults of one value, and of those within it."""
 
     values: dict[str, Any] = {}
     """The fields to fill in. They are all scalars, so that objects can share them."""
@@ -20,7 +20,7 @@ class Defaults(Struct, frozen=True):
     """For the items of a list and the values of a map."""
 
     def fill(self, value: Any) -> Any:
-        """The value with what is missing; the one given stays as it is."""
+        """A copy of the value with the defaults filled in."""
         if self is NO_DEFAULTS:
             return value
         if isinstance(value, list):

@@ -16,12 +16,12 @@ MEMBER = "."
 
 
 def is_member(node: FieldSet) -> bool:
-    """Whether the field a node stands for is itself in the set."""
+    """Whether the field that a node stands for is itself in the set."""
     return not node or MEMBER in node
 
 
 def is_field_set(value: object) -> bool:
-    """Whether a value is a tree of steps, as one that came from outside may not be."""
+    """Whether a value from outside is a valid field set."""
     return isinstance(value, dict) and all(
         (step == MEMBER or step[:2] in {"f:", "k:", "v:"}) and is_field_set(node)
         for step, node in value.items()
@@ -29,7 +29,7 @@ def is_field_set(value: object) -> bool:
 
 
 def copied(fields: FieldSet) -> FieldSet:
-    """The same set, to be changed on its own."""
+    """An independent copy of the set."""
     return {step: copied(node) for step, node in fields.items()}
 
 

@@ -17,7 +17,7 @@ from podtide.resources.base import Resource
 
 
 class FieldShape(Struct, frozen=True):
-    """How one value is taken apart. `inner` is for the items of a keyed list and the values of a map."""
+    """How one value is split into fields. `inner` is for the items of a keyed list and the values of a map."""
 
     fields: "dict[str, FieldShape]" = {}
     inner: "FieldShape | None" = None
@@ -38,7 +38,7 @@ class FieldShape(Struct, frozen=True):
         return None
 
     def within(self, step: str) -> "FieldShape":
-        """How what lies behind a step is taken apart."""
+        """The shape of the value at a step."""
         return self.fields.get(step[2:]) or self.inner or _UNKNOWN
 
 
@@ -79,7 +79,7 @@ def stated_fields(value: object, shape: FieldShape) -> FieldSet:
 
 @cache
 def field_shape_of(kind: type[Resource]) -> FieldShape:
-    """How objects of a kind are taken apart."""
+    """How objects of a kind are split into fields."""
     shape = _shape(inspect.type_info(kind))
     return FieldShape(fields={**shape.fields, "metadata": _METADATA})
 

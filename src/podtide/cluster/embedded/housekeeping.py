@@ -26,7 +26,7 @@ class Housekeeping:
         """While this is False, what has lost its owners stays as it is."""
 
     def after_write(self) -> None:
-        """See to what a write leaves to be done."""
+        """Schedule what a write requires."""
         self.bookmark_later()
         self.collect_soon()
 
@@ -35,12 +35,12 @@ class Housekeeping:
         self._bookmarks.set(self._bookmark_seconds)
 
     def collect_soon(self) -> None:
-        """Collect if there is anything to look at, once whoever is at work has had a turn."""
+        """Run the garbage collector, if it has anything to look at, after the tasks that are ready now."""
         if self._store.dependents.suspects:
             self._collection.set(0)
 
     def stop(self) -> None:
-        """Do nothing more."""
+        """Cancel all background work."""
         self._bookmarks.cancel()
         self._collection.cancel()
 
@@ -49,7 +49,7 @@ class Housekeeping:
             watcher.mark(self._store.version)
 
     def _collect(self) -> None:
-        """Look at every suspect once. What their going leaves without owners is the next round's work."""
+        """Check every suspect once. What loses its owners by that is for the next round."""
         if not self.is_collecting:
             return
         dependents = self._store.dependents
@@ -85,13 +85,13 @@ class Alarm:
         self._due: asyncio.TimerHandle | None = None
 
     def set(self, delay_seconds: float) -> None:
-        """Ring after that time, unless it is set already. What an earlier, ended loop still owed is forgotten."""
+        """Ring after that time, unless it is set already. A timer of a loop that has ended is dropped."""
         if self._due is None or self._loop is None or self._loop.is_closed():
             self._loop = asyncio.get_running_loop()
             self._due = self._loop.call_later(delay_seconds, self._go_off)
 
     def cancel(self) -> None:
-        """Do not ring."""
+        """Cancel the timer."""
         if self._due is not None:
             self._due.cancel()
             self._due = None

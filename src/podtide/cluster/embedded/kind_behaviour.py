@@ -23,7 +23,7 @@ class KindBehaviour(Struct, frozen=True, kw_only=True):
     first_status: dict[str, Any] = {}
     """The status the server gives a new object, whatever was sent."""
     knows_status_owners: bool = True
-    """Who wrote which field of the status is kept. Nothing hangs on it, as nobody can apply one: for the record only."""
+    """Whether managedFields cover the status. For the record only: a status is never applied."""
     waits_for_kubelet: bool = False
     """Once it is bound to a node, and until it is finished, a delete only marks it: its kubelet ends it."""
 

@@ -29,7 +29,7 @@ _UPDATE, _APPLY = "Update", "Apply"
 
 
 class Writer(Struct, frozen=True):
-    """Who writes, to which part of the object, and when."""
+    """The manager, operation, subresource and time of a write."""
 
     manager: str
     api_version: str
@@ -58,14 +58,14 @@ class Writer(Struct, frozen=True):
 
 
 class Owned(Struct, frozen=True):
-    """What managers have a say in, and the entries that tell which of them in what."""
+    """The content of an object that managers own, and the managedFields entries."""
 
     content: dict[str, Any]
     entries: list[Entry]
 
 
 def is_entry(value: object) -> bool:
-    """Whether a value is an entry, as one that came from outside may not be."""
+    """Whether a value from outside is a valid managedFields entry."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("manager"), str)
@@ -75,7 +75,7 @@ def is_entry(value: object) -> bool:
 
 
 def after_create(content: dict[str, Any], shape: FieldShape, writer: Writer) -> Owned:
-    """A new object: its maker owns all of it."""
+    """The ownership of a new object: its creator owns all of it."""
     fields = all_fields(content, shape)
     fields.pop(MEMBER, None)
     fields.get("f:metadata", {}).pop(MEMBER, None)  # see `_compare`
@@ -85,7 +85,7 @@ def after_create(content: dict[str, Any], shape: FieldShape, writer: Writer) -> 
 def after_update(
     entries: list[Entry], old: dict[str, Any], new: dict[str, Any], shape: FieldShape, writer: Writer
 ) -> Owned:
-    """What comes of `writer` putting `new` in the place of `old`."""
+    """The ownership after `writer` replaced `old` by `new`."""
     happened = _compare(old, new, shape)
     own = _own(entries, writer, _UPDATE)
     others = _yielding(entries, own, happened)
@@ -106,7 +106,7 @@ def after_apply(  # noqa: PLR0913 - the present state, the wish, and how to sett
     *,
     force: bool,
 ) -> Owned:
-    """What comes of applying `applied` to `old`; Conflict when that takes a field from another against its value."""
+    """The ownership after applying `applied` to `old`; Conflict when another manager owns a field with another value."""
     own = _own(entries, writer, _APPLY)
     stated = stated_fields(applied, shape)
     kept = copied(stated)

@@ -19,7 +19,7 @@ class Difference(Struct, frozen=True):
 
 
 def compare(old: object, new: object, shape: FieldShape) -> Difference:
-    """What happened to the fields of an object."""
+    """The difference between two versions of an object."""
     changed, removed = _compare(old, new, shape)
     changed.pop(MEMBER, None)
     return Difference(changed, removed)
@@ -56,7 +56,7 @@ def merge(present: Any, applied: Any, shape: FieldShape) -> Any:
 
 
 def without(value: Any, gone: FieldSet, kept: FieldSet, shape: FieldShape) -> Any:
-    """The value without the fields that are `gone`, nor what that leaves empty and nobody has `kept`."""
+    """The value without the fields that are `gone`, and without what that leaves empty unless it is `kept`."""
     parts = shape.parts(value)
     if parts is None:
         return value

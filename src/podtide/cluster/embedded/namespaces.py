@@ -11,7 +11,7 @@ from podtide.resources.namespace import Namespace
 
 
 def make_namespaces(server: ApiServer, names: Sequence[str]) -> None:
-    """Make those that are missing."""
+    """Create those of the namespaces that are missing."""
     for name in names:
         if not server.has(Namespace, name):
             document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

@@ -36,7 +36,7 @@ def check_metadata(kind: str, metadata: dict[str, Any]) -> None:
         prefix, slash, short = label.rpartition("/")
         if not _LABEL_NAME.fullmatch(short) or (slash and not _is_subdomain(prefix)):
             raise Invalid(
-                f"{kind} {name}: {label!r} is no label: use [prefix/]name, the name up to 63 letters, digits, -._"
+                f"{kind} {name}: {label!r} is not a valid label: use [prefix/]name, the name up to 63 letters, digits, -._"
             )
         if value and not _LABEL_NAME.fullmatch(value):
             raise Invalid(

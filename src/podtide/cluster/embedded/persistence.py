@@ -34,7 +34,7 @@ _SCHEMA = (
 
 
 class UnusableFile(ClusterError, FixError):
-    """The file is no embedded cluster, one of a newer podtide, or damaged."""
+    """The file is not an embedded cluster's, is one of a newer podtide, or is damaged."""
 
 
 class FileInUse(ClusterError, RetryError):
@@ -42,7 +42,7 @@ class FileInUse(ClusterError, RetryError):
 
 
 class DamagedFile(UnusableFile):
-    """The file is an embedded cluster's, and what is in it cannot be right."""
+    """The file is an embedded cluster's, and its content is invalid."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(f"{path} is damaged: {what}; put a backup in its place, or name another file")
@@ -57,7 +57,7 @@ class StoredObject(Struct, frozen=True, array_like=True):
 
 
 class ClusterFile:
-    """An open file. It is this process's alone until `close`, or until the process ends in whatever way."""
+    """An open file. It is locked for this process until `close`, or until the process ends."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -117,7 +117,7 @@ class ClusterFile:
             raise DamagedFile(self.path, f"not every row is an object: {error}") from error
 
     def write(self, resource: str, key: str, version: int, document: bytes | None) -> None:
-        """Put the object (None: remove it) and the version on the disk, both or neither; Unavailable when that fails."""
+        """Store the object (None: delete it) and the version, both or neither; Unavailable when that fails."""
         try:
             self._database.execute("BEGIN")
             if document is None:
@@ -134,7 +134,7 @@ class ClusterFile:
             raise Unavailable(f"{self.path} could not be written, so nothing was changed: {error}") from error
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._database.close()
 
 
@@ -157,4 +157,4 @@ def _readable_errors(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
             raise DamagedFile(path, str(error)) from error
-        raise UnusableFile(f"{path} is no database of podtide: {error}; name another file") from error
+        raise UnusableFile(f"{path} is not a database of podtide: {error}; name another file") from error

@@ -42,16 +42,16 @@ class ObjectVersion(Struct, eq=False, gc=False):
     _written: Document | None = None
 
     def document(self) -> Document:
-        """The object as a JSON document of the caller's own."""
+        """The object as a JSON document that the caller may change."""
         document: Document = _documents.decode(self.encoded)
         return document
 
     def written(self) -> Document:
-        """The object as a JSON document that is others' too: a write makes another of it, and does not change it."""
+        """The object as a shared JSON document, which must not be changed."""
         return self._written or self.document()
 
     def keep_written(self, document: Document | None) -> None:
-        """Keep the document for the next write, or keep none any longer."""
+        """Cache the document for the next write, or drop it."""
         self._written = document
 
     def decode(self, kind: type[R]) -> R:
@@ -59,18 +59,18 @@ class ObjectVersion(Struct, eq=False, gc=False):
         return decode(kind, self.encoded)
 
     def shared(self, kind: type[R]) -> R:
-        """The object as one struct that all who ask for it share."""
+        """The object as a struct that all readers share."""
         item = self._shared
         if not isinstance(item, kind):
             item = self._shared = decode(kind, self.encoded)
         return item
 
     def share(self, kind: type[Resource]) -> None:
-        """Make the object that all share, from the document that was just written; InvalidInput if it is not of its kind."""
+        """Decode the shared struct from the document just written; InvalidInput if it does not fit the kind."""
         self._shared = from_written(kind, self.written(), self.encoded)
 
     def let_go(self) -> None:
-        """Keep nothing that is decoded: this is history now. Whoever still asks has it decoded again."""
+        """Drop everything that is decoded, because this version is history. It is decoded again on demand."""
         self._shared = self._written = None
 
 
@@ -91,7 +91,7 @@ class Transition(Struct, eq=False, gc=False):
 
     @property
     def departed(self) -> ObjectVersion:
-        """The object as it was before, at the version of its departure: what a DELETED event carries."""
+        """The object's last state, at the version of its deletion: the content of a DELETED event."""
         if self._departed is None:
             assert self.old is not None, "only what was there can depart"
             self._departed = stamped(self.old.document(), self.version, self.old.fields)
@@ -105,7 +105,7 @@ class Transition(Struct, eq=False, gc=False):
 
 
 def key_of(namespace: str, name: str) -> str:
-    """What an object is filed under."""
+    """The key that an object is stored under."""
     return f"{namespace}/{name}"
 
 

@@ -119,7 +119,9 @@ def _matches(pattern: re.Pattern[str], text: str, what: str) -> list[re.Match[st
     while position < len(text):
         match = pattern.match(text, position)
         if match is None:
-            raise Invalid(f"{text!r} is not a {what} selector: {text[position:]!r} is no requirement")
+            raise Invalid(
+                f"{text!r} is not a {what} selector: {text[position:]!r} is not a valid requirement"
+            )
         found.append(match)
         position = match.end()
     return found

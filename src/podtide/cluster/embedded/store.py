@@ -82,7 +82,7 @@ class Store:
         return record
 
     def commit(self, table: ObjectTable, old: ObjectVersion | None, new: ObjectVersion | None) -> None:
-        """Let `new` (None: nothing) take the place of `old` (None: nothing)."""
+        """Replace `old` (None: create) by `new` (None: delete), durably, and notify watchers."""
         transition = Transition(self.version + 1, old, new)
         if self._file:
             encoded = new.encoded if new else None
@@ -94,7 +94,7 @@ class Store:
     def delete(
         self, table: ObjectTable, old: ObjectVersion, now: float, options: DeletePreconditions = DELETE
     ) -> None:
-        """Remove the object, or mark it for deletion where something keeps it."""
+        """Delete the object, or mark it for deletion while finalizers keep it."""
         before = old.written()
         after = deleted(before, table.rules, now, options)
         if after is None:
@@ -103,7 +103,7 @@ class Store:
             self.commit(table, old, self.prepare(table, after))
 
     def forget_history(self) -> None:
-        """As if the history were full and all of it had been pushed out."""
+        """Forget all history, as if it had been compacted."""
         for table in self.tables.values():
             table.forget(self.version)
 
@@ -112,7 +112,7 @@ class Store:
         return StoreSnapshot(self.version, {name: dict(table.records) for name, table in self.tables.items()})
 
     def restore(self, snapshot: StoreSnapshot) -> None:
-        """Go back to a snapshot, as an etcd that is restored from a backup: versions since then are given out again."""
+        """Go back to a snapshot, as an etcd that is restored from a backup: later resourceVersions are used again."""
         assert self._file is None, "a cluster in a file is restored by putting the file back"
         self.version, self.dependents = snapshot.version, Dependents()
         for name, table in self.tables.items():
@@ -130,7 +130,7 @@ class Store:
             watcher.close()
 
     def close(self) -> None:
-        """End every watch and let the file go."""
+        """End every watch and close the file."""
         self._closed = True
         self.close_watches()
         if self._file:

@@ -34,15 +34,15 @@ class ObjectTable:
         self._history_size = history_size
         self._history: deque[Transition] = deque()
         self._order: list[str] | None = None
-        """The keys in order, once somebody needs it. Kept in order all the time, a hundred thousand would slow each write."""
+        """The keys in order, sorted on demand. Kept in order all the time, a hundred thousand would slow each write."""
         self._by_field: dict[tuple[str, str], set[str]] = {}
 
     def load(self, record: ObjectVersion) -> None:
-        """Take over what a file held, which is no news to anybody."""
+        """Load an object from the file, without notifying watchers."""
         self._put(None, record)
 
     def go_back(self, records: Mapping[str, ObjectVersion], version: int) -> None:
-        """Hold these objects and no others, as of that version. Watches end, and nothing is known of what happened."""
+        """Replace all objects by these, as of that version. Watches end, and the history is empty."""
         for watcher in self.watchers:
             watcher.expire()
         self.watchers = Watchers()
@@ -52,7 +52,7 @@ class ObjectTable:
         self.forget(version)
 
     def take(self, transition: Transition) -> None:
-        """Let a write be so, remember it and tell the watchers."""
+        """Apply a write, keep it in the history, and notify watchers."""
         if transition.new is None:
             assert transition.old is not None, "what was not there cannot go"
             self._remove(transition.old)
@@ -71,7 +71,7 @@ class ObjectTable:
         self.horizon = version
 
     def since(self, version: int) -> list[Transition]:
-        """What happened after `version`, oldest first; Gone when that is no longer known."""
+        """The transitions after `version`, oldest first; Gone when the history does not reach back that far."""
         if version < self.horizon:
             raise Gone(
                 f"{self.kind.api.plural} are remembered back to version {self.horizon}, not to {version}: list them anew"

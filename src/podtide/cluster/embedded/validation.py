@@ -27,14 +27,14 @@ _IPV4_BITS, _IPV6_BITS = 32, 128
 
 
 class FieldRule(Struct, frozen=True):
-    """What a value of the right type must be, in words and as a test."""
+    """A condition that a value of the right type must meet, in words and as a test."""
 
     words: str
     is_met: Callable[[Any], bool]
 
 
 class FieldRules(Struct, frozen=True):
-    """What one value must be, and those within it."""
+    """The conditions for one value, and for those within it."""
 
     own: tuple[FieldRule, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -44,7 +44,7 @@ class FieldRules(Struct, frozen=True):
     """For the items of a list and the values of a map."""
 
     def complaint(self, value: Any) -> str:
-        """The first field that is not as demanded, and why: `.spec.range cannot be ...`; "" when all are."""
+        """The first field that does not meet its conditions, and why: `.spec.range cannot be ...`; "" when all do."""
         if value is None or self is NO_DEMANDS:
             return ""
         return self._own_complaint(value) or self._inner_complaint(value)
@@ -75,7 +75,7 @@ NO_DEMANDS = FieldRules()
 
 
 def demands_in(schema: Schema, rules: Mapping[str, Rule]) -> FieldRules:
-    """What a schema demands beyond what the struct does. `rules` has every rule that is in it, by its CEL."""
+    """The conditions in a schema that the struct does not check. `rules` has every CEL rule of it."""
     below = {name: demands_in(inner, rules) for name, inner in schema.get("properties", {}).items()}
     return FieldRules(
         own=tuple(_own_demands(schema)),

@@ -23,7 +23,7 @@ _EVERYTHING: Bucket = ("", "")
 
 
 class WatcherEvent(Struct, frozen=True, gc=False):
-    """What a watcher is to be told: a change of an object, or with BOOKMARK only how far things have gone."""
+    """An event for one watcher: a change of an object, or a BOOKMARK with only the version reached."""
 
     change: Change
     version: int
@@ -37,7 +37,7 @@ class WatcherEvent(Struct, frozen=True, gc=False):
         return self.transition.departed if self.change is Change.DELETED else self.transition.new
 
     def event(self, kind: type[R]) -> WatchEvent[R]:
-        """The same for those who read structs, which share the one of `record`."""
+        """The event for readers of structs, which share the struct of `record`."""
         transition = self.transition
         if transition is None:
             return WatchEvent(self.change, None, str(self.version))
@@ -50,7 +50,7 @@ class WatcherEvent(Struct, frozen=True, gc=False):
 
 
 class Watcher:
-    """One open watch: what it selects, and what it has not yet read."""
+    """One open watch: its selector, and the events not yet read."""
 
     def __init__(self, selector: Selector, version: int, limit: int) -> None:
         self.bucket = _bucket(selector)
@@ -65,14 +65,14 @@ class Watcher:
         self._waiting: asyncio.Future[None] | None = None
 
     def replay(self, missed: Iterable[Transition]) -> None:
-        """Note what it missed before it was there; this much it may leave unread."""
+        """Queue the events from before the watch was opened, however many they are."""
         for transition in missed:
             change = seen_through(self._selector, transition)
             if change is not None:
                 self._tell(WatcherEvent(change, transition.version, transition))
 
     def offer(self, transition: Transition, change: Change) -> None:
-        """Note the transition, which is that change to its bucket, or close when too much is unread already."""
+        """Queue the transition, or close the watch when too much is unread already."""
         seen = change if self._bucket_says_all else seen_through(self._selector, transition)
         if seen is None:
             return
@@ -82,22 +82,22 @@ class Watcher:
             self.close()
 
     def mark(self, version: int) -> None:
-        """Note that things have gone as far as `version`, if that is news."""
+        """Queue a bookmark of `version`, if that is newer than the last event."""
         if version > self._told and len(self.unread) < self._limit:
             self._tell(WatcherEvent(Change.BOOKMARK, version))
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """End the watch after what is queued."""
         self.closed = True
         self._wake()
 
     def expire(self) -> None:
-        """Its time is up: nothing more is to be read."""
+        """End the watch at once: what is queued is dropped."""
         self.unread.clear()
         self.close()
 
     async def news(self) -> bool:
-        """Wait for something to read; False when the watch is over."""
+        """Wait for an event; False when the watch is over."""
         if not self.unread and not self.closed:
             self._waiting = self._loop.create_future()
             await self._waiting
@@ -124,12 +124,12 @@ class Watchers:
         return (watcher for bucket in self._buckets.values() for watcher in bucket)
 
     def add(self, watcher: Watcher) -> None:
-        """Tell this watcher from now on."""
+        """Register the watcher."""
         self._buckets.setdefault(watcher.bucket, {})[watcher] = None
         self._paths[watcher.bucket[0]] += 1
 
     def remove(self, watcher: Watcher) -> None:
-        """Tell it no more. Once dropped for slowness it is not there, and that is fine."""
+        """Unregister the watcher. One that was dropped for slowness is gone already."""
         bucket = self._buckets.get(watcher.bucket, {})
         if watcher not in bucket:
             return
@@ -162,7 +162,7 @@ class Watchers:
 
 
 def seen_through(selector: Selector, transition: Transition) -> Change | None:
-    """What a write looks like to one who sees only selected objects; None when it shows nothing."""
+    """The event that a write is for a watcher with this selector; None when it concerns no selected object."""
     before = _selected(selector, transition.old)
     after = _selected(selector, transition.new)
     if before and after:

@@ -49,7 +49,7 @@ _DEFAULT_GRACE_SECONDS = 30
 
 
 class KindRules(Struct, frozen=True):
-    """What the API server goes by for one kind."""
+    """How the API server validates and writes objects of one kind."""
 
     api: Api
     behaviour: KindBehaviour
@@ -66,7 +66,7 @@ class KindRules(Struct, frozen=True):
 
 
 class DeletePreconditions(Struct, frozen=True, kw_only=True):
-    """What a delete was asked with: which object it is meant for, and how long its kubelet may take."""
+    """The preconditions of a delete, and its grace period."""
 
     uid: str = ""
     resource_version: str = ""
@@ -90,7 +90,7 @@ def rules_of(kind: type[Resource]) -> KindRules:
 
 
 def describe(api: Api, namespace: str, name: str) -> str:
-    """An object in a message for people."""
+    """An object's name in messages: `Pod default/web`."""
     return f"{api.kind} {namespace}/{name}" if namespace else f"{api.kind} {name}"
 
 
@@ -145,7 +145,7 @@ def applied(old: Document, document: Document, rules: KindRules, writer: Writer,
 
 
 def deleted(old: Document, rules: KindRules, now: float, options: DeletePreconditions) -> Document | None:
-    """The object marked for deletion, or None when nothing keeps it; a pod's kubelet gets the grace asked for."""
+    """The object marked for deletion, or None when nothing keeps it; a pod on a node gets the grace period."""
     metadata = old["metadata"]
     expected = {"uid": options.uid, "resourceVersion": options.resource_version}
     _check_preconditions(old, rules, {field: value for field, value in expected.items() if value})
@@ -165,7 +165,7 @@ def deleted(old: Document, rules: KindRules, now: float, options: DeletePrecondi
 
 
 def is_released(document: Document) -> bool:
-    """Whether the object is marked for deletion and nothing keeps it any more."""
+    """Whether the object is marked for deletion and has no finalizers left."""
     metadata = document["metadata"]
     return (
         "deletionTimestamp" in metadata
@@ -175,7 +175,7 @@ def is_released(document: Document) -> bool:
 
 
 def _check_preconditions(old: Document, rules: KindRules, expected: dict[str, Any]) -> None:
-    """Refuse a write that was meant for another object or another version of it."""
+    """Raise Conflict when the uid or resourceVersion is not the object's."""
     metadata = old["metadata"]
     for field, what in _PRECONDITIONS:
         if field in expected and expected[field] != metadata[field]:
@@ -194,7 +194,7 @@ def _check_replace(old: Document, document: Document, rules: KindRules) -> None:
 
 
 def _filled(owned: Owned, rules: KindRules) -> Owned:
-    """With the defaults of what was applied: nobody stated them, so nobody owns them."""
+    """The object with the defaults of what was applied. No manager owns a default."""
     return replace(owned, content=rules.defaults.fill(owned.content))
 
 
@@ -210,7 +210,7 @@ def _born(document: Document, owned: Owned, rules: KindRules, writer: Writer, ui
 
 
 def _successor(old: Document, owned: Owned, rules: KindRules) -> Document:
-    """The object with new content, and with what is the server's alone to say."""
+    """The object with new content, and with the metadata that the server sets."""
     servers = {name: value for name, value in old["metadata"].items() if name in _SERVERS_OWN}
     new = _assembled(_identity(old) | servers, owned, rules)
     if rules.api.status_subresource and "status" in old:
@@ -233,7 +233,7 @@ def _check_successor(old: Document, new: Document, rules: KindRules) -> None:
 
 
 def _content(document: Document, rules: KindRules) -> Document:
-    """What a writer of the object has a say in: not its identity, nor what only the server or the status endpoint sets."""
+    """The fields that a client may write: neither identity nor what only the server or the status endpoint sets."""
     content = {name: value for name, value in document.items() if name not in rules.no_content}
     metadata = {name: value for name, value in document["metadata"].items() if name not in _NO_CONTENT}
     if metadata:
@@ -246,7 +246,7 @@ def _status(document: Document) -> Document:
 
 
 def _meaning(document: Document, rules: KindRules) -> Document:
-    """What `generation` counts the changes of."""
+    """The fields whose changes `generation` counts."""
     return {name: value for name, value in _content(document, rules).items() if name != "metadata"}
 
 
@@ -255,7 +255,7 @@ def _identity(document: Document) -> dict[str, Any]:
 
 
 def _assembled(servers: dict[str, Any], owned: Owned, rules: KindRules) -> Document:
-    """The whole document, of the metadata only the server sets and what managers own."""
+    """The whole document, from the server's metadata and what managers own."""
     metadata = servers | owned.content.get("metadata", {}) | {"managedFields": owned.entries}
     head = {"apiVersion": rules.api.api_version, "kind": rules.api.kind, "metadata": metadata}
     return head | {name: value for name, value in owned.content.items() if name != "metadata"}
@@ -267,7 +267,7 @@ def _entries(document: Document) -> list[Entry]:
 
 
 def _restated_entries(document: Document) -> list[Entry] | None:
-    """Who is to own what by the word of the writer, who may say so: kubectl does when it takes to server-side apply."""
+    """The managedFields that the client itself sent: kubectl does so when it migrates to server-side apply."""
     stated = document["metadata"].get("managedFields")
     return stated if isinstance(stated, list) and all(map(is_entry, stated)) else None
 

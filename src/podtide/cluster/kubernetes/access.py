@@ -11,11 +11,11 @@ from podtide.core.errors import InvalidInput
 
 
 class InvalidAccess(InvalidInput):
-    """What says how to reach the cluster is missing, cannot be read, or cannot be used."""
+    """The kubeconfig or service account is missing, cannot be read, or cannot be used."""
 
 
 class Secret:
-    """Text that only its user should see: a token, a password, a key."""
+    """Text that must not appear in messages: a token, a password, a key."""
 
     __slots__ = ("_text",)
 
@@ -48,7 +48,7 @@ class KeyPair(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """An API server, and how to know that it is the one."""
+    """An API server, and how to verify it."""
 
     server: str
     """Its URL; may have a path."""
@@ -59,7 +59,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     server_name: str = ""
     """The name its certificate is for, where that is not the URL's."""
     proxy: Secret | None = None
-    """The proxy's URL, which may hold a password; None to go by the environment."""
+    """The proxy's URL, which may hold a password; None to use the environment."""
 
 
 class Plugin(Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """Who we are. A certificate shows at the connection; of the others the first that is there counts, in this order."""
+    """The client's credentials. A certificate is used for the connection; of the others, the first one that is set."""
 
     key_pair: KeyPair | None = None
     token_file: Path | None = None
@@ -89,7 +89,7 @@ class User(Struct, frozen=True, kw_only=True):
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """A server, a user, and the namespace to work in where nobody names one."""
+    """A server, a user, and the default namespace."""
 
     endpoint: Endpoint
     user: User = User()

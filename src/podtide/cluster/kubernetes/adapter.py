@@ -57,7 +57,7 @@ class KubernetesCluster:
         await self._connection.close()
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """See `Cluster.get`."""
+        """Read the object; NotFound when it does not exist."""
         return await self._item(kind, requests.get(kind.api, namespace, name))
 
     async def list(  # noqa: PLR0913 - the port's
@@ -70,7 +70,7 @@ class KubernetesCluster:
         limit: int = 0,
         more: str = "",
     ) -> Page[R]:
-        """See `Cluster.list`."""
+        """One page of objects, filtered by the server."""
         of = ListSelection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
         return await self._list(kind, of, limit=limit, more=more)
 
@@ -83,12 +83,12 @@ class KubernetesCluster:
         fields: str = "",
         labels: str = "",
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        """See `Cluster.watch`.
+        """The changes after `resource_version`, in order, each once.
 
         A watch that said nothing for longer than bookmarks take to come may be one whose server is long gone, behind
         a load balancer that is not. It ends then, so that its reader resumes it over another connection, and no
-        sooner than a server has answered that has come as far as this watch: one whose data was put back from a backup
-        would accept a version from its own future, and keep silent until it got there.
+        sooner than a server has answered that has come as far as this watch: one whose data was put back from a
+        backup would accept a version from its own future, and keep silent until it got there.
         """
         of = ListSelection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
         # Drawn at random, so that a thousand watches that began together do not end together for ever after.
@@ -108,25 +108,25 @@ class KubernetesCluster:
             raise Unavailable(f"cannot {request.doing}: it was cut off in the midst of an event")
 
     async def create(self, item: R, *, manager: str) -> R:
-        """See `Cluster.create`."""
+        """Create the object, and return it with the fields that the server sets."""
         return await self._item(type(item), requests.create(item, manager))
 
     async def replace(self, item: R, *, manager: str) -> R:
-        """See `Cluster.replace`."""
+        """Update the whole object; Conflict when its resourceVersion is stale."""
         return await self._item(type(item), requests.replace(item, manager))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
-        """See `Cluster.replace_status`."""
+        """Update only the status of the object."""
         return await self._item(type(item), requests.replace_status(item, manager))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """See `Cluster.apply`."""
+        """Server-side apply as `manager`."""
         return await self._item(type(item), requests.apply(item, manager, force=force))
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
-        """See `Cluster.delete`.
+        """Delete the object; Conflict when uid or resourceVersion differ.
 
         A pod that was marked before it had finished is its kubelet's to remove: an API server that is asked again, as
         we ask, changes nothing. What the kubelet asks in the end is what is asked here for a pod that has finished.

@@ -22,7 +22,7 @@ from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 
 class Unauthorized(Forbidden):
-    """401: the server does not know who is asking. Another credential may help; another right would not."""
+    """401: the server does not accept the credential. Another credential may help; another role would not."""
 
 
 _BY_CODE: dict[int, type[ClusterError]] = {
@@ -39,7 +39,7 @@ _BY_CODE: dict[int, type[ClusterError]] = {
     422: Invalid,
 }
 _OF_ANYBODY: dict[int, type[ClusterError]] = {401: Unauthorized, 403: Forbidden}
-"""What a code means whoever it comes from."""
+"""What a code means, whichever server or proxy it comes from."""
 _TOO_MANY_REQUESTS = 429
 _SERVICE_UNAVAILABLE = 503
 _REDIRECTS = range(300, 400)
@@ -49,24 +49,24 @@ _NO_SUCH_PATH = b"404 page not found"
 _LONGEST_MESSAGE = 1000
 _LONGEST_WAIT_SECONDS = 300.0
 """However long we are told to stay away. A load balancer's page may name a day, or by mistake a thousand; a node must
-not go without addresses long after the server is back, and a request every five minutes burdens nobody."""
+not go without addresses long after the server is back, and a request every five minutes is no burden to a server."""
 
 
 class StatusCause(Struct, frozen=True, kw_only=True):
-    """One thing that is wrong with what was sent."""
+    """One cause in the details of a Status."""
 
     field: str = ""
 
 
 class StatusDetails(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a machine may want to know of a refusal."""
+    """The machine-readable details of a Status."""
 
     causes: list[StatusCause] | None = None
     retry_after_seconds: float | None = None
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """A refusal, as the API server writes it."""
+    """A Kubernetes Status, as the body of a refusal."""
 
     kind: str
     code: int = 0

@@ -38,7 +38,7 @@ _READ_AHEAD_BYTES = 1 << 18
 
 
 class ApiServerTimeouts(Struct, frozen=True, kw_only=True):
-    """How long to wait for what."""
+    """Time limits of requests and watches."""
 
     connect_seconds: float = 5.0
     answer_seconds: float = 30.0
@@ -54,7 +54,7 @@ class Silence(Exception):
 
 
 class ApiServerConnection:
-    """The API server, as whoever we are."""
+    """Authenticated HTTP to one API server."""
 
     def __init__(self, access: Access, credentials: Credentials, patience: ApiServerTimeouts) -> None:
         self._access = access
@@ -73,7 +73,7 @@ class ApiServerConnection:
                 return await response.read()
 
     async def follow(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
-        """An answer that goes on and on, in pieces as they come. Raises Silence when none do."""
+        """The pieces of an answer that does not end, as they arrive. Raises Silence when none do."""
         patience = self._patience
         limits = aiohttp.ClientTimeout(
             total=None, sock_connect=patience.connect_seconds, sock_read=patience.silence_seconds
@@ -163,7 +163,7 @@ class ApiServerConnection:
 
     @contextmanager
     def _in_words(self, request: ApiRequest) -> Iterator[None]:
-        """Raise what goes wrong below as the port's errors."""
+        """A context that raises failures of the connection as the port's errors."""
         try:
             yield
         except Unauthorized as error:
@@ -193,7 +193,7 @@ def _through(proxy: URL) -> dict[str, Any]:
 
 
 def _abandon(response: aiohttp.ClientResponse) -> None:
-    """Drop the connection: to take leave of a peer that may be gone would take as long as it likes."""
+    """Drop the connection without a goodbye: one to a dead peer would block."""
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
     response.close()

@@ -19,17 +19,17 @@ PLUGIN_SECONDS = 60.0
 
 
 class Proof(Struct, frozen=True):
-    """A client certificate for the connection, a header for the request, both or neither."""
+    """What a request is authenticated by: a client certificate, a header, both or neither."""
 
     key_pair: KeyPair | None = None
     authorization: Secret | None = None
 
 
 class Credentials(Protocol):
-    """Where proofs come from."""
+    """A source of proofs."""
 
     async def prove(self, refused: Proof | None = None) -> Proof:
-        """The proof to show now. After a 401, `refused` is the one it was for: the same again means there is no other."""
+        """The proof to use now. `refused` is the one that got a 401: the same proof again means there is no other."""
         ...
 
 
@@ -53,26 +53,26 @@ def basic(username: str, password: Secret) -> Secret:
 
 
 class FixedCredentials:
-    """Always the same."""
+    """Credentials that never change."""
 
     def __init__(self, proof: Proof) -> None:
         self._proof = proof
 
     async def prove(self, refused: Proof | None = None) -> Proof:
-        """See `Credentials`."""
+        """The same proof every time."""
         del refused
         return self._proof
 
 
 class FileCredentials:
-    """A token that somebody else keeps fresh on disk."""
+    """A token in a file, which another program rotates."""
 
     def __init__(self, path: Path, key_pair: KeyPair | None) -> None:
         self._path = path
         self._key_pair = key_pair
 
     async def prove(self, refused: Proof | None = None) -> Proof:
-        """See `Credentials`."""
+        """The token as the file has it now."""
         del refused
         try:
             token = Secret(self._path.read_text())
@@ -84,14 +84,14 @@ class FileCredentials:
 
 
 class _CachedProof(Struct, frozen=True):
-    """What a plugin's credential comes down to. One that cannot be shown is never held, so that the plugin is asked again."""
+    """The proof from a plugin's credential, until it expires. An unusable credential is never cached."""
 
     proof: Proof
     expires_at: float | None
 
 
 class PluginCredentials:
-    """What a plugin printed, until that expires or is refused. However many ask, the plugin runs once at a time."""
+    """The credential that a plugin printed, until it expires or is refused. The plugin runs once at a time."""
 
     def __init__(self, plugin: Plugin, clock: Clock, timeout_seconds: float = PLUGIN_SECONDS) -> None:
         self._plugin = plugin
@@ -101,7 +101,7 @@ class PluginCredentials:
         self._one_at_a_time = asyncio.Lock()
 
     async def prove(self, refused: Proof | None = None) -> Proof:
-        """See `Credentials`."""
+        """The cached proof, or a new one from the plugin when it expired or was refused."""
         async with self._one_at_a_time:
             if self._held is None or self._has_expired(self._held) or self._held.proof == refused:
                 self._held = None
@@ -120,7 +120,7 @@ class PluginCredentials:
 
 
 def _bearer(token: Secret, whose: str) -> Secret:
-    """A token as a header has it. White space around it is an editor's or a shell's; within, it would end the header."""
+    """A token as an HTTP header. White space around it is dropped; within, it would end the header."""
     text = token.reveal().strip()
     if not text:
         raise InvalidAccess(f"the token {whose} is empty: see to it that it is there")

@@ -48,7 +48,7 @@ class _RawLine(Struct, frozen=True):
 
 
 class _Marked(Struct, frozen=True):
-    """As much of a bookmark as there is."""
+    """The metadata of a bookmark."""
 
     metadata: _ListMeta
 

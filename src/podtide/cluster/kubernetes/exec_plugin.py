@@ -22,7 +22,7 @@ _LONGEST_COMPLAINT = 200
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """What a plugin gave."""
+    """The credential that a plugin printed."""
 
     token: Secret | None
     key_pair: KeyPair | None
@@ -44,7 +44,7 @@ class _ExecCredential(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 async def run_plugin(plugin: Plugin, timeout_seconds: float) -> Credential:
-    """Run the plugin once. InvalidAccess says in one line why there is no credential, and how to come by one."""
+    """Run the plugin once. InvalidAccess says in one line why there is no credential, and how to get one."""
     interactive = _may_ask(plugin)
     try:
         process = await asyncio.create_subprocess_exec(

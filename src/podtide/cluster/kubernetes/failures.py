@@ -9,7 +9,7 @@ import aiohttp
 
 
 def describe_failure(error: Exception, server: str, found_in: str) -> str:
-    """What went wrong on the way to the server, in one line."""
+    """The reason why a request failed, in one line."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             reason = _certificate_reason(error.certificate_error)

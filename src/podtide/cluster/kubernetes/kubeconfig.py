@@ -34,7 +34,7 @@ _INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
 
 
 def load_kubeconfig(paths: Sequence[Path], context: str = "") -> Access:
-    """The access that a context means (the current one, if none is named)."""
+    """The access of a context (the current one, if none is named)."""
     where = ", ".join(str(path) for path in paths)
     file = written.read_files(paths)
     name = context or file.current_context
@@ -114,7 +114,7 @@ def _user(user: written.KubeconfigUser, cluster: written.KubeconfigCluster, foun
 
 
 def _pem(data: str, path: str, what: str, found_in: str) -> Pem | None:
-    """What stands in the kubeconfig itself goes before a path."""
+    """The PEM data from the kubeconfig itself, else from the path it names."""
     if data:
         try:
             return Secret(base64.b64decode(data).decode())

@@ -20,11 +20,11 @@ from podtide.cluster.kubernetes.access import InvalidAccess
 
 
 class KubeconfigPart(Struct, frozen=True, kw_only=True, rename="kebab"):
-    """A part of a kubeconfig; what podtide does not use is left out."""
+    """A part of a kubeconfig; fields that podtide does not use are ignored."""
 
 
 class Extension(KubeconfigPart, frozen=True, kw_only=True):
-    """What some other program keeps there."""
+    """An extension that another program stores there."""
 
     name: str
     extension: Any = None
@@ -116,7 +116,7 @@ class KubeconfigFile(KubeconfigPart, frozen=True, kw_only=True):
 
 
 class Kubeconfig(Struct, frozen=True, kw_only=True):
-    """What all files say together."""
+    """All files merged."""
 
     current_context: str
     clusters: dict[str, KubeconfigCluster]
@@ -125,7 +125,7 @@ class Kubeconfig(Struct, frozen=True, kw_only=True):
 
 
 def read_files(paths: Sequence[Path]) -> Kubeconfig:
-    """All files as one. Of several, those that exist count."""
+    """All files merged into one. Of several, those that do not exist are skipped."""
     files = [_read(path) for path in paths if len(paths) == 1 or path.exists()]
     if not files:
         where = ", ".join(str(path) for path in paths)
@@ -151,7 +151,7 @@ def _read(path: Path) -> KubeconfigFile:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f" line {mark.line + 1}" if mark else ""
         raise InvalidAccess(
-            f"kubeconfig {path}{line} is no YAML: {problem or 'it is no text'}; correct it there"
+            f"kubeconfig {path}{line} is not valid YAML: {problem or 'it is not text'}; correct it there"
         ) from None
     except (ValueError, RecursionError):
         raise _odd_value(path) from None
@@ -167,12 +167,12 @@ def _read(path: Path) -> KubeconfigFile:
 
 
 def _odd_value(path: Path) -> InvalidAccess:
-    """For a day that is none, a number without end, text that is no Unicode, or what is nested a thousand times."""
+    """The error for an invalid date, an endless number, text that is not Unicode, or nesting too deep."""
     return InvalidAccess(f"kubeconfig {path} has a value that no program reads: write the file anew")
 
 
 def _without_nulls(document: Any) -> Any:
-    """An empty value in YAML is a null, and stands for nothing having been said."""
+    """The document without nulls: an empty value in YAML counts as absent."""
     if isinstance(document, dict):
         return {name: _without_nulls(value) for name, value in document.items() if value is not None}
     if isinstance(document, list):

@@ -16,13 +16,13 @@ _THIS_MACHINE = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
 
 def check_proxy(url: str, where: str) -> None:
-    """Refuse a proxy that we cannot speak to. Through one that is spoken to in plain HTTP, TLS passes untouched."""
+    """Refuse a proxy of an unsupported kind. Through a plain HTTP proxy, TLS passes untouched."""
     if not url.startswith("http://"):
         raise InvalidAccess(f"{where} names a proxy that is not such as http://host:port: use such a one")
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy for a server, or None to go there straight."""
+    """The proxy for a server; None for a direct connection."""
     server = urlsplit(url)
     variable = f"{server.scheme}_proxy"
     proxy = environment.get(variable.upper()) or environment.get(variable)

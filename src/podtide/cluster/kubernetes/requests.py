@@ -33,7 +33,7 @@ class ApiRequest(Struct, frozen=True, kw_only=True):
 
 
 class ListSelection(Struct, frozen=True, kw_only=True):
-    """Which objects of a kind a list or watch is about."""
+    """The kind, namespace and selectors of a list or watch."""
 
     api: Api
     namespace: str
@@ -59,12 +59,12 @@ def list_page(of: ListSelection, *, limit: int, more: str = "") -> ApiRequest:
 
 
 def watch(of: ListSelection, *, resource_version: str, timeout_seconds: int) -> ApiRequest:
-    """Follow changes."""
+    """Watch objects."""
     doing = _words("watch", of.api, of.namespace)
     if not version_number(resource_version):
         # To the server, none at all and "0" mean "from any time you like", and other text is an error of its own.
         raise Invalid(
-            f"cannot {doing}: {resource_version[:_LONGEST_SHOWN]!r} is no version to watch from: "
+            f"cannot {doing}: {resource_version[:_LONGEST_SHOWN]!r} is not a resource version to watch from: "
             "use that of a list or of an event"
         )
     query = _selectors(of) | {
@@ -77,7 +77,7 @@ def watch(of: ListSelection, *, resource_version: str, timeout_seconds: int) -> 
 
 
 def create(item: Resource, manager: str) -> ApiRequest:
-    """Make an object."""
+    """Create an object."""
     metadata = item.metadata
     doing = _words("create", item.api, metadata.namespace, metadata.name or metadata.generate_name)
     _check_namespace(item.api, metadata.namespace, doing)
@@ -94,17 +94,17 @@ def create(item: Resource, manager: str) -> ApiRequest:
 
 
 def replace(item: Resource, manager: str) -> ApiRequest:
-    """Put an object in place of the one there."""
+    """Update an object."""
     return _put(item, manager, _words("replace", item.api, *_place(item)))
 
 
 def replace_status(item: Resource, manager: str) -> ApiRequest:
-    """Put an object's status in place of the one there."""
+    """Update an object's status."""
     return _put(item, manager, _words("replace the status of", item.api, *_place(item)), "/status")
 
 
 def apply(item: Resource, manager: str, *, force: bool) -> ApiRequest:
-    """State what a manager wants."""
+    """Apply an object server-side."""
     doing = _words("apply", item.api, *_place(item))
     return ApiRequest(
         doing=doing,
@@ -125,7 +125,7 @@ def delete(  # noqa: PLR0913 - which one, and on what conditions
     resource_version: str = "",
     grace_seconds: int | None = None,
 ) -> ApiRequest:
-    """Ask that an object go."""
+    """Delete an object."""
     expected = {"uid": uid, "resourceVersion": resource_version}
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
     if preconditions := {field: value for field, value in expected.items() if value}:
@@ -172,9 +172,7 @@ def _collection(api: Api, namespace: str, doing: str) -> str:
 def _object(api: Api, namespace: str, name: str, doing: str) -> str:
     _check_namespace(api, namespace, doing)
     if not name or name in _NOT_NAMES or "/" in name or "%" in name:
-        raise Invalid(
-            f"cannot {doing}: {name!r} is no name that a {api.kind} can have: say which one is meant"
-        )
+        raise Invalid(f"cannot {doing}: {name!r} is not a valid name of a {api.kind}: say which one is meant")
     return f"{_collection(api, namespace, doing)}/{quote(name, safe='')}"
 
 

@@ -15,7 +15,7 @@ _Version = tuple[int, int, int]
 
 
 class TlsContexts:
-    """The context for new connections to an endpoint: the same one until something it was made from changes."""
+    """The TLS context for connections to an endpoint, cached until a file it was made from changes."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -33,7 +33,7 @@ class TlsContexts:
 
 
 def _version(pem: Pem | None) -> _Version | None:
-    """Changes when the file is replaced or written to."""
+    """A value that changes when the file is replaced or written."""
     if not isinstance(pem, Path):
         return None
     try:

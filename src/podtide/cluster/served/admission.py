@@ -24,13 +24,13 @@ _DEFINABLE = {(kind.api.group, kind.api.plural): kind.api.kind for kind in CUSTO
 
 
 def refuse_dry_run(asked: object) -> None:
-    """Refuse a write that is to change nothing: here it would."""
+    """Refuse a dry run, which is not supported: the write would take effect."""
     if asked:
         raise BadRequest("a dry run is not served here: leave out dryRun, or ask a real API server")
 
 
 def admit_object(target: RequestTarget, request: web.Request, document: Document) -> None:
-    """Refuse a document that this cluster cannot honour, or that the client asks to have refused."""
+    """Refuse an object that this cluster cannot serve, or that strict field validation refuses."""
     if target.kind is CustomResourceDefinition:
         _admit_definition(document)
     if request.query.get("fieldValidation") == "Strict":
@@ -38,7 +38,7 @@ def admit_object(target: RequestTarget, request: web.Request, document: Document
 
 
 def admit_deletion(kind: type[Resource], name: str) -> None:
-    """Refuse to delete what must stay."""
+    """Refuse to delete the namespaces that every cluster has."""
     if kind is Namespace and name in STANDING_NAMESPACES:
         raise Forbidden(f"namespace {name} cannot be deleted: every cluster has it")
 

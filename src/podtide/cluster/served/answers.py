@@ -14,12 +14,12 @@ from podtide.cluster.served.target import RequestTarget
 
 
 def json_answer(document: Any, code: int = HTTPStatus.OK) -> web.Response:
-    """A document."""
+    """A response with a JSON document."""
     return web.Response(body=msgspec.json.encode(document), status=code, content_type=JSON)
 
 
 def object_answer(record: ObjectVersion, code: int = HTTPStatus.OK) -> web.Response:
-    """An object, every field of it."""
+    """A response with the whole object."""
     return web.Response(body=record.encoded, status=code, content_type=JSON)
 
 
@@ -46,7 +46,7 @@ def list_answer(target: RequestTarget, request: web.Request, listing: Listing) -
 
 
 def table_maker(target: RequestTarget, request: web.Request) -> TableMaker | None:
-    """What turns objects into tables, if the client asks for these."""
+    """The maker of tables, if the client accepts tables."""
     if form_for(request.headers.get("Accept", "")) is AnswerForm.OBJECTS:
         return None
     return TableMaker(target.kind.api, request.query.get("includeObject", "Metadata"))

@@ -46,7 +46,7 @@ def placed(target: RequestTarget, value: Any) -> Document:
     """A value as a document of the kind, which need not be whole, in the place the path names."""
     api = target.kind.api
     if not isinstance(value, dict):
-        raise BadRequest(f"the body is no object: send a {api.kind}")
+        raise BadRequest(f"the body is not an object: send a {api.kind}")
     document: Document = _without_nulls(value)
     stated = (document.get("apiVersion"), document.get("kind"))
     if stated != (api.api_version, api.kind):

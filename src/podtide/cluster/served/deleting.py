@@ -24,14 +24,14 @@ _IN_QUERY = ("gracePeriodSeconds", "propagationPolicy")
 
 
 class Preconditions(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which object, and which version of it, a deletion is meant for."""
+    """The uid and resourceVersion that a deletion requires."""
 
     uid: str = ""
     resource_version: str = ""
 
 
 class DeleteOptions(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How to delete, as a client may say in the body."""
+    """The DeleteOptions that a client may send in the body."""
 
     grace_period_seconds: Annotated[int, Meta(ge=0)] | None = None
     preconditions: Preconditions = Preconditions()
@@ -40,7 +40,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 async def delete(target: RequestTarget, request: web.Request) -> web.Response:
-    """Ask that an object go."""
+    """Serve DELETE of an object."""
     refuse_dry_run(request.query.get("dryRun"))
     options = _delete_options(request, await read_body(request))
     server, kind, name = target.server, target.kind, target.name

@@ -15,7 +15,7 @@ _STATUS_VERBS = ["get", "patch", "update"]
 
 
 def version() -> Document:
-    """What `kubectl version` shows of the server."""
+    """The document that `kubectl version` shows of the server."""
     return {
         "major": "1",
         "minor": _KUBERNETES_MINOR,

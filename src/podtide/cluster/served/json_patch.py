@@ -10,7 +10,7 @@ _END = "-"
 
 
 def json_patched(document: dict[str, Any], patch: Any) -> Any:
-    """The document with every operation carried out, in order."""
+    """The document after all operations, in order."""
     if not isinstance(patch, list) or not all(isinstance(operation, dict) for operation in patch):
         raise BadRequest("a JSON patch is a list of operations: send [{op, path, value}, ...]")
     result: Any = {"": deepcopy(document)}  # so that the whole document, too, is somewhere
@@ -39,7 +39,7 @@ def _carry_out(root: Any, operation: dict[str, Any]) -> None:
                 )
         case _:
             raise BadRequest(
-                f"{verb!r} is no operation of a JSON patch: use add, remove, replace, move, copy or test"
+                f"{verb!r} is not an operation of a JSON patch: use add, remove, replace, move, copy or test"
             )
 
 
@@ -94,5 +94,5 @@ def _index(step: str, steps: list[str], last: int) -> int:
 
 def _no_such_place(steps: list[str]) -> Invalid:
     return Invalid(
-        f"the patch speaks of {'/'.join(steps)}, and there is no such place: read the object again"
+        f"the patch refers to {'/'.join(steps)}, which the object does not have: read the object again"
     )

@@ -15,14 +15,14 @@ STANDING_NAMESPACES = ("default", "kube-system")
 
 
 class DefinedNames(Part, frozen=True, kw_only=True):
-    """What the defined kind is called."""
+    """The names of the defined kind."""
 
     kind: str
     plural: str
 
 
 class CustomResourceDefinitionSpec(Part, frozen=True, kw_only=True):
-    """Which kind is defined."""
+    """The group and names of the defined kind."""
 
     group: str
     names: DefinedNames

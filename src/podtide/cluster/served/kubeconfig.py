@@ -10,11 +10,11 @@ _MARK = "# Written by podtide for its own small cluster, and written over the ne
 
 
 class ForeignKubeconfig(InvalidInput):
-    """A file that podtide did not write, or cannot."""
+    """A kubeconfig that podtide did not write, or may not write."""
 
 
 def write_kubeconfig(path: Path, url: str) -> None:
-    """Write the file, unless another of that name is somebody's own."""
+    """Write the kubeconfig, unless a file of that name was not written by podtide."""
     try:
         if path.exists() and not path.read_text(errors="replace").startswith(_MARK):
             raise ForeignKubeconfig(f"{path} is there already, and not by podtide: name another file")

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def merge_patched(value: Any, patch: Any) -> Any:
-    """The value with the patch carried out."""
+    """The value after the patch."""
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}

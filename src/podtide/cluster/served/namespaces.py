@@ -6,7 +6,7 @@ from podtide.cluster.served.kinds import STANDING_NAMESPACES
 
 
 def make_standing_namespaces(server: ApiServer) -> None:
-    """Make those that every cluster has, where they are missing."""
+    """Create the namespaces that every cluster has, where they are missing."""
     make_namespaces(server, STANDING_NAMESPACES)
 
 

@@ -10,14 +10,14 @@ _TABLE = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 
 
 class AnswerForm(Enum):
-    """How objects are shown."""
+    """The form in which objects are returned."""
 
     OBJECTS = auto()
     TABLE = auto()
 
 
 def form_for(accept: str) -> AnswerForm:
-    """The first form in an Accept header that we have."""
+    """The first form in an Accept header that is supported."""
     for choice in accept.split(",") if accept.strip() else (JSON,):
         media_type, *parameters = (part.strip() for part in choice.split(";"))
         if media_type not in _ANY_JSON:

@@ -39,7 +39,7 @@ def read_namespace(body: bytes) -> Document:
 def _message(data: int | bytes | None) -> Message:
     """The fields of a message that say something: neither 0 nor empty."""
     if not isinstance(data, bytes):
-        raise BadRequest("the body is no protobuf of Kubernetes: send application/json")
+        raise BadRequest("the body is not Kubernetes protobuf: send application/json")
     return {number: value for number, value in _fields(data) if value}
 
 

@@ -9,13 +9,13 @@ from podtide.cluster.served.watching import watch
 
 
 async def get(target: RequestTarget, request: web.Request) -> web.Response:
-    """One object, or its status, which is shown with all the rest of it."""
+    """Serve GET of an object, or of its status, which is returned within the whole object."""
     record = target.server.get(target.kind, target.name, target.namespace)
     return single_answer(target, request, record)
 
 
 async def list_or_watch(target: RequestTarget, request: web.Request) -> web.StreamResponse:
-    """Several objects."""
+    """Serve a list or a watch."""
     if flag(request, "watch"):
         return await watch(target, request)
     if request.query.get("resourceVersionMatch") == "Exact":

@@ -7,14 +7,14 @@ from podtide.core.errors import FixError
 
 
 class RefusedRequest(FixError):
-    """A request that is not carried out; `reason` is the word Kubernetes has for it."""
+    """A request that is refused; `reason` is the reason in the Kubernetes Status."""
 
     code: ClassVar[HTTPStatus]
     reason: ClassVar[str]
 
 
 class BadRequest(RefusedRequest):
-    """What was sent cannot be read, or contradicts itself."""
+    """A request that cannot be parsed, or contradicts itself."""
 
     code = HTTPStatus.BAD_REQUEST
     reason = "BadRequest"
@@ -28,14 +28,14 @@ class ForbiddenHost(RefusedRequest):
 
 
 class NotAcceptable(RefusedRequest):
-    """None of the forms the client takes is one of ours."""
+    """The client accepts none of the supported forms."""
 
     code = HTTPStatus.NOT_ACCEPTABLE
     reason = "NotAcceptable"
 
 
 class UnsupportedMediaType(RefusedRequest):
-    """A body in a form that is not read here."""
+    """A body of an unsupported media type."""
 
     code = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     reason = "UnsupportedMediaType"

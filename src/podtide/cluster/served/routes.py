@@ -33,7 +33,7 @@ _REASONS = {
 
 
 def make_application(server: ApiServer) -> web.Application:
-    """All paths of an API server for the kinds of this one."""
+    """The application with all paths of an API server for the kinds of this one."""
     kinds = [table.kind for table in server.store.tables.values()]
     application = web.Application(
         middlewares=[_answer_errors, _check_host], client_max_size=_LARGEST_BODY_BYTES
@@ -107,7 +107,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 
 @web.middleware
 async def _check_host(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """A page from elsewhere can have a browser ask us under a name of its own: such names are not answered."""
+    """Refuse a Host header that is not this machine's: a web page could make a browser send requests here."""
     if not is_loopback(host_of(request.host)):
         raise ForbiddenHost(f"this is not {request.host!r}: ask by 127.0.0.1 or localhost")
     return await handler(request)

@@ -18,9 +18,9 @@ _LIMITS = PortLimits(connections=8192)
 
 @asynccontextmanager
 async def serving(server: ApiServer, address: ListenAddress) -> AsyncIterator[str]:
-    """Serve the cluster, at the URL that this yields, until the context ends; then watches end, and answers are given.
+    """Serve the cluster at the URL that this yields until the context ends; then watches end.
 
-    The cluster itself is whoever's it is, to be closed by them.
+    Requests in flight are still answered. The cluster itself stays open: its owner closes it.
     """
     make_standing_namespaces(server)
     application = make_application(server)

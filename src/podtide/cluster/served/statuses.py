@@ -28,12 +28,12 @@ _MEANINGS: tuple[tuple[type[PodtideError], HTTPStatus, str], ...] = (
 
 
 def failure(code: int, reason: str, message: str, details: dict[str, str] | None = None) -> Status:
-    """A refusal."""
+    """The Status of a refusal."""
     return _status("Failure", details) | {"message": message, "reason": reason, "code": code}
 
 
 def success(details: dict[str, str]) -> Status:
-    """It is done, and there is no object left to show."""
+    """The Status of a deletion that left no object."""
     return _status("Success", details)
 
 
@@ -44,9 +44,10 @@ def details_of(api: Api, name: str, uid: str = "") -> dict[str, str]:
 
 
 def status_of(error: PodtideError, details: dict[str, str], *, is_read: bool) -> Status:
-    """The status an error stands for. What is invalid in a read is its query, in a write the object.
+    """The Status that an error stands for.
 
-    An invalid object goes without details: kubectl would show them in the place of the message.
+    What is invalid in a read is its query, in a write the object. An invalid object goes without details: kubectl
+    would show them in the place of the message.
     """
     if isinstance(error, RefusedRequest):
         return failure(error.code, error.reason, str(error), details)

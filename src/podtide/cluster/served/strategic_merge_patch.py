@@ -38,7 +38,7 @@ _ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
 
 
 def strategic_merge_patched(value: Any, patch: Any) -> Any:
-    """The value with the patch carried out."""
+    """The value after the patch."""
     if not isinstance(patch, dict):
         return patch
     changes = {name: change for name, change in patch.items() if not name.startswith("$")}
@@ -58,7 +58,7 @@ def strategic_merge_patched(value: Any, patch: Any) -> Any:
 
 
 def _prepared(present: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """What is there, without what the directives take away."""
+    """The value without what the patch's directives delete."""
     kept = _stated_list(patch, _RETAIN) if _RETAIN in patch else present
     result = {name: item for name, item in present.items() if name in kept}
     for name, gone in _directives(patch, _DELETE):
@@ -105,7 +105,7 @@ def _ordered(name: str, items: list[Any], order: list[Any]) -> list[Any]:
 
 
 def _identity(name: str, item: Any) -> bytes:
-    """What tells an item of a list from the others."""
+    """The merge key value of a list's item."""
     key = _MERGE_KEYS.get(name)
     if key is None:
         return msgspec.json.encode(item)
@@ -115,7 +115,7 @@ def _identity(name: str, item: Any) -> bytes:
 
 
 def _directives(patch: dict[str, Any], prefix: str) -> list[tuple[str, list[Any]]]:
-    """What the patch says about lists, by the lists' names."""
+    """The patch's directives for lists, by the lists' names."""
     return [
         (name.removeprefix(prefix), _stated_list(patch, name)) for name in patch if name.startswith(prefix)
     ]

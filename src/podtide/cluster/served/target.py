@@ -16,7 +16,7 @@ _TRUE = frozenset(("true", "1"))
 
 
 class RequestTarget(Struct, frozen=True, kw_only=True):
-    """One kind of one cluster, and what of it the path names ("" where it names none)."""
+    """One kind of one cluster, with the namespace, name and subresource that the path names ("" for none)."""
 
     server: ApiServer
     kind: type[Resource]
@@ -25,12 +25,12 @@ class RequestTarget(Struct, frozen=True, kw_only=True):
     is_status: bool = False
 
     def named_by(self, request: web.Request) -> Self:
-        """The same, with what the path of this request says."""
+        """The target with the names in this request's path."""
         place = request.match_info
         return replace(self, namespace=place.get("namespace", ""), name=place.get("name", ""))
 
     def selection(self, request: web.Request) -> ObjectSelection:
-        """Which objects a list or watch is to show."""
+        """The namespace and selectors of a list or watch."""
         return ObjectSelection(
             namespace=self.namespace,
             fields=request.query.get("fieldSelector", ""),
@@ -39,13 +39,13 @@ class RequestTarget(Struct, frozen=True, kw_only=True):
 
 
 def flag(request: web.Request, name: str) -> bool:
-    """A parameter that is true or false."""
+    """A boolean query parameter."""
     return request.query.get(name, "") in _TRUE
 
 
 def number(request: web.Request, name: str) -> int:
-    """A parameter that is a number, 0 when it is not given."""
+    """A numeric query parameter; 0 when it is not given."""
     text = request.query.get(name, "") or "0"
     if not _NUMBER.fullmatch(text):
-        raise BadRequest(f"{name}={text} is no number: give one, 0 or more")
+        raise BadRequest(f"{name}={text} is not a number: give one, 0 or more")
     return int(text)

@@ -25,7 +25,7 @@ Show = Callable[[ObjectVersion], bytes]
 
 
 async def watch(target: RequestTarget, request: web.Request) -> web.StreamResponse:
-    """The changes, one line each."""
+    """Serve a watch, one line per event."""
     server, kind, selection = target.server, target.kind, target.selection(request)
     asked_seconds = number(request, "timeoutSeconds") or None
     version = request.query.get("resourceVersion", "")
@@ -76,7 +76,7 @@ def _bookmark(api: Api, version: str, annotations: dict[str, str] | None = None)
 
 
 def _shown(target: RequestTarget, request: web.Request) -> Show:
-    """How an object is shown: as it is, or as a table of one row, the first with headers."""
+    """An object in the form of the answer: as it is, or as a table of one row, the first with headers."""
     maker = table_maker(target, request)
     if maker is None:
         return lambda record: record.encoded

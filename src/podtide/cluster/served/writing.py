@@ -31,7 +31,7 @@ _PATCHES: dict[str, Callable[[Document, Any], Any]] = {
 
 
 async def create(target: RequestTarget, request: web.Request) -> web.Response:
-    """Make an object."""
+    """Serve POST: create an object."""
     refuse_dry_run(request.query.get("dryRun"))
     document = await read_object(target, request)
     admit_object(target, request, document)
@@ -40,7 +40,7 @@ async def create(target: RequestTarget, request: web.Request) -> web.Response:
 
 
 async def replace(target: RequestTarget, request: web.Request) -> web.Response:
-    """Put an object, or its status, in the place of what is there."""
+    """Serve PUT of an object, or of its status."""
     refuse_dry_run(request.query.get("dryRun"))
     document = await read_object(target, request)
     code = _code(target)
@@ -48,7 +48,7 @@ async def replace(target: RequestTarget, request: web.Request) -> web.Response:
 
 
 async def patch(target: RequestTarget, request: web.Request) -> web.Response:
-    """Change an object, or its status."""
+    """Serve PATCH of an object, or of its status."""
     refuse_dry_run(request.query.get("dryRun"))
     body = await read_body(request)
     if request.content_type == _APPLY and not target.is_status:
@@ -86,12 +86,12 @@ def _apply(target: RequestTarget, request: web.Request, body: bytes) -> web.Resp
 
 
 def _code(target: RequestTarget) -> HTTPStatus:
-    """Whether a write that is allowed to will make the object."""
+    """The HTTP status of a write that may create the object."""
     is_there = target.server.has(target.kind, target.name, target.namespace)
     return HTTPStatus.OK if is_there else HTTPStatus.CREATED
 
 
 def _manager(request: web.Request) -> str:
-    """Who writes; those who do not say are known by the program they use, as to an API server."""
+    """The field manager: the one stated, else the client program's name, as for an API server."""
     program = request.headers.get("User-Agent", "").partition("/")[0]
     return request.query.get("fieldManager") or program or "unknown"

@@ -31,7 +31,7 @@ _NO_ADDRESSES: Mapping[str, State] = {}
 
 
 class _Hands:
-    """Which hands each address is in: one, unless something is broken."""
+    """The holders of each address: one, unless an invariant is broken."""
 
     def __init__(self) -> None:
         self._holders: dict[str, tuple[str, ...]] = {}
@@ -55,7 +55,7 @@ class _Hands:
 
 
 class RunningAudit:
-    """All that is known. Every method that tells of a change answers what that change broke."""
+    """The state that is audited. Every method that records a change returns the violations that it caused."""
 
     def __init__(self) -> None:
         self._grants: dict[str, Grant] = {}
@@ -75,11 +75,11 @@ class RunningAudit:
     # What the allocator does
 
     def granted(self, grant: Grant) -> tuple[Violation, ...]:
-        """A container is now like this."""
+        """Record a container's present grant."""
         return tuple(self._grant(self._grants.get(grant.container), grant))
 
     def ungranted(self, container: str) -> tuple[Violation, ...]:
-        """A container is no more."""
+        """Record that a container was deleted."""
         return tuple(self._grant(self._grants.get(container), None))
 
     def held(self, subnet: str) -> int:
@@ -125,24 +125,24 @@ class RunningAudit:
     # What agents do
 
     def known(self, view: NodeView) -> tuple[Violation, ...]:
-        """A node's pool is this, whatever was known of it before. Names it gave up earlier stay given up."""
+        """Record a node's whole pool, replacing what was known of it. Names it gave up earlier stay given up."""
         self.unknown(view.node)
         self._states[view.node] = {}
         self.named(view.node, view.named)
         return tuple(self._know(view))
 
     def unknown(self, node: str) -> None:
-        """Nothing is known of a node's pool any more."""
+        """Forget a node's pool: its state is unknown from now on."""
         for ip, state in self._states.pop(node, _NO_ADDRESSES).items():
             if state is not State.PENDING_RELEASE:
                 self._pools.leave(ip, node)
 
     def moved(self, node: str, ip: str, state: State | None) -> tuple[Violation, ...]:
-        """An address of a node's pool, which is known, is in this state now, or in the pool no longer."""
+        """Record the new state of an address in a known pool; None when it left the pool."""
         return tuple(self._move(node, ip, state))
 
     def named(self, node: str, names: Iterable[str]) -> None:
-        """A node named these for release."""
+        """Record the names that a node named for release."""
         self._named.setdefault(node, set()).update(names)
 
     def _know(self, view: NodeView) -> Iterator[Violation]:
@@ -176,14 +176,14 @@ class RunningAudit:
     # What machines do
 
     def pod_has(self, sandbox: str, pod: PodView) -> tuple[Violation, ...]:
-        """A sandbox has these addresses now."""
+        """Record the addresses that a sandbox has."""
         self.pod_gone(sandbox)
         self._pods[sandbox] = pod
         self._sandboxes.setdefault(pod.node, {})[sandbox] = None
         return tuple(self._use(sandbox, pod))
 
     def pod_gone(self, sandbox: str) -> None:
-        """A sandbox has no addresses any more."""
+        """Record that a sandbox has no addresses any more."""
         if (pod := self._pods.pop(sandbox, None)) is not None:
             del self._sandboxes[pod.node][sandbox]
             for ip in pod.addresses:
@@ -201,7 +201,7 @@ class RunningAudit:
     # What is so
 
     def picture(self) -> Picture:
-        """All that is known, but for the counts."""
+        """The whole state, without the subnets' counts."""
         return Picture(
             grants=tuple(self._grants.values()),
             nodes=tuple(

@@ -62,7 +62,7 @@ class PodView(Struct, frozen=True):
 
 
 class Picture(Struct, frozen=True):
-    """All of it, at one instant. Addresses are those of one network: no two subnets in it overlap."""
+    """The whole state at one instant. Addresses are those of one network: no two subnets in it overlap."""
 
     ledgers: tuple[Ledger, ...] = ()
     grants: tuple[Grant, ...] = ()
@@ -82,7 +82,7 @@ class Violation(Struct, frozen=True, order=True):
 
 
 def audit(picture: Picture) -> tuple[Violation, ...]:
-    """What is wrong with one picture, in a stable order."""
+    """The violations in one picture, in a stable order."""
     return tuple(
         sorted(
             chain(
@@ -95,7 +95,7 @@ def audit(picture: Picture) -> tuple[Violation, ...]:
 
 
 def audit_change(before: Picture, after: Picture) -> tuple[Violation, ...]:
-    """What is wrong with how one picture became the other."""
+    """The violations in the step from one picture to the next."""
     named = {view.node: view.named for view in chain(before.nodes, after.nodes)}
     nodes_left = {view.node for view in after.nodes}
     granted_then = {(grant.node, name) for grant in after.grants for name in grant.addresses}
@@ -178,12 +178,12 @@ TWO_POOLS = "is in the pools of both {} and {}"
 
 
 def held_twice(words: str, ip: str, first: str, second: str) -> Violation:
-    """An address is in two hands, of the kind that the words speak of."""
+    """The violation of an address with two holders, of the kind that `words` names."""
     return Violation(1, ip, f"{ip} {words.format(first, second)}")
 
 
 def miscounts(ledger: Ledger, held: int) -> Iterable[Violation]:
-    """What is wrong with a subnet's counts, of which containers hold so many."""
+    """The violations in a subnet's counts, given how many addresses its containers hold."""
     total = ledger.reserved + ledger.free + ledger.resting
     if total != ledger.capacity:
         yield Violation(
@@ -201,15 +201,15 @@ def miscounts(ledger: Ledger, held: int) -> Iterable[Violation]:
 
 
 def left_unnamed(ip: str, name: str, node: str) -> Violation:
-    """A node lost what it did not give up."""
+    """The violation of an address that a node lost without having named it for release."""
     return Violation(3, ip, f"{ip} ({name}) left node {node}, which had not named it for release")
 
 
 def assigned_ungranted(ip: str, node: str) -> Violation:
-    """A node gave a pod what is not the node's."""
+    """The violation of an address that a node assigned to a pod although it was not granted to the node."""
     return Violation(4, ip, f"{ip} is assigned on node {node}, but no container grants it there")
 
 
 def used_unassigned(ip: str, pod: PodView) -> Violation:
-    """A pod has what its node's pool does not know to be taken."""
+    """The violation of an address that a pod has although its node's pool does not show it as assigned."""
     return Violation(4, ip, f"{ip} is used by pod {pod.pod}, but not assigned in the pool of node {pod.node}")

@@ -33,7 +33,7 @@ class PoolView(Struct, frozen=True, kw_only=True):
 
     pool: str
     network: str
-    """The key of its network; "" when no configuration tells, and then it is compared with nobody."""
+    """The key of its network; "" when no configuration tells, and then it is compared with no other."""
     range: IPNetwork
     holders: Mapping[IPAddress, Allocation]
     guarded_as: str | None = None
@@ -61,30 +61,30 @@ class SliceView(Struct, frozen=True, kw_only=True):
 
 
 class NetworkPicture(Struct, frozen=True, kw_only=True):
-    """All of it, at one instant."""
+    """The state of all secondary networks at one instant."""
 
     pools: tuple[PoolView, ...] = ()
     reservations: tuple[ReservationView, ...] = ()
     slices: tuple[SliceView, ...] = ()
     pods: Mapping[str, frozenset[str]] | None = None
-    """Pods that live, as `namespace/name`, with the uids that sandboxes know them by; None when nobody looked."""
+    """Pods that live, as `namespace/name`, with the uids that sandboxes know them by; None when they were not read."""
 
 
 def audit_networks(picture: NetworkPicture) -> tuple[Violation, ...]:
-    """What is wrong at any instant, in a stable order."""
+    """The violations of what must hold at any instant, in a stable order."""
     twice = (_twice(*each) for each in _held_twice(picture) if not _is_one_pods(*each))
     return tuple(sorted({*twice, *_overlapping(picture), *_unreserved(picture)}))
 
 
 def audit_settled_networks(picture: NetworkPicture) -> tuple[Violation, ...]:
-    """What is wrong when nothing is under way, in a stable order."""
+    """The violations of what must hold when no change is in flight, in a stable order."""
     twice = (_twice(*each) for each in _held_twice(picture))
     found = chain(twice, audit_networks(picture), _reserved_for_nothing(picture), _leaked(picture))
     return tuple(sorted(set(found)))
 
 
 def _held_twice(picture: NetworkPicture) -> Iterator[tuple[IPAddress, _Held, _Held]]:
-    """In two pools that must not share an address: those of one network, and those guarded under one name."""
+    """Addresses in two pools that must not share one: pools of one network, and pools guarded under one name."""
     together: dict[tuple[str, str], list[PoolView]] = defaultdict(list)
     for pool in picture.pools:
         if pool.network:
@@ -102,7 +102,7 @@ def _held_twice(picture: NetworkPicture) -> Iterator[tuple[IPAddress, _Held, _He
 
 
 def _overlapping(picture: NetworkPicture) -> Iterator[Violation]:
-    """Slices of two nodes. CIDRs lie within each other or apart, so in address order the widest one tells."""
+    """Slices of two nodes that overlap. CIDRs are nested or disjoint, so in address order the widest one decides."""
     networks: dict[tuple[str, int], list[SliceView]] = defaultdict(list)
     for item in picture.slices:
         networks[item.network, item.slice.version].append(item)
@@ -138,7 +138,7 @@ def _unreserved(picture: NetworkPicture) -> Iterator[Violation]:
 
 
 def _reserved_for_nothing(picture: NetworkPicture) -> Iterator[Violation]:
-    """A pool that is not guarded, or not any more, or of which nobody knows, may be what a reservation is for."""
+    """Reservations without an allocation. One in the range of an unguarded or unknown pool may be meant for that pool."""
     held = {
         (pool.guarded_as, address, holder.podref)
         for pool in picture.pools

@@ -27,7 +27,7 @@ S = TypeVar("S", bound=Hashable)
 
 
 class Orphaned(StrEnum):
-    """Why nobody seems to have an address that is held."""
+    """Why an allocation seems to be held for no living pod."""
 
     GONE = "its pod is gone"
     REPLACED = "another pod has its name"
@@ -37,7 +37,7 @@ class Orphaned(StrEnum):
 
 
 class PodSeen(Struct, frozen=True):
-    """What of a pod decides whether it still has what it was given."""
+    """The facts about a pod that decide whether it still has its addresses."""
 
     uids: frozenset[str]
     """Those that its sandboxes know it by."""
@@ -52,7 +52,10 @@ class PodSeen(Struct, frozen=True):
 def why_orphaned(
     holder: Allocation, pod: PodSeen | None, address: IPAddress | None = None
 ) -> Orphaned | None:
-    """What speaks against a holder, of this address if that is known, given the pod of its name; None when nothing does."""
+    """Why a holder seems to be leaked, given the pod of its name; None when it does not.
+
+    The address decides too, where it is known.
+    """
     namespace, slash, name = holder.podref.partition("/")
     if not (namespace and slash and name):
         return None
@@ -69,18 +72,18 @@ def why_orphaned(
 
 
 class LeakGrace(Struct, frozen=True, kw_only=True):
-    """For how long somebody has to be suspected before anything is taken back."""
+    """How long an allocation must be suspected without a break before it is taken back."""
 
     leak_grace_seconds: float
     quarantine_seconds: float
 
     def seconds(self, reason: Orphaned | None) -> float:
-        """For this reason, or for one that has nothing to do with the pod.
+        """The grace period for this reason; None stands for a reason that has nothing to do with the pod.
 
-        A pod that has ended did so on a node that is there. Of any other, nobody can tell which node it was on (a
-        cluster removes a Node's pods soon after it): perhaps on one that was deleted while its machine lives. An agent
-        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (design
-        R5, "A node deleted while its machine lives").
+        A pod that has ended did so on a node that exists. Of any other pod it is unknown which node it was on,
+        because a cluster removes a Node's pods soon after the Node: perhaps on one that was deleted while its machine
+        lives. An agent there may go on until its `contact_timeout`, and people have until the quarantine ends to
+        fence it (design R5, "A node deleted while its machine lives").
         """
         if reason in {None, Orphaned.ENDED}:
             return self.leak_grace_seconds
@@ -88,14 +91,14 @@ class LeakGrace(Struct, frozen=True, kw_only=True):
 
 
 class Spare(StrEnum):
-    """Why a reservation of which no pool knows is in nobody's use, although its pod lives."""
+    """Why a reservation without an allocation is not in use, although its pod lives."""
 
     NEVER_HELD = "no pool has the address for it"
     NOT_SHOWN = "its pod shows other addresses"
 
 
 class Reserved(Struct, frozen=True, kw_only=True):
-    """A reservation beside what the pools say of its address."""
+    """A reservation, compared with what the pools say of its address."""
 
     holder: Allocation
     """Who it is for."""
@@ -106,7 +109,7 @@ class Reserved(Struct, frozen=True, kw_only=True):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether it is for another than who has the address. Where a uid is not known, the name decides."""
+        """Whether it names another pod than the one that has the address. Where a uid is not known, the name decides."""
         if self.rightful is None:
             return False
         one, other = self.holder, self.rightful
@@ -115,7 +118,7 @@ class Reserved(Struct, frozen=True, kw_only=True):
 
 
 class ReservationAction(StrEnum):
-    """What is to become of a reservation."""
+    """What to do with a reservation."""
 
     KEEP = "keep"
     CORRECT = "correct"
@@ -124,21 +127,21 @@ class ReservationAction(StrEnum):
 
 
 class ReservationVerdict(Struct, frozen=True):
-    """A reservation's fate, and why."""
+    """What to do with a reservation, and why."""
 
     fate: ReservationAction
     reason: Orphaned | Spare | None = None
 
 
 def is_doubtful(reserved: Reserved, pod: PodSeen | None) -> bool:
-    """Whether a reservation has to be looked at again, given the pod of its holder's name."""
+    """Whether a reservation must be checked again after the grace period, given the pod of its holder's name."""
     return not reserved.backed or reserved.is_outdated or why_orphaned(reserved.holder, pod) is not None
 
 
 def judge_reservation(
     reserved: Reserved, pod: PodSeen | None, *, shows_it: bool | None
 ) -> ReservationVerdict:
-    """The fate of a reservation that stayed doubtful, given its holder's pod as it is now.
+    """What to do with a reservation that stayed doubtful, given a fresh read of its holder's pod.
 
     `shows_it` is whether the pod's own network status has the address, None when it tells nothing.
     """
@@ -155,11 +158,11 @@ def judge_reservation(
 
 
 def _why_spare(holder: Allocation, *, shows_it: bool | None) -> Spare | None:
-    """What speaks against a reservation that has no allocation and whose pod lives.
+    """Why a reservation that has no allocation, and whose pod lives, is not in use; None when it may be.
 
-    Podtide writes the pod's uid, and answers an ADD only after the pool's write: its reservation is what is left of an
-    ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (design T15), so the pod may
-    have the address, and its own network status has to tell.
+    Podtide writes the pod's uid, and answers an ADD only after the pool's write: its reservation is what is left of
+    an ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (design T15), so the
+    pod may have the address, and its own network status has to tell.
     """
     if holder.pod_uid:
         return Spare.NEVER_HELD
@@ -167,7 +170,7 @@ def _why_spare(holder: Allocation, *, shows_it: bool | None) -> Spare | None:
 
 
 class SuspectTimes(Generic[S]):
-    """Who is suspected, and since when without a break."""
+    """The suspects, and since when each has been suspected without a break."""
 
     def __init__(self) -> None:
         self._since: dict[S, float] = {}
@@ -177,12 +180,12 @@ class SuspectTimes(Generic[S]):
         return len(self._since)
 
     def due(self, suspects: Mapping[S, float], now: float) -> list[S]:
-        """Those of the suspects that have been so for as many seconds as each must. Whoever is not among them is cleared."""
+        """The suspects whose grace period, given in seconds for each, is over. Any not in `suspects` is cleared."""
         self._since = {suspect: self._since.get(suspect, now) for suspect in suspects}
         self._seconds = dict(suspects)
         return [suspect for suspect, since in self._since.items() if now - since >= suspects[suspect]]
 
     def next_due_seconds(self, now: float) -> float | None:
-        """In how many seconds the first suspect that is not due yet will be; None when there is none."""
+        """The seconds until the next suspect is due; None when there is none."""
         ahead = (since + self._seconds[suspect] - now for suspect, since in self._since.items())
         return min((seconds for seconds in ahead if seconds > 0), default=None)

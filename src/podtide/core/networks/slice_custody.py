@@ -26,7 +26,7 @@ from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdent
 
 
 class CustodyStep(Enum):
-    """What is to be done."""
+    """The next action on a node's pool."""
 
     KEEP = auto()
     ADOPT = auto()
@@ -45,7 +45,7 @@ class CustodyStep(Enum):
 
 
 class Custody(Struct, frozen=True, kw_only=True):
-    """A pool, as far as its fate depends on it."""
+    """The facts about a pool that decide what happens to it."""
 
     owner_uid: str
     """Of the Node it was made for; "" when it does not say."""
@@ -69,7 +69,7 @@ def next_step(
     now: float,
     quarantine_seconds: float,
 ) -> CustodyStep:
-    """What to do, `node_uid` being the uid of the Node that bears the node's name now, on that machine; "" for none."""
+    """The next action, given the uid and machine of the Node that has the node's name now; "" for no such Node."""
     if pool.is_inert:
         return CustodyStep.CONFIRM if node_uid else CustodyStep.COLLECT
     if node_uid and pool.owner_uid == node_uid:
@@ -98,5 +98,5 @@ def _step_in_quarantine(pool: Custody, node_uid: str, now: float, quarantine_sec
 
 
 def is_live(pool: Custody, step: CustodyStep) -> bool:
-    """Whether its slice may be neither freed nor moved."""
+    """Whether the pool's slice must be neither freed nor moved."""
     return pool.in_use or step in {CustodyStep.MARK, CustodyStep.REST}

@@ -28,7 +28,7 @@ class SliceEntry(NamedTuple):
 
 
 def listing(slicing: Slicing, assignments: Sequence[SliceAssignment]) -> list[SliceEntry]:
-    """The entries in address order: all slices, those of nobody among them, or only the assigned ones."""
+    """The entries in address order: all slices, free ones included, or only the assigned ones."""
     entries = [SliceEntry(assignment.node, str(assignment.slice)) for assignment in assignments]
     free = slicing.count - len(assignments)
     size = sum(map(_size, entries)) + free * _size(SliceEntry("", str(slicing[slicing.count - 1])))
@@ -41,7 +41,7 @@ def listing(slicing: Slicing, assignments: Sequence[SliceAssignment]) -> list[Sl
 
 
 def room_for(kept: Sequence[SliceAssignment], added: Sequence[SliceAssignment]) -> int:
-    """How many of those to be added, first ones first, the object can list beside those that are kept."""
+    """How many of the entries to add, in their order, the object has room for beside those that are kept."""
     if not added:
         return 0
     left = LARGEST_BYTES - _KEPT_FREE_BYTES - sum(map(_size_of, kept))

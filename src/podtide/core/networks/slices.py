@@ -30,7 +30,7 @@ def parse_slice_size(text: str, address_range: AddressRange) -> int:
     match = _SLICE_SIZE.fullmatch(text)
     if match is None:
         raise InvalidSlice(
-            f"slice size {text!r} is no prefix length: write one from /{network.prefixlen} to /{smallest} for {network}"
+            f"slice size {text!r} is not a valid prefix length: write one from /{network.prefixlen} to /{smallest} for {network}"
         )
     length = int(match[1])
     if length < network.prefixlen:
@@ -115,9 +115,10 @@ class SliceAssignment(Struct, frozen=True):
 
 
 class SlicePlan(Struct, frozen=True, kw_only=True):
-    """What becomes of every slice and node. Assignments are in address order, nodes in the order they were given.
+    """The planned assignment of slices to nodes.
 
-    With conflicts the new range or slice size is refused, and nothing changes: all that was assigned is kept.
+    Assignments are in address order, nodes in the order they were given. With conflicts the new range or slice size
+    is refused, and nothing changes: all that was assigned is kept.
     """
 
     kept: tuple[SliceAssignment, ...]
@@ -191,7 +192,7 @@ def _is_in(intervals: Iterable[Interval], index: int) -> bool:
 
 
 def _free(slicing: Slicing, occupied: Iterable[IPNetwork], taken: AddressSet) -> Iterator[int]:
-    """The indexes of the slices that a newcomer can have, in address order."""
+    """The indexes of the slices that can be assigned to a new node, in address order."""
     closed = filter(None, map(slicing.overlapping, occupied))
     return absent(without(slicing.offered(), closed), taken)
 
@@ -202,7 +203,7 @@ def _refused(
     wanted: Iterable[str],
     conflicts: list[SliceAssignment],
 ) -> SlicePlan:
-    """Keep everything, and say why."""
+    """The plan that keeps every assignment, and says why."""
     example = conflicts[0]
     others = f" (and {len(conflicts) - 1} more likewise)" if len(conflicts) > 1 else ""
     holders = {assignment.node for assignment in before}

@@ -10,7 +10,7 @@ Family = Literal[4, 6]
 
 
 class Owner(Struct, frozen=True):
-    """Who holds an address: a sandbox's interface. The rest tells whose it is, and takes no part in identity."""
+    """The owner of an address: a sandbox's interface. The other fields describe its pod and do not identify it."""
 
     sandbox: str
     interface: str
@@ -54,7 +54,7 @@ class StateCounts(Struct, frozen=True):
 
     @property
     def held(self) -> int:
-        """What the container grants: all but the orphans, which it no longer does."""
+        """How many addresses the container grants: all but the orphaned ones."""
         return (
             self.pending_programming
             + self.available

@@ -18,9 +18,10 @@ Shelf = OrderedDict[str, Address]
 
 
 class ContainerAddresses:
-    """The addresses by name, and on their shelves.
+    """One container's addresses, by name and on the shelves of their states.
 
-    Free addresses stand on two: those a pod had before (`rested`, which may have to cool down) and those not yet used.
+    Free addresses stand on two: those a pod had before (`rested`, which may have to cool down) and those not yet
+    used.
     """
 
     def __init__(self, container_id: str, family: Family) -> None:
@@ -34,7 +35,7 @@ class ContainerAddresses:
         self.rested: Shelf = OrderedDict()
 
     def shelf(self, address: Address, state: State) -> Shelf:
-        """Where an address of this state stands."""
+        """The shelf for an address of this state."""
         if state is State.AVAILABLE and address.used:
             return self.rested
         return self.shelves[state]
@@ -45,7 +46,7 @@ class ContainerAddresses:
         return [next(iter(shelf.values())) for shelf in shelves if shelf]
 
     def idle(self) -> Iterator[Address]:
-        """What could be given back, in that order: not yet programmed first, then those free longest."""
+        """The addresses that could be given back, in that order: not yet programmed first, then those free longest."""
         unused = self.shelves[State.AVAILABLE]
         free = merge(unused.values(), self.rested.values(), key=lambda address: address.turn)
         return chain(self.shelves[State.PENDING_PROGRAMMING].values(), free)

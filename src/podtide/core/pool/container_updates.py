@@ -15,7 +15,7 @@ from podtide.core.pool.states import AddressEvent, State
 
 
 class GrantedContainer(Struct, frozen=True):
-    """A network container as the node is told of it: the names and addresses it grants, at one version."""
+    """A network container as the NodeNetworkConfig shows it: the names and addresses it grants, at one version."""
 
     id: str
     version: int
@@ -24,7 +24,7 @@ class GrantedContainer(Struct, frozen=True):
 
 
 class AppliedContainer(Struct, frozen=True):
-    """What a container's new version changed, by name. Alarms are sentences for people."""
+    """What a container's new version changed, by name. Alarms are one sentence each, for the log."""
 
     granted: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

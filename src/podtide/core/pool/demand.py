@@ -24,7 +24,7 @@ _REMEMBERED = 1024
 
 
 class PodOnNode(Struct, frozen=True):
-    """What of a pod decides whether it needs an address here. Two that are equal need no second look."""
+    """The facts about a pod that decide whether it needs an address on this node."""
 
     uid: str
     namespace: str
@@ -36,18 +36,18 @@ class PodOnNode(Struct, frozen=True):
 
     @property
     def references(self) -> tuple[str, ...]:
-        """By what its sandboxes may refer to it. No two pods share one."""
+        """The references that its sandboxes may use. No two pods share one."""
         name = reference_by_name(self.namespace, self.name)
         return (self.uid, self.config_hash, name) if self.config_hash else (self.uid, name)
 
 
 def reference_by_name(namespace: str, name: str) -> str:
-    """How a pod is referred to by those who do not know its uid. No uid has a slash in it."""
+    """The reference to a pod whose uid is not known: `namespace/name`. No uid has a slash in it."""
     return f"{namespace}/{name}"
 
 
 def reference_of(owner: Owner) -> str:
-    """What a sandbox says about whose it is; "" when it says nothing."""
+    """The reference to a sandbox's pod: its uid, else its name; "" when the sandbox states neither."""
     if owner.pod or not owner.name:
         return owner.pod
     return reference_by_name(owner.namespace, owner.name)
@@ -70,7 +70,7 @@ class Demand:
     # What happens
 
     def pod_seen(self, pod: PodOnNode) -> bool:
-        """The pod is now like this. False when nothing about it matters that did not before."""
+        """Record the pod's state. False when nothing that matters has changed."""
         known = self._pods.get(pod.uid)
         if known == pod:
             return False
@@ -87,7 +87,7 @@ class Demand:
         return True
 
     def pod_gone(self, uid: str) -> bool:
-        """The pod is no more. Its sandboxes hold their addresses until they give them back."""
+        """Record that the pod is gone; False if unknown. Its sandboxes keep their addresses until they free them."""
         pod = self._pods.get(uid)
         if pod is None:
             return False
@@ -100,17 +100,17 @@ class Demand:
         return True
 
     def asked(self, owner: Owner) -> None:
-        """The sandbox has to wait for an address. `gave_up` must follow, also when it got one."""
+        """Record that the sandbox waits for an address. `gave_up` must follow, also when it got one."""
         self._count_asking(owner, 1)
         self._note_newest(owner)
 
     def gave_up(self, owner: Owner) -> None:
-        """The sandbox waits no longer."""
+        """Record that the sandbox waits no longer."""
         self._count_asking(owner, -1)
         self._forget_newest(reference_of(owner))
 
     def taken(self, owner: Owner) -> None:
-        """The sandbox has an address now. The same again changes nothing."""
+        """Record that the sandbox has an address. Idempotent."""
         key = (owner.sandbox, owner.interface)
         if key in self._owners:
             return
@@ -122,17 +122,17 @@ class Demand:
         self.waiting += self._needed((reference,)) - before
 
     def deleted(self, sandbox: str) -> None:
-        """The sandbox was deleted. An ADD of it that comes after that is a late one: others of its pod are newer."""
+        """Record that the sandbox was deleted: an ADD of it that comes later is stale, and its pod's others are newer."""
         self._deleted[sandbox] = None
         if len(self._deleted) > _REMEMBERED:
             self._deleted.popitem(last=False)
 
     def lives(self, owner: Owner) -> None:
-        """It is certain that this is the sandbox which the pod lives in, whatever others asked after it."""
+        """Record that this is the sandbox the pod runs in, whichever others asked after it."""
         self._newest_sandbox[reference_of(owner)] = owner.sandbox
 
     def freed(self, sandbox: str, interface: str) -> Owner | None:
-        """The sandbox gave its address back. Answers who it was."""
+        """Record that the sandbox freed its address. Returns its owner, if it was known."""
         key = (sandbox, interface)
         owner = self._owners.get(key)
         if owner is None:
@@ -152,32 +152,32 @@ class Demand:
 
     @property
     def total(self) -> int:
-        """U."""
+        """U: addresses assigned, and pods that need one."""
         return len(self._owners) + self.waiting
 
     def owner(self, sandbox: str, interface: str) -> Owner | None:
-        """The sandbox's interface as it made itself known, if it holds an address."""
+        """The owner that this sandbox's interface is known as, if it holds an address."""
         return self._owners.get((sandbox, interface))
 
     def owners(self) -> tuple[Owner, ...]:
-        """All who hold an address, longest first."""
+        """All owners that hold an address, the longest first."""
         return tuple(self._owners.values())
 
     def owners_of(self, reference: str) -> tuple[Owner, ...]:
-        """Who holds an address under this reference, longest first."""
+        """The owners that hold an address under this reference, the longest first."""
         owners = self._owners_by_reference.get(reference)
         return tuple(owners.values()) if owners else ()
 
     def newest_sandbox(self, reference: str) -> str | None:
-        """The sandbox that was the last to take or ask for an address under this reference, if any is known of.
+        """The sandbox that was the last to take or ask for an address under this reference, if any is known.
 
-        One that was deleted before it asked is that only where there is no other, and of one that is known to live
-        all others are the older ones.
+        One that was deleted before it asked counts only where there is no other. Where one is known to be alive, all
+        others are older.
         """
         return self._newest_sandbox.get(reference)
 
     def pod(self, reference: str) -> PodOnNode | None:
-        """The pod that is referred to so, if it is on the node."""
+        """The pod with this reference, if it is on the node."""
         return self._pod_by_reference.get(reference)
 
     def holds_address(self, pod: PodOnNode) -> bool:
@@ -196,7 +196,7 @@ class Demand:
         self.waiting += self._needed((reference,)) - before
 
     def _needed(self, references: Iterable[str]) -> int:
-        """How many addresses are missing by those who go by these references: of one pod, or of nobody known."""
+        """How many addresses the pod with these references, or the sandboxes without a known pod, still need."""
         for reference in references:
             if (pod := self._pod_by_reference.get(reference)) is not None:
                 lacking = int(pod.needs_address and not self.holds_address(pod))

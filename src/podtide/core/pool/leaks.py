@@ -28,7 +28,7 @@ class Suspicion(StrEnum):
 
 
 def suspicion_of(owner: Owner, demand: Demand) -> Suspicion | None:
-    """What speaks against a sandbox, if anything does."""
+    """Why a sandbox may be leaked; None when it is not suspected."""
     reference = reference_of(owner)
     if not reference:
         return None
@@ -41,7 +41,7 @@ def suspicion_of(owner: Owner, demand: Demand) -> Suspicion | None:
 
 
 class SuspectedSandboxes:
-    """Who is suspected since when. Told of each pod and sandbox that changes, it looks at those of that pod alone."""
+    """The sandboxes that may be leaked, and since when. A change is checked against the sandboxes of its own pod only."""
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
@@ -49,7 +49,7 @@ class SuspectedSandboxes:
         """In the order of time: one that is cleared and suspected again stands last."""
 
     def reconsider(self, references: Iterable[str], now: float) -> None:
-        """Something changed about the pod, or the sandboxes, that are referred to so."""
+        """Check the sandboxes of these pods again, because a pod or a sandbox changed."""
         for reference in references:
             for owner in self._demand.owners_of(reference):
                 key = (owner.sandbox, owner.interface)
@@ -59,21 +59,21 @@ class SuspectedSandboxes:
                     self._suspects.setdefault(key, (owner, now))
 
     def forget(self, sandbox: str, interface: str) -> None:
-        """It holds nothing any more."""
+        """Clear a sandbox that holds no address any more."""
         self._suspects.pop((sandbox, interface), None)
 
     def put_off(self, owner: Owner, now: float) -> None:
-        """The cluster says that its pod is alive: the grace begins anew."""
+        """Restart the grace period of a sandbox whose pod was confirmed to be alive."""
         self.forget(owner.sandbox, owner.interface)
         self._suspects[owner.sandbox, owner.interface] = (owner, now)
 
     def due(self, now: float, grace_seconds: float) -> tuple[Owner, ...]:
-        """Those whose grace is over."""
+        """The owners whose grace period is over."""
         suspects = self._suspects.values()
         over = takewhile(lambda suspect: suspect[1] + grace_seconds <= now, suspects)
         return tuple(owner for owner, _since in over)
 
     @property
     def oldest_since(self) -> float | None:
-        """Since when the oldest suspect is one; None when there is none."""
+        """The time since which the oldest suspect has been one; None when there is none."""
         return next(iter(self._suspects.values()))[1] if self._suspects else None

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 
 class Pace(Struct, frozen=True):
-    """How patient a node is."""
+    """How long to wait before a changed target is written."""
 
     gather_seconds: float = 0.1
     gather_at_most_seconds: float = 0.5
@@ -56,9 +56,9 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
     changed_at: float,
     exhausted: bool = False,
 ) -> PacingDecision:
-    """Whether a target is due that follows from this demand; neither has changed since `changed_at`.
+    """Whether a target is due, given the demand it follows from; neither has changed since `changed_at`.
 
-    Pass the verdict's `waiting` back in next time; a write starts anew with None.
+    Pass the decision's `waiting` back in next time; a write starts anew with None.
     """
     if target == requested:
         return _NOTHING_TO_DO

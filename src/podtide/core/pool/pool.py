@@ -25,7 +25,7 @@ __all__ = ["Address", "AppliedContainer", "Family", "GrantedContainer", "Owner",
 class Pool:
     """All of a node's addresses, over its containers and both families.
 
-    Times are seconds of one clock that only grows; every method that needs the time is told it.
+    Times are seconds of one monotonic clock; every method that needs the time takes it as an argument.
     """
 
     def __init__(self, cooldown_seconds: float = 30.0) -> None:
@@ -40,7 +40,7 @@ class Pool:
     # What the cluster says
 
     def is_news(self, container: GrantedContainer) -> bool:
-        """Whether there is anything in it to apply. An older version is no news, nor is the same again."""
+        """Whether applying the container would change anything: an older version would not, nor would the same again."""
         return container_updates.is_news(self._records, container)
 
     def apply(self, container: GrantedContainer, now: float) -> AppliedContainer:
@@ -60,7 +60,7 @@ class Pool:
         )
 
     def withdraw(self, container_id: str, now: float) -> AppliedContainer:
-        """The container is no longer granted at all: as if a newer version had come without any address.
+        """Take out a container that is no longer granted, as if a newer version had come without any address.
 
         What pods have of it stays theirs. Once that is freed too, the container is forgotten, and its version.
         """
@@ -73,7 +73,7 @@ class Pool:
         return bool(container_updates.found_again(self._records, container, former))
 
     def carry_over(self, container: GrantedContainer, former: Collection[str], now: float) -> tuple[str, ...]:
-        """The machine is another Node by now: what the container grants of former ones is its own, under the new names.
+        """Move addresses of former containers into the one that grants them now: the machine is another Node by now.
 
         It is matched by address, and stays as it is: a pod's with the pod, what was named for release named. What had
         been withdrawn from under a pod is granted to it again. All else of the container is for `apply` to take in.
@@ -83,13 +83,13 @@ class Pool:
         return container_updates.carry_over(self._records, container, former, now)
 
     def programmed(self, names: Iterable[str], now: float) -> None:
-        """The network can carry these now. Names that are not pending are passed over."""
+        """Make these pending addresses available: the network carries them now. Names that are not pending are ignored."""
         for address in self._named(names):
             if address.state is State.PENDING_PROGRAMMING:
                 self._records.move(address, AddressEvent.PROGRAMMED, now)
 
     def adopt(self, ip: str, owner: Owner, now: float) -> bool:
-        """A pod shows that it has this quarantined address. False when it is not in quarantine."""
+        """Assign a quarantined address to the owner whose pod shows it. False when the address is not in quarantine."""
         address = self._records.by_ip.get(ip)
         if address is None or address.state is not State.QUARANTINED:
             return False
@@ -98,7 +98,7 @@ class Pool:
         return True
 
     def prove_free(self, now: float, contested: Collection[str] = ()) -> int:
-        """Every pod has shown its addresses: what is still in quarantine is free. Answers how many that were.
+        """End the quarantine, because every pod has shown its addresses. Returns how many addresses are free by that.
 
         What is contested stays in quarantine: more than one pod shows it.
         """
@@ -137,7 +137,7 @@ class Pool:
         return tuple(chosen) or None
 
     def take(self, owner: Owner, ips: Iterable[str], now: float) -> tuple[Address, ...]:
-        """Give an owner that has none the addresses that were chosen."""
+        """Assign the chosen addresses to an owner that has none."""
         addresses = tuple(known(self._records.by_ip, ip) for ip in ips)
         if held := self.held_by(owner.sandbox, owner.interface):
             raise BrokenPool(
@@ -149,7 +149,7 @@ class Pool:
         return addresses
 
     def free(self, sandbox: str, interface: str, now: float) -> tuple[Address, ...]:
-        """The owner is gone: its addresses are free again. Nothing for an owner that is not known."""
+        """Free the owner's addresses; nothing for an unknown owner."""
         addresses = self._records.by_owner.pop((sandbox, interface), ())
         for address in addresses:
             address.owner = None
@@ -165,12 +165,12 @@ class Pool:
         return tuple(address.name for address in islice(idle, count))
 
     def idle_in(self, container_id: str, cidrs: Sequence[IPNetwork]) -> tuple[str, ...]:
-        """The names of addresses in any of these ranges that could be given back: ranges that drain are not held for later."""
+        """The names of addresses in these draining ranges that could be given back at once."""
         idle = self._records.holdings[container_id].idle() if cidrs else ()
         return tuple(address.name for address in idle if contains(cidrs, address.ip))
 
     def name(self, container_id: str, names: Iterable[str], now: float) -> None:
-        """Give these up, for good."""
+        """Name these for release. That is final: they are never handed out again."""
         holding = known(self._records.holdings, container_id)
         for name in names:
             self._records.move(known(holding.addresses, name), AddressEvent.NAMED, now)
@@ -178,11 +178,11 @@ class Pool:
     # What is so
 
     def held_by(self, sandbox: str, interface: str) -> tuple[Address, ...]:
-        """What the sandbox's interface has."""
+        """The addresses of a sandbox's interface."""
         return self._records.by_owner.get((sandbox, interface), ())
 
     def find(self, ip: str) -> Address | None:
-        """The address in the pool, if it is there. To read, not to change."""
+        """The address, if it is in the pool. Read only."""
         return self._records.by_ip.get(ip)
 
     def counts(self, container_id: str) -> StateCounts:
@@ -190,7 +190,7 @@ class Pool:
         return self._records.holdings[container_id].counts()
 
     def named(self, container_id: str) -> tuple[str, ...]:
-        """The names given up and not gone yet: what `ipsNotInUse` must say."""
+        """The names named for release that the container still grants: the content of `ipsNotInUse`."""
         return tuple(self._records.holdings[container_id].shelves[State.PENDING_RELEASE])
 
     def version(self, container_id: str) -> int:
@@ -198,7 +198,7 @@ class Pool:
         return self._records.holdings[container_id].version
 
     def containers(self) -> tuple[str, ...]:
-        """The containers of which the pool has anything, in the order they came; also withdrawn ones with orphans."""
+        """The ids of all containers, in the order they came; also withdrawn ones of which pods still have addresses."""
         return tuple(self._records.holdings)
 
     def is_granted(self, container_id: str) -> bool:
@@ -207,11 +207,11 @@ class Pool:
         return holding is not None and not holding.withdrawn
 
     def owners(self) -> dict[tuple[str, str], tuple[Address, ...]]:
-        """Who holds what, by sandbox and interface."""
+        """The addresses of each owner, by sandbox and interface."""
         return dict(self._records.by_owner)
 
     def outlived(self) -> int:
-        """How many owners have nothing but addresses that no container grants any more: these need no other."""
+        """How many owners have only addresses that no container grants any more: these owners need no other."""
         orphans = (
             each
             for holding in self._records.holdings.values()
@@ -223,7 +223,7 @@ class Pool:
         )
 
     def addresses(self) -> Iterable[Address]:
-        """Every address of the pool. To read, not to change."""
+        """Every address of the pool. Read only."""
         for holding in self._records.holdings.values():
             yield from holding.addresses.values()
 

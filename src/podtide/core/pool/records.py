@@ -103,7 +103,7 @@ class PoolRecords:
 
 
 def known(things: Mapping[str, T], key: str) -> T:
-    """What the records have under this key; BrokenPool when there is nothing, because somebody chose it from them."""
+    """The value under this key, which was chosen from the records; BrokenPool when it is missing."""
     try:
         return things[key]
     except KeyError:

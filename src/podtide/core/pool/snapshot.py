@@ -11,7 +11,7 @@ from podtide.core.pool.states import State
 
 
 class KeptAddress(Struct, frozen=True, omit_defaults=True):
-    """An address as it stands."""
+    """One address and its state."""
 
     name: str
     ip: str
@@ -31,7 +31,7 @@ class KeptContainer(Struct, frozen=True, omit_defaults=True):
 
 
 class KeptOwner(Struct, frozen=True):
-    """Who holds which addresses, in the order in which they were told to the owner."""
+    """An owner and its addresses, in the order in which the owner was given them."""
 
     owner: Owner
     ips: tuple[str, ...]

@@ -30,7 +30,7 @@ from podtide.core.errors import StopError
 
 
 class State(StrEnum):
-    """Where an address stands. The first four are the wire's own."""
+    """The state of an address. The first four are those of the wire."""
 
     PENDING_PROGRAMMING = "PendingProgramming"
     AVAILABLE = "Available"
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 class AddressEvent(StrEnum):
-    """What can befall an address."""
+    """An event that changes an address's state."""
 
     GRANTED = "granted"
     RECOVERED = "recovered"
@@ -87,4 +87,4 @@ TRANSITIONS: Mapping[State | None, Mapping[AddressEvent, State | None]] = {
 
 
 class BrokenPool(StopError):
-    """Something was asked of an address that its state does not allow."""
+    """An event that the address's state does not allow."""

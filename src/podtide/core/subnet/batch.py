@@ -40,7 +40,7 @@ STARVED = SubnetScaler(EXHAUSTED_BATCH, STARVED_BUFFER)
 
 
 class BatchDelays(Struct, frozen=True):
-    """How long to wait before the next change."""
+    """How long to wait before the batch is changed again."""
 
     answer_seconds: float = 60.0
     """For containers to answer the last one."""
@@ -49,7 +49,7 @@ class BatchDelays(Struct, frozen=True):
 
 
 class SubnetReading(Struct, frozen=True, kw_only=True):
-    """What is known of a subnet at one instant."""
+    """The counts of a subnet at one instant."""
 
     capacity: int
     """What there is to give once CIDRs that drain are gone: what nodes have of those they will need in its stead."""
@@ -57,7 +57,7 @@ class SubnetReading(Struct, frozen=True, kw_only=True):
     containers: int
     owed: int = 0
     ungoverned: int = 0
-    """Of the reserved ones, those that are in no node's pool: in quarantine, or for nobody's."""
+    """Of the reserved ones, those that are in no node's pool: in quarantine, or reserved for no pool."""
     holdings: ContainerDemandCounts = {}
     draining: int = 0
     """Of the reserved ones, those in CIDRs that drain, which are not in the capacity."""
@@ -69,22 +69,22 @@ class SubnetReading(Struct, frozen=True, kw_only=True):
 
     @property
     def free(self) -> int:
-        """Addresses nobody holds."""
+        """How many addresses are not reserved."""
         return max(0, self.capacity + self.draining - self.reserved)
 
 
 class BatchInForce(Struct, frozen=True, kw_only=True):
-    """What is in force; None where nothing was decided yet."""
+    """The batch in force; a scaler of None means that none was decided yet."""
 
     scaler: SubnetScaler | None = None
     exhausted: bool = False
     starved: bool = False
     age_seconds: float = 0.0
-    """Since when the scaler is in force. Less than 0 where the clock was set back, and then nobody knows."""
+    """Since when the scaler is in force. Less than 0 where the clock was set back: then it is unknown."""
 
 
 class BatchMove(StrEnum):
-    """What moved, in the words of an Event's reason."""
+    """What changed, as the reason of an Event."""
 
     STARVED = "Starved"
     FED = "Fed"
@@ -97,7 +97,7 @@ class BatchMove(StrEnum):
 
 
 class Rung(Struct, frozen=True):
-    """A batch to choose, and where R would come to rest by it."""
+    """A batch that could be chosen, and the R that it would lead to."""
 
     scaler: SubnetScaler
     expected: ReservedRange
@@ -106,7 +106,7 @@ class Rung(Struct, frozen=True):
 
 
 class SubnetDecision(Struct, frozen=True, kw_only=True):
-    """What is in force from now on, with the terms that decided."""
+    """The decision, with the terms that led to it."""
 
     scaler: SubnetScaler
     exhausted: bool
@@ -123,7 +123,7 @@ class SubnetDecision(Struct, frozen=True, kw_only=True):
 
 
 class _Move(Struct, frozen=True):
-    """What is to be in force, and why."""
+    """The new parameters, and why."""
 
     scaler: SubnetScaler
     step: BatchMove
@@ -134,7 +134,7 @@ class _Move(Struct, frozen=True):
 def decide_batch(
     standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, patience: BatchDelays | None = None
 ) -> SubnetDecision:
-    """What is in force for the subnet from now on."""
+    """Decide which batch is in force for the subnet from now on."""
     exhaustion = judge_exhaustion(
         exhausted=standing.exhausted,
         reserved=reading.reserved,
@@ -156,7 +156,7 @@ def decide_batch(
 
 
 class _Choice:
-    """One decision, with what it is made from worked out once."""
+    """One decision, with its inputs computed once."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class _Choice:
         self._allowed = tuple(rung for rung in self.rungs if rung.scaler.batch >= bounds.lowest)
 
     def move(self) -> _Move:
-        """What is to be in force."""
+        """The parameters to put in force."""
         standing, reading = self._standing, self._reading
         if self._is_starved():
             return _Move(
@@ -217,11 +217,11 @@ class _Choice:
         return tried or all(rung.expected.least > reading.capacity for rung in self._allowed)
 
     def _has_room_for_all(self) -> bool:
-        """Whether every container can take back the address that it keeps at batch 1."""
+        """Whether there is room for the one address that every container keeps free at batch 1."""
         return self._reading.free >= self._reading.containers
 
     def _lowest_has_room(self) -> bool:
-        """Whether a pin, or the lowest batch that a person allows, fits in the subnet: then nobody is owed by it."""
+        """Whether the pin, or the lowest batch allowed, fits in the subnet, so that no container is owed by it."""
         lowest = self._allowed[0]
         return lowest.scaler.batch > EXHAUSTED_BATCH and lowest.expected.most <= self._reading.capacity
 
@@ -256,10 +256,10 @@ class _Choice:
         return _Move(rung.scaler, BatchMove.UP if up else BatchMove.DOWN, why)
 
     def _candidates(self) -> tuple[tuple[Rung, ...], Rung]:
-        """The rungs to choose from, and the one that counts as being in force.
+        """The rungs to choose from, and the one that counts as in force.
 
-        What a person excluded is left at once. Below the lowest rung allowed, where starvation led, the rungs down
-        there are chosen from until that one fits in the subnet.
+        A rung that the bounds exclude is left at once. Below the lowest rung allowed, where starvation led, the rungs
+        there are candidates until the lowest allowed one fits in the subnet.
         """
         batch = self._bounds.top if self._standing.scaler is None else self._standing.scaler.batch
         current = [rung for rung in self.rungs if rung.scaler.batch <= batch][-1]

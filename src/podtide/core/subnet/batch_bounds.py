@@ -29,7 +29,7 @@ from podtide.core.subnet.scaler import (
 
 
 class BatchBounds(Struct, frozen=True):
-    """What the batch of a subnet may be. A pin (`fixed`) leaves it no choice."""
+    """The batches that a subnet may have. A pin (`fixed`) allows exactly one."""
 
     batch: int = DEFAULT_BATCH
     """The top rung."""
@@ -74,7 +74,7 @@ class BatchBounds(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The bounds as text for people."""
         if self.fixed is not None:
             batch = f"batch {self.fixed}, fixed"
         elif self.min_batch > 1:
@@ -88,7 +88,7 @@ class BatchBounds(Struct, frozen=True):
 
 
 def check_fit(bounds: BatchBounds, max_ips: int) -> None:
-    """Refuse what no node could hold."""
+    """Refuse bounds that exceed what a node may hold."""
     if bounds.top > max_ips:
         raise InvalidScaler(
             f"batch {bounds.top} is more than the {max_ips} addresses a node may have: give {max_ips} or less"
@@ -100,7 +100,7 @@ def check_fit(bounds: BatchBounds, max_ips: int) -> None:
 
 
 def merge_bounds(all_bounds: Iterable[BatchBounds]) -> BatchBounds:
-    """What counts where clusters ask for different bounds; at least one does."""
+    """The bounds in force where clusters ask for different ones; at least one must."""
     asked = list(all_bounds)
     top = min(each.top for each in asked)
     is_pinned = any(each.fixed is not None for each in asked)

@@ -11,11 +11,11 @@ from enum import Enum
 from msgspec import Struct
 
 TERM_SECONDS = 10.0
-"""How long a term lasts that nobody renews: less than the leader's Lease, so that the next leader need not wait for it."""
+"""How long a term lasts that is not renewed: less than the leader's Lease, so that the next leader need not wait for it."""
 
 
 class ContainerOwner(Enum):
-    """Whose a container is, as far as its record tells."""
+    """Which cluster a container belongs to, by its record."""
 
     THIS_CLUSTER = "this cluster"
     ANOTHER_CLUSTER = "another cluster"
@@ -24,28 +24,28 @@ class ContainerOwner(Enum):
 
 
 def owner_of(recorded_uid: str, own_uid: str) -> ContainerOwner:
-    """Whose a container is that records this uid. Absence of its Node here is a reason to retire it only if it is ours."""
+    """The owner of a container that records this uid. A missing Node counts only for this cluster's containers."""
     if not recorded_uid:
         return ContainerOwner.UNKNOWN
     return ContainerOwner.THIS_CLUSTER if recorded_uid == own_uid else ContainerOwner.ANOTHER_CLUSTER
 
 
 def is_anothers(bound_uid: str, uid: str) -> bool:
-    """Whether a name that is bound to one uid, "" for none, is refused to this one."""
+    """Whether a name that is bound to one uid ("" for none) must be refused to another."""
     return bool(bound_uid) and bound_uid != uid
 
 
 class HeldTerm(Struct, frozen=True):
-    """A term as the allocator keeps it; a holder "" is none."""
+    """A term as the allocator stores it; a holder of "" means none."""
 
     holder: str
     until: float
 
     def is_live(self, now: float) -> bool:
-        """Whether it was renewed lately. One that ends further ahead than any can was written by another clock."""
+        """Whether it was renewed in time. One that ends further ahead than a term lasts was written by another clock."""
         return bool(self.holder) and 0.0 < self.until - now <= TERM_SECONDS
 
 
 def may_open_term(holder: str, others: "list[HeldTerm]", now: float) -> bool:
-    """Whether `holder` may have a term, next to those kept for the same uid. Its own it may renew."""
+    """Whether `holder` may open or renew a term, given the other terms of the same uid."""
     return not any(each.holder != holder and each.is_live(now) for each in others)

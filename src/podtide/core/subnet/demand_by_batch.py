@@ -22,7 +22,7 @@ from podtide.core.subnet.statement import StatedDemand, taken_at
 
 
 class ContainerDemand(Struct, frozen=True):
-    """A container as the counts know it: what is known of its demand, and what it takes of the subnet now."""
+    """One container in the counts: what is known of its demand, and what it takes of the subnet now."""
 
     stated: StatedDemand
     taken: int
@@ -34,14 +34,14 @@ ContainerDemandCounts = Mapping[ContainerDemand, int]
 
 
 class ReservedRange(Struct, frozen=True):
-    """R⁻ and R⁺."""
+    """R⁻ and R⁺: the least and the most that would be reserved."""
 
     least: int
     most: int
 
 
 class SubnetDemand(Struct, frozen=True, kw_only=True):
-    """The containers of a subnet at one instant, seen from what is in force."""
+    """The demand of all containers of a subnet at one instant, given the batch in force."""
 
     holdings: ContainerDemandCounts
     ungoverned: int
@@ -58,7 +58,7 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
         return sum(count for holding, count in self.holdings.items() if not self.has_answered(holding.stated))
 
     def has_answered(self, stated: StatedDemand) -> bool:
-        """Whether a container goes by what is in force."""
+        """Whether a container's statement was made with the parameters in force."""
         if stated.is_empty:
             return True
         if stated.batch == min(self.in_force.batch, stated.max_ips):
@@ -71,7 +71,7 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
         return told and self.exhausted
 
     def at(self, rung: SubnetScaler) -> ReservedRange:
-        """R⁻ and R⁺ once every container goes by the rung."""
+        """R⁻ and R⁺ once every container follows the rung."""
         least = most = self.ungoverned
         for holding, count in self.holdings.items():
             low, high = self._taken(holding, rung)

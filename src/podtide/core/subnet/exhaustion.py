@@ -31,7 +31,7 @@ class Thresholds(Struct, frozen=True):
 
 
 class Side(StrEnum):
-    """Where R lies."""
+    """The side of the thresholds on which R is."""
 
     ABOVE = "above the upper threshold"
     BETWEEN = "between the thresholds"
@@ -39,7 +39,7 @@ class Side(StrEnum):
 
 
 class Exhaustion(Struct, frozen=True):
-    """The answer with its terms."""
+    """Whether the subnet is exhausted, with the terms that decided."""
 
     exhausted: bool
     changed: bool
@@ -65,7 +65,7 @@ class Exhaustion(Struct, frozen=True):
 
 
 def judge_exhaustion(*, exhausted: bool, reserved: int, capacity: int, thresholds: Thresholds) -> Exhaustion:
-    """Whether a subnet that was, or was not, exhausted is so now."""
+    """Whether a subnet is exhausted now, given whether it was."""
     if capacity < 1:
         raise InvalidThresholds(f"capacity {capacity} is too small: a subnet has at least 1 usable address")
     if reserved < 0:

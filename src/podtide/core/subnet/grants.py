@@ -25,21 +25,21 @@ class Claim(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, float, str]:
-        """Claims are served by this, lowest first. The id decides between equals, so that there is an order."""
+        """The sort key in which claims are served, lowest first. The id breaks ties, so that the order is total."""
         return -self.waiting_pods, self.since, self.container
 
 
 def may_take(wanted: Claim, free: int, claims: Iterable[Claim]) -> int:
-    """How many of the free addresses the wanting one may take: what the claims before it leave."""
+    """How many of the free addresses a container may take: what the claims before it leave."""
     before = sum(claim.owed for claim in claims if claim.rank < wanted.rank)
     return min(wanted.owed, max(0, free - before))
 
 
 class AddressName(Struct, frozen=True):
-    """What the name of a granted address says: for whom and with which version it was granted, and where it is.
+    """A granted address's name, parsed: the container, the version it was granted with, and its place.
 
-    A container's version grows with every grant and its id never comes back, so no two grants have one name, and a name
-    that comes late can release nothing that was granted since.
+    A container's version grows with every grant and its id never comes back, so no two grants have one name, and a
+    name that comes late can release nothing that was granted since.
     """
 
     container: str
@@ -54,7 +54,7 @@ def address_names(container: str, version: int, chunk: int, mask: int) -> Iterat
 
 
 def parse_address_name(text: str) -> AddressName | None:
-    """What a name says; None when it is none of ours."""
+    """The parsed name; None when the allocator did not make it."""
     container, *numbers = text.rsplit("-", 2)
     try:
         version, number = map(int, numbers)
@@ -66,12 +66,12 @@ def parse_address_name(text: str) -> AddressName | None:
 
 
 def primary_name(container: str) -> str:
-    """What a node names to have another primary address instead of one in a CIDR that drains. No address has this name."""
+    """The name by which a node asks for another primary, because its own is in a CIDR that drains. No address has it."""
     return f"{container}-primary"
 
 
 class Order(Struct, frozen=True):
-    """Where in the history of a node's wishes one stands: the request object's uid, and its generation."""
+    """A wish's position in the order of a node's wishes: the request object's uid, and its generation."""
 
     request_uid: str
     generation: int
@@ -84,7 +84,7 @@ HOLDS_NOTHING = Order("", 0)
 def is_taken_anew(instead_of: Order | None, last: Order, *, holds_nothing: bool) -> bool:
     """Whether a stale wish counts all the same, because its request object itself went back (etcd was restored).
 
-    Whoever asks has read, in this order: that the last wish taken was `instead_of`, and then that the request object is
+    The caller has read, in this order: that the last wish taken was `instead_of`, and then that the request object is
     an older one. Only a cluster that went back shows that. If another wish was taken meanwhile, it counts no more, so
     one that comes late changes nothing.
     """

@@ -33,7 +33,7 @@ _DWELL_SECONDS = 30.0
 def decide_by_ladder(
     standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, patience: BatchDelays | None = None
 ) -> SubnetDecision:
-    """What was in force for the subnet from then on; see `batch.decide_batch`."""
+    """The batch in force from now on, by the earlier policy (see `core.subnet.batch.decide_batch` for the present one)."""
     del patience  # it had a time of its own, and waited for nobody's answer
     exhaustion = judge_exhaustion(
         exhausted=standing.exhausted,

@@ -28,7 +28,7 @@ _IPV4 = 4
 
 
 class AddressPlace(NamedTuple):
-    """An address by number: its chunk, and its position in it."""
+    """An address's place in the numbering: its chunk, and its position in the chunk."""
 
     chunk: int
     position: int
@@ -162,7 +162,7 @@ class SubnetLayout:
         return next((block for block in self.blocks if block.cidr == cidr), None)
 
     def place(self, address: str) -> AddressPlace | None:
-        """Where an address is; None for one that the subnet cannot give."""
+        """The place of an address; None for one that the subnet cannot give."""
         try:
             found = parse_address(address)
             (hole,) = self._holes([found])
@@ -172,7 +172,7 @@ class SubnetLayout:
         return place if self.mask(place.chunk) >> place.position & 1 else None
 
     def _at(self, number: int) -> int:
-        """Where in the usable intervals to begin to look for a number."""
+        """The index in the usable intervals from which to search for a number."""
         return max(bisect_right(self._firsts, number) - 1, 0)
 
     def _holes(self, addresses: Iterable[IPAddress]) -> Iterator[Interval]:

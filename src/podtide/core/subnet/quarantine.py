@@ -22,7 +22,7 @@ from podtide.core.machine_identity import Kinship
 
 
 class QuarantineAction(Enum):
-    """What is to be done with what a removed Node left."""
+    """What to do with the addresses that a removed Node left."""
 
     MOVE = auto()
     """To the container of the Node that bears the name now."""
@@ -35,22 +35,22 @@ class QuarantineAction(Enum):
 
 
 class QuarantineEnd(Struct, frozen=True):
-    """Which addresses become free, and which living pods still show."""
+    """Which addresses become free, and which are still shown by living pods."""
 
     free: tuple[str, ...]
     shown: tuple[str, ...]
 
 
 def is_from_the_future(began: float, now: float) -> bool:
-    """Whether a quarantine began by a clock that was ahead: then it begins now, and lasts as long as it was to last."""
+    """Whether a quarantine began by a clock that was ahead: then it begins now, with its full duration."""
     return began > now
 
 
 def course_of(kin: Kinship, seconds_left: float, *, hold: bool, witnessed: bool) -> QuarantineAction:
-    """What to do, `kin` being what the machine that bears the name now is to the removed one's.
+    """The action, given how the machine that has the node's name now relates to the removed one's.
 
-    `hold` keeps what a machine may have that has not come back. `witnessed` says that the removed Node was watched to its
-    end, so that the boot it is known by was its last.
+    `hold` keeps what a machine may have that has not come back. `witnessed` says that the removed Node was watched to
+    its end, so that the boot it is known by was its last.
     """
     if kin is Kinship.SAME_BOOT:
         return QuarantineAction.MOVE
@@ -62,7 +62,7 @@ def course_of(kin: Kinship, seconds_left: float, *, hold: bool, witnessed: bool)
 
 
 def ending_of(addresses: Iterable[str], shown_by_living_pods: Collection[str]) -> QuarantineEnd:
-    """Which of the addresses may be free now."""
+    """Which of the addresses may be released now."""
     listed = tuple(addresses)
     return QuarantineEnd(
         tuple(address for address in listed if address not in shown_by_living_pods),

@@ -21,7 +21,7 @@ _MOST_BUFFER = Fraction(1)
 
 
 class ReactivePool(Struct, frozen=True):
-    """What the reactive monitor looks at."""
+    """The counts that the reactive monitor decides from."""
 
     requested: int
     held: int
@@ -32,7 +32,7 @@ class ReactivePool(Struct, frozen=True):
 def decide_reactive_request(pool: ReactivePool, scaler: Scaler) -> int:
     """The next request: up or down to the next multiple of the batch, or the same.
 
-    Growth goes by what will be free once the request is granted, shrinking by what is free now.
+    Growth depends on what will be free once the request is granted, shrinking on what is free now.
     """
     taken = _as_taken(scaler)
     beyond = pool.requested % taken.batch
@@ -44,7 +44,7 @@ def decide_reactive_request(pool: ReactivePool, scaler: Scaler) -> int:
 
 
 def _as_taken(scaler: Scaler) -> Scaler:
-    """The parameters within the program's bounds."""
+    """The parameters, clamped to the program's bounds."""
     return Scaler(
         batch=min(scaler.batch, scaler.max_ips),
         buffer=min(max(scaler.buffer, _LEAST_BUFFER), _MOST_BUFFER),

@@ -15,7 +15,7 @@ LOOK_AGAIN_SECONDS = 600.0
 
 
 class HeldRetirement(Struct, frozen=True):
-    """Nodes whose retirement waits for a second look, and when that is."""
+    """Nodes whose retirement waits for a second look, and the time of that."""
 
     missing: frozenset[str]
     until: float

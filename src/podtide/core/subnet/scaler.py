@@ -55,7 +55,7 @@ EXHAUSTED_BUFFER = Fraction(1)
 """By these a node sizes its pool in an exhausted subnet if it is told no batch: it keeps one address free."""
 
 STARVED_BUFFER = Fraction(0)
-"""When somebody waits for an address and none is left, a node keeps not even that one."""
+"""When a pod waits for an address and none is left, a node keeps not even that one free."""
 
 
 _STARVED_NODE = (EXHAUSTED_BATCH, 0)
@@ -97,7 +97,7 @@ def effective_scaler(node: NodeScaler, subnet: SubnetScaler | None, *, exhausted
 
 
 def request_percent(buffer: Fraction) -> int:
-    """The fraction mf as a NodeNetworkConfig's `requestThresholdPercent`, rounded up so that nobody keeps less free than meant."""
+    """The buffer as a NodeNetworkConfig's `requestThresholdPercent`, rounded up: no node keeps less free than meant."""
     return ceil(buffer * 100)
 
 

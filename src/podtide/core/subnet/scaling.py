@@ -21,7 +21,7 @@ from podtide.core.subnet.scaler import Scaler
 
 
 class RequestBound(StrEnum):
-    """Which part of the formula decided."""
+    """The part of the formula that decided."""
 
     FORMULA = "formula"
     FLOOR = "floor"
@@ -29,7 +29,7 @@ class RequestBound(StrEnum):
 
 
 class RequestDecision(Struct, frozen=True):
-    """A request with all of its terms, so that log line, Event, command line and page say the same."""
+    """A request with all of its terms, so that log, Event, command line and page say the same."""
 
     request: int
     bound: RequestBound
@@ -95,7 +95,7 @@ def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> RequestDe
 
 
 def share_of(request: int, containers: int, max_ips: int) -> int:
-    """What each of several containers of one family is to hold, so that together they hold what the node asks for."""
+    """What each of several containers of one family must hold, so that together they hold what the node asks for."""
     return min(-(-request // containers), max_ips // containers) if containers > 1 else request
 
 

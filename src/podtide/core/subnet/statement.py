@@ -24,7 +24,7 @@ from podtide.core.subnet.scaling import decide_request, share_of
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """What a request was computed from. It belongs to that request alone."""
+    """The inputs that a request was computed from. It is valid for that request only."""
 
     demand: int
     batch: int
@@ -44,7 +44,7 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the request follows from the rest. One that does not is a mistake, and would mislead every cluster."""
+        """Whether the request follows from the other fields. An inconsistent statement would mislead every cluster."""
         return request_at(self.demand, self.scaler, self.primaries) == self.request
 
 
@@ -58,7 +58,7 @@ class StatedDemand(Struct, frozen=True, kw_only=True):
     demand: int | None = None
     """The demand itself, where the node states it anew when it changes; None where only the window is known."""
     batch: int = 0
-    """The batch it goes by; 0 for a container whose agent has asked for nothing yet."""
+    """The batch it follows; 0 for a container whose agent has asked for nothing yet."""
     buffer: str = "0"
     """Its buffer, as exact text (see `core.exact`): this struct is kept in a database and travels as JSON."""
     max_ips: int = DEFAULT_MAX_IPS
@@ -89,7 +89,7 @@ def _taken_at(demand: int, batch: int, buffer: Fraction, max_ips: int, primaries
 
 
 def stated_demand(statement: Statement, *, of_two: bool = False) -> StatedDemand:
-    """What a statement tells."""
+    """The demand that a statement gives."""
     low, high = demand_window(statement)
     return StatedDemand(
         low=low,
@@ -104,11 +104,11 @@ def stated_demand(statement: Statement, *, of_two: bool = False) -> StatedDemand
 
 
 def inferred_demand(request: int, shown: Scaler, *, of_two: bool = False) -> StatedDemand:
-    """What a request without a statement tells, by an agent that was shown these parameters.
+    """The demand that a request without a statement implies, for an agent that was shown these parameters.
 
-    Azure CNS keeps m ≤ free < M, whether it steps by a batch (v1) or computes its request (v2), and deducts no primary;
-    podtide before statements deducted one. At its maximum a node may lack any number. A request of 0 says that nothing was
-    asked for yet.
+    Azure CNS keeps m ≤ free < M, whether it steps by a batch (v1) or computes its request (v2), and deducts no
+    primary; podtide before statements deducted one. At its maximum a node may lack any number. A request of 0 says
+    that nothing was asked for yet.
     """
     if request <= 0:
         return StatedDemand(max_ips=shown.max_ips, of_two=of_two)
@@ -126,7 +126,7 @@ def inferred_demand(request: int, shown: Scaler, *, of_two: bool = False) -> Sta
 
 
 def demand_window(statement: Statement) -> tuple[int, int]:
-    """U⁻ and U⁺. Beyond the node's maximum demand makes no difference to anybody, so the window ends there."""
+    """U⁻ and U⁺. Demand beyond the node's maximum changes no request, so the window ends there."""
     return _window(
         statement.demand, statement.batch, statement.buffer, statement.max_ips, statement.primaries
     )

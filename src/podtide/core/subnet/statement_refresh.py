@@ -20,7 +20,7 @@ EVERY_SECONDS = 300.0
 
 
 class Restating(Struct, frozen=True):
-    """What a node knows between two looks. A value: each step returns the next."""
+    """A node's state between two looks. A value: each step returns the next."""
 
     demand: int = -1
     rested_since: float = 0.0
@@ -28,7 +28,7 @@ class Restating(Struct, frozen=True):
     not_before: float = 0.0
 
     def seen(self, demand: int, now: float, chance: float) -> "Restating":
-        """The node's demand is this now. `chance`, from 0 to 1, is what its jitter is drawn by."""
+        """The state after seeing this demand. `chance`, from 0 to 1, is the source of the jitter."""
         if demand == self.demand:
             return self
         jitter = chance * JITTER_SECONDS
@@ -36,16 +36,16 @@ class Restating(Struct, frozen=True):
 
     @property
     def due_at(self) -> float:
-        """When a demand that makes a difference is stated anew."""
+        """The time at which a demand that makes a difference is stated anew."""
         return max(self.rested_since + REST_SECONDS + self.jitter_seconds, self.not_before)
 
     def stated(self, now: float) -> "Restating":
-        """It was stated anew."""
+        """The state after the demand was stated anew."""
         return structs.replace(self, not_before=now + EVERY_SECONDS)
 
 
 def is_answered(said: Statement, now: Statement) -> bool:
-    """Whether what was stated goes by the parameters that are in force now."""
+    """Whether the statement was made with the parameters in force now."""
     return (said.batch, said.buffer, said.max_ips, said.primaries) == (
         now.batch,
         now.buffer,
@@ -55,7 +55,7 @@ def is_answered(said: Statement, now: Statement) -> bool:
 
 
 def makes_a_difference(said: Statement, now: Statement) -> bool:
-    """Whether it matters to the choice of a larger rung that the demand is another than was stated."""
+    """Whether the changed demand would change the choice of a larger rung."""
     if now.batch >= now.top:
         return False
     if said.top <= said.batch:

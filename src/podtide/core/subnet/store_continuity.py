@@ -19,7 +19,7 @@ from msgspec import Struct
 
 
 class StoreMark(Struct, frozen=True):
-    """What is written beside a database: whose mark it is, and how far the database had come."""
+    """The mark beside a database: the store's id, and how far it had come."""
 
     store: str
     progress: int
@@ -39,7 +39,7 @@ def is_forgotten(*, is_known: bool, seen: Iterable[int]) -> bool:
 
 
 def doubt_about(store: str, progress: int, mark: StoreMark | None) -> str:
-    """Why a store is not known to be the one it was, by the mark beside it; "" if it is, or is new. `store` "" is new."""
+    """Why a store may have gone back, by the mark beside it; "" if it has not, or is new (`store` is "")."""
     if not store:
         return "" if mark is None else "the database is new, and the mark beside it is of an earlier one"
     if mark is None:
@@ -52,5 +52,5 @@ def doubt_about(store: str, progress: int, mark: StoreMark | None) -> str:
 
 
 def awaited_reports(expected: Iterable[str], reported: Iterable[str]) -> tuple[str, ...]:
-    """The clusters that have still to report, by name."""
+    """The names of the clusters that have still to report."""
     return tuple(sorted({*expected} - {*reported}))
