@@ -33,7 +33,7 @@ def read_config(stdin: bytes) -> IpamConfig:
 
 
 def read_for_deletion(stdin: bytes) -> IpamConfig | None:
-    """The same for a DEL; None when it cannot be used, which is no reason to keep anything."""
+    """The same for a DEL; None when it cannot be used: addresses are freed all the same."""
     document = decode(stdin, "network configuration")
     network = {key: value for key, value in document.items() if key.lower() in _OF_THE_NETWORK}
     try:

@@ -43,7 +43,7 @@ class NodePresence:
         await self._informer.run()
 
     def follow(self) -> None:
-        """Let `run` begin, though nobody has asked yet."""
+        """Let `run` begin before the first call."""
         self._wanted.set()
 
     async def known(self, seconds: float) -> None:

@@ -57,7 +57,7 @@ class PoolLease:
             )
 
     async def give_up(self) -> None:
-        """The agent stops: say that nobody writes the pool."""
+        """Release the Lease: the agent stops, and writes the pool no more."""
         if self._held is None:
             return
         lease, self._held = self._held, None

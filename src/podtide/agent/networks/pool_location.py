@@ -38,7 +38,7 @@ class PoolLocation(Protocol):
     """What tells the pool from others of its kind."""
 
     async def find(self, wanted: NetworkRange) -> IPPool | None:
-        """The pool as it is now; None when there is none, so that nobody holds anything of it."""
+        """The pool by a fresh read; None when it does not exist."""
         ...
 
     async def make(self, wanted: NetworkRange) -> IPPool:
@@ -46,7 +46,7 @@ class PoolLocation(Protocol):
         ...
 
     async def require_beginning(self, wanted: NetworkRange) -> None:
-        """Raises NoSlice unless a pool that was found, and of which nobody holds anything yet, may be begun with."""
+        """Raise NoSlice unless the first address of an empty pool may be given."""
         ...
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
@@ -65,12 +65,12 @@ class SharedPoolLocation:
         self._namespace = namespace
 
     async def find(self, wanted: NetworkRange) -> IPPool | None:
-        """See `PoolLocation.find`."""
+        """The pool of the range's own name."""
         del wanted  # its name says it all
         return await _get(self._cluster, self.name, self._namespace)
 
     async def make(self, wanted: NetworkRange) -> IPPool:
-        """See `PoolLocation.make`."""
+        """Create it, empty."""
         await self.require_beginning(wanted)
         empty = IPPool(
             metadata=ObjectMeta(name=self.name, namespace=self._namespace),
@@ -88,7 +88,7 @@ class SharedPoolLocation:
         An empty one that is there already may be as new: a request to make it, from before, may have come only now.
 
         Reservations need not tell either. Whether there are any was up to the configuration by which addresses of the
-        slices were given, which nobody knows any more.
+        slices were given, which is not known any more.
         """
         for name in node_slice_pool_names(wanted):
             slices = await _get_slices(self._cluster, name, self._namespace)
@@ -101,7 +101,7 @@ class SharedPoolLocation:
                 )
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
-        """See `PoolLocation.require_usable`."""
+        """Raise unless the pool is of this range, and is not being deleted."""
         del node_uid  # all nodes have a part in it
         if parse_network(pool.spec.range) != wanted.addresses.network:
             raise InvalidConfig(
@@ -112,7 +112,7 @@ class SharedPoolLocation:
 
 
 class _Absence(Struct, frozen=True):
-    """That there is no pool was found out a moment ago."""
+    """Why a pool was not found, and until when that counts."""
 
     why: NoSlice
     until: float
@@ -135,7 +135,7 @@ class NodePoolLocation:
         """By the configuration's name, which is part of what Whereabouts calls things."""
 
     async def find(self, wanted: NetworkRange) -> IPPool | None:
-        """See `PoolLocation.find`."""
+        """The pool that podtide's or Whereabouts' controller made for the node; that there is none is remembered for a moment."""
         configuration = wanted.configuration_name
         if configuration in self._absent and self._clock.monotonic() < self._absent[configuration].until:
             return None
@@ -149,11 +149,11 @@ class NodePoolLocation:
             return None
 
     async def make(self, wanted: NetworkRange) -> IPPool:
-        """See `PoolLocation.make`."""
+        """Raise why the node has no pool: the controller makes it."""
         raise self._absent[wanted.configuration_name].why
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
-        """See `PoolLocation.require_usable`."""
+        """Raise unless the pool is this Node's, within the range, and is not being deleted."""
         stated = pool.metadata.annotations.get(NODE_UID_ANNOTATION, node_uid)
         if stated != node_uid:
             raise NoSlice(

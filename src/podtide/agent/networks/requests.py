@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class PoolRequest(Generic[T]):
-    """One who stands in the line, and what becomes of it."""
+    """A request that waits for a round, and its answer."""
 
     def __init__(self, key: Key, wanted: NetworkRange, *, guarded: bool) -> None:
         self.key = key
@@ -24,7 +24,7 @@ class PoolRequest(Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is answered, or nobody waits for an answer any more."""
+        """Whether it is answered, or its caller has given up."""
         return self.answer.done()
 
     def succeed(self, answer: T) -> None:

@@ -119,7 +119,7 @@ class SecondaryNetworks:
                 await asyncio.gather(*(pool.stop() for pool in self._pools.values()))
 
     async def require_ready(self) -> None:
-        """NotReady until the cluster has been heard of. What a range has left is no part of it."""
+        """Raise NotReady until the Node has been read. Whether a range has free addresses does not matter."""
         await self._presence.known(self._wait_seconds)
 
     async def add(self, owner: Owner, config: IpamConfig, *, arrived: float) -> tuple[AssignedAddress, ...]:
@@ -345,7 +345,7 @@ class SecondaryNetworks:
 
 
 def _is_of_this_node(found: Allocation) -> bool:
-    """A node's own pool holds what sandboxes of this node have, and nobody else's."""
+    """True: a node's own pool holds addresses of this node's sandboxes alone."""
     del found
     return True
 

@@ -63,7 +63,7 @@ class Allocation(Struct, frozen=True):
         )
 
     def without(self, sandbox: str) -> "Allocation | None":
-        """Who has it after the DEL of a sandbox: the others, the last of them first of all, or nobody."""
+        """The entry after the DEL of a sandbox: its other sandboxes', the last one first; None when none is left."""
         others = [each for each in self.sandboxes if each != sandbox]
         return structs.replace(self, id=others[-1], earlier=tuple(others[:-1])) if others else None
 
@@ -123,7 +123,7 @@ class Allocations:
         A held address is given again even where start, end or an exclude has since put it out of bounds: it is the
         pod's until its DEL. `is_ours` says of an earlier sandbox of the pod whether it was this node's, `is_ghost`
         of what its pod holds whether that was given up and came back with a backup. What is preferred may be
-        withheld, but is nobody else's. RangeFull when there is none.
+        withheld, but must be free. RangeFull when there is none.
         """
         offset = self._given_before(asking, is_ours, is_ghost)
         if offset is None:
@@ -140,11 +140,11 @@ class Allocations:
         return self.range.address(offset)
 
     def put(self, address: IPAddress, allocation: Allocation) -> None:
-        """It is theirs from now on, whoever had it."""
+        """Let this holder have the address, in place of any before."""
         self._put(self.range.offset(address), allocation)
 
     def drop(self, address: IPAddress) -> None:
-        """It is nobody's from now on."""
+        """Free the address."""
         self._drop(self.range.offset(address))
 
     def release(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
@@ -163,7 +163,7 @@ class Allocations:
         return freed
 
     def withhold(self, address: IPAddress) -> None:
-        """Hand the address to nobody new: it is reserved by a pool that overlaps this one."""
+        """Give the address to no other interface: it is reserved by a pool that overlaps this one."""
         offset = self.range.offset(address)
         self._withheld.add(offset)
         self._taken.add(offset)
