@@ -41,7 +41,7 @@ def pod(number: int) -> Owner:
     return Owner(f"sandbox-{number}", "eth0", f"uid-{number}")
 
 
-class KeptPoolMachine(RuleBasedStateMachine):
+class JournaledPoolMachine(RuleBasedStateMachine):
     """One node with one network container, whose addresses come again under new names after they were released."""
 
     def __init__(self) -> None:
@@ -218,8 +218,8 @@ class KeptPoolMachine(RuleBasedStateMachine):
         assert len(self.disk.read(JOURNAL) or b"") < 20_000
 
 
-KeptPoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
-TestKeptPoolMachine = pytest.mark.slow(KeptPoolMachine.TestCase)
+JournaledPoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+TestJournaledPoolMachine = pytest.mark.slow(JournaledPoolMachine.TestCase)
 
 
 def story(kept: JournaledPool, shown: list[Known]) -> None:
