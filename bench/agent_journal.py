@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from podtide.agent.pool.journaled_pool import KeptPool
-from podtide.core.pool.pool import Container, Owner
+from podtide.agent.pool.journaled_pool import JournaledPool
+from podtide.core.pool.pool import GrantedContainer, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.logging import make_logger
@@ -25,7 +25,7 @@ def measure() -> Iterator[tuple[str, str]]:
     with TemporaryDirectory() as name:
         kept = _open(Path(name))
         addresses = {f"name-{n}": f"10.1.0.{n}" for n in range(ADDRESSES)}
-        kept.apply(Container("nc", 1, 4, addresses))
+        kept.apply(GrantedContainer("nc", 1, 4, addresses))
         kept.programmed(addresses)
         for number in range(ADDRESSES // 2):
             kept.assign(_owner(f"resident-{number}"))
@@ -44,10 +44,10 @@ def measure() -> Iterator[tuple[str, str]]:
         yield label, f"{(perf_counter() - begin) * 1e3:.1f} ms"
 
 
-def _open(directory: Path) -> KeptPool:
+def _open(directory: Path) -> JournaledPool:
     clock = SystemClock()
     log = make_logger(sys.stderr, clock, level="error")
-    return KeptPool.open(DirectoryDisk(directory), cooldown_seconds=30.0, clock=clock, log=log)
+    return JournaledPool.open(DirectoryDisk(directory), cooldown_seconds=30.0, clock=clock, log=log)
 
 
 def _owner(sandbox: str) -> Owner:

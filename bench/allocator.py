@@ -13,8 +13,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from podtide.allocator.port import Container, SubnetSpec, Wish
-from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.allocator.port import AllocatedContainer, SubnetSpec, Wish
+from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
 from podtide.core.subnet.statement import StatedDemand
 from podtide.runtime.clock import SystemClock
 
@@ -33,7 +33,7 @@ SIZES = (24, 16, 8)
 PUTS = 150
 OPENINGS = 25
 LARGEST_FILL = 65_536
-RULES = Rules(cooldown_seconds=0.0, quarantine_seconds=0.001)
+RULES = StoreRules(cooldown_seconds=0.0, quarantine_seconds=0.001)
 """What is released is free at once, so that every round finds the same subnet."""
 
 
@@ -172,7 +172,7 @@ class _Node:
         self._name = name
         self._subnet = subnet
         self._generation = 0
-        self._container: Container | None = None
+        self._container: AllocatedContainer | None = None
         self._stated: StatedDemand | None = None
 
     async def hold(self, secondaries: int) -> None:

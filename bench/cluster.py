@@ -23,6 +23,7 @@ from podtide.resources.pod import Pod
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
@@ -109,7 +110,7 @@ async def _list_nodes(url: str) -> None:
 def _informer(cluster: KubernetesCluster, kind: type[R]) -> Informer[R]:
     clock = SystemClock()
     log = make_logger(sys.stderr, clock)
-    return Informer(cluster, kind, clock=clock, randomness=system_randomness(), log=log)
+    return Informer(cluster, kind, runtime=Runtime(clock=clock, randomness=system_randomness(), log=log))
 
 
 def _cluster(url: str) -> KubernetesCluster:

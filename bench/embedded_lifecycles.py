@@ -26,11 +26,12 @@ from podtide.resources.node_network_config import (
     NodeNetworkConfigSpec,
     NodeNetworkConfigStatus,
 )
-from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
@@ -105,7 +106,10 @@ class Stage:
     def follow(self, kind: type[R], scope: Scope) -> Informer[R]:
         """An informer at work."""
         informer = Informer(
-            self.cluster, kind, scope, clock=self.clock, randomness=self.randomness, log=self._log
+            self.cluster,
+            kind,
+            scope,
+            runtime=Runtime(clock=self.clock, randomness=self.randomness, log=self._log),
         )
         self._following.append(asyncio.create_task(informer.run()))
         return informer
@@ -172,7 +176,7 @@ class NodeUnderLoad:
         pod = Pod(
             metadata=ObjectMeta(name=name, namespace=NAMESPACE),
             spec=PodSpec(
-                node_name=self._name, containers=[Container(name="main", image="registry.invalid/nothing")]
+                node_name=self._name, containers=[PodContainer(name="main", image="registry.invalid/nothing")]
             ),
         )
         pod = await self._cluster.create(pod, manager="workload")

@@ -26,6 +26,7 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
@@ -111,9 +112,7 @@ class Fleet:
                 cluster,
                 NodeNetworkConfig,
                 Scope(namespace=SYSTEM_NAMESPACE),
-                clock=clock,
-                randomness=randomness,
-                log=structlog.get_logger(),
+                runtime=Runtime(clock=clock, randomness=randomness, log=structlog.get_logger()),
             )
             following = asyncio.create_task(configs.run())
             try:

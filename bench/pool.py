@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from time import perf_counter
 
-from podtide.core.pool.pool import Container, Owner, Pool
+from podtide.core.pool.pool import GrantedContainer, Owner, Pool
 
 PART = "core"
 PAIRS = 100_000
@@ -20,15 +20,22 @@ def measure() -> Iterator[tuple[str, str]]:
 def _pairs_per_second(size: int) -> float:
     pool = Pool()
     addresses = {f"name-{n}": f"10.{n >> 8}.{n & 255}.1" for n in range(size)}
-    pool.apply(Container("nc", 1, 4, addresses), 0.0)
+    pool.apply(GrantedContainer("nc", 1, 4, addresses), 0.0)
     pool.programmed(addresses, 0.0)
     for number in range(size // 2):
-        pool.assign(Owner(f"resident-{number}", "eth0"), 0.0)
+        _assign(pool, Owner(f"resident-{number}", "eth0"), 0.0)
     owners = [Owner(f"sandbox-{number}", "eth0") for number in range(1000)]
     start = perf_counter()
     for number in range(PAIRS):
         owner = owners[number % 1000]
         now = float(number)
-        pool.assign(owner, now)
+        _assign(pool, owner, now)
         pool.free(owner.sandbox, owner.interface, now)
     return PAIRS / (perf_counter() - start)
+
+
+def _assign(pool: Pool, owner: Owner, now: float) -> None:
+    """What an agent does with the pool for an ADD, but for its journal."""
+    chosen = pool.choose(now)
+    assert chosen is not None, "the pool is half empty"
+    pool.take(owner, [address.ip for address in chosen], now)

@@ -1,12 +1,13 @@
-"""Lowest free and "take n" with a million addresses taken: the figures must not grow with what is taken."""
+"""Lowest free and the n lowest free with a million addresses taken: the figures must not grow with what is taken."""
 
 import random
 import timeit
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 
 from podtide.core.address_set import AddressSet
-from podtide.core.ranges import parse_range
+from podtide.core.ranges import AddressRange, parse_range
 
 PART = "core"
 
@@ -24,8 +25,8 @@ def measure() -> Iterator[tuple[str, str]]:
         seconds = timeit.timeit(partial(address_range.lowest_free, taken), number=ROUNDS)
         yield f"lowest free in {text}, the first 10^6 taken", _each(seconds)
 
-        seconds = timeit.timeit(partial(address_range.take, taken, 16), number=ROUNDS // 10)
-        yield f"take 16 in {text}, the first 10^6 taken", _each(seconds * 10)
+        seconds = timeit.timeit(partial(_first_free, address_range, taken, 16), number=ROUNDS // 10)
+        yield f"16 lowest free in {text}, the first 10^6 taken", _each(seconds * 10)
 
         start = timeit.default_timer()
         for offset in given_back:
@@ -38,3 +39,7 @@ def measure() -> Iterator[tuple[str, str]]:
 
 def _each(seconds: float) -> str:
     return f"{seconds / ROUNDS * 1e6:.1f} µs"
+
+
+def _first_free(address_range: AddressRange, taken: AddressSet, count: int) -> list[int]:
+    return list(islice(address_range.free(taken), count))

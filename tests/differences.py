@@ -1,36 +1,24 @@
-"""Where podtide answers otherwise than a peer, on purpose: why, and the line of our documents that demands it.
+"""Where podtide answers otherwise than a peer, on purpose: why, and the entry of docs/design that demands it.
 
-A reason alone can be made up for anything. So a difference quotes the document it rests on, and the quotation is looked
-up there, in ../shared beside the repository, as the recorded answers are.
+A reason alone can be made up for anything. So a difference names an entry by its number and quotes words of it, and both
+are looked up there.
 """
-
-import re
-from pathlib import Path
 
 from msgspec import Struct
 
-SHARED = Path(__file__).parents[2] / "shared"
-
-TRAPS = "6. Traps seen in the real Whereabouts"
-"""The section of WIRE.md on what Whereabouts gets wrong."""
+from design_notes import entry
 
 
 class Difference(Struct, frozen=True, kw_only=True):
     """One answer that is not the peer's."""
 
     why: str
-    line: str
-    """Words of the line that demands it."""
-    section: str = TRAPS
-    """How the heading of that line's section begins."""
-    document: str = "WIRE.md"
+    number: str
+    """Of the entry that demands it, such as T12."""
+    words: str
+    """Of that entry."""
 
     def require_quoted(self) -> None:
-        """The document has that line, in that section."""
+        """The entry is there, and has these words."""
         assert self.why
-        text = (SHARED / self.document).read_text()
-        section = re.search(
-            rf"^## {re.escape(self.section)}.*?(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL
-        )
-        assert section is not None, f"{self.document} has no section {self.section!r}"
-        assert self.line in " ".join(section[0].split()), f"{self.document} does not say: {self.line}"
+        assert self.words in entry(self.number), f"design {self.number} does not say: {self.words}"

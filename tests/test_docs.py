@@ -11,12 +11,19 @@ import click
 import pytest
 from msgspec import Struct
 
+from design_notes import DESIGN, NUMBER, numbers_of
+from design_notes import PAGES as DESIGN_PAGES
 from podtide.cli import podtide
 from podtide.runtime.settings import SETTINGS, Setting
 from podtide.simulation.faults.table import FAULTS
+from repository_files import ROOT, files_of_the_repository
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "tests" / "recorded" / "README.md",
+]
 
 
 def commands(command: click.Command, path: str = "podtide") -> Iterator[tuple[str, click.Command]]:
@@ -145,7 +152,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_link_of_a_page_leads_nowhere(page: Path) -> None:
     dead = []
     for link in links(page):
@@ -167,3 +174,122 @@ def test_a_command_that_a_message_names_is_one(printed: str) -> None:
     longest = max(each for each in COMMANDS if printed == each or printed.startswith(f"{each} "))
     takes_names = any(isinstance(each, click.Argument) for each in COMMANDS[longest].params)
     assert printed == longest or takes_names
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every file of the repository that is text, with its path."""
+    for path in files_of_the_repository():
+        try:
+            yield str(path.relative_to(ROOT)), path.read_text()
+        except UnicodeDecodeError:
+            continue  # a picture
+
+
+OUTSIDE = re.compile(r"\b(DESIGN|WIRE)\.md|\.\./shared|/work/[a-z]")
+"""Documents and paths that only the machines of its authors have."""
+
+
+def test_no_file_names_what_no_clone_of_the_repository_has() -> None:
+    assert [path for path, text in texts() if OUTSIDE.search(text)] == []
+
+
+@pytest.mark.parametrize("letter", DESIGN_PAGES)
+def test_the_entries_of_a_design_page_are_numbered_without_a_gap(letter: str) -> None:
+    numbers = numbers_of(DESIGN_PAGES[letter])
+    assert numbers == [f"{letter}{number}" for number in range(1, len(numbers) + 1)]
+    assert numbers
+
+
+EXISTING = {number for page in DESIGN_PAGES.values() for number in numbers_of(page)}
+
+
+def named_numbers(text: str) -> set[str]:
+    """The entries that a text names, such as `design R3`, `design T14 and T18 to T22`, over the ends of lines too."""
+    in_one_line = re.sub(r"\s+(# )?", " ", text)
+    lists = re.findall(rf"\b[Dd]esign(?:/\w+\.md`?)? ({NUMBER}(?:(?:, | and | to ){NUMBER})*)", in_one_line)
+    return {number for each in lists for number in re.findall(NUMBER, each)}
+
+
+def test_every_design_number_that_code_tests_and_docs_name_exists() -> None:
+    named = {(path, number) for path, text in texts() for number in named_numbers(text)}
+    assert {(path, number) for path, number in named if number not in EXISTING} == set()
+    assert len(named) > 50  # the search finds what is there
+
+
+@pytest.mark.parametrize("page", sorted(DESIGN.glob("*.md")), ids=lambda page: page.name)
+def test_a_design_page_names_only_entries_and_files_that_exist(page: Path) -> None:
+    text = page.read_text()
+    assert set(re.findall(rf"\b{NUMBER}\b", text)) <= EXISTING
+    assert [path for path in named_paths(text) if not (ROOT / path).exists()] == []
+
+
+PLACES = ("src", "tests", "tools", "bench", "deploy", "plugin", "scenarios", "docs")
+
+
+def named_paths(text: str) -> list[str]:
+    """The files and directories of the repository that a page names in code."""
+    return re.findall(rf"`((?:{'|'.join(PLACES)})/[\w./-]*)`", text)
+
+
+def shown_modules() -> Iterator[tuple[str, str]]:
+    """The rows of tables headed "Modules of `package/`": the page, and what each module or package of them would be."""
+    for page in PAGES:
+        tables = re.findall(
+            r"^\| Modules of `([\w/]+)` \|.*\n((?:\|.*\n)+)", page.read_text(), flags=re.MULTILINE
+        )
+        for package, rows in tables:
+            for cell in re.findall(r"^\| (`.*?) \|", rows, flags=re.MULTILINE):
+                yield from ((page.name, f"{package}{name}") for name in re.findall(r"`([\w/]+)`", cell))
+
+
+def test_a_table_of_modules_shows_only_modules_that_exist() -> None:
+    shown = list(shown_modules())
+    sources = ROOT / "src" / "podtide"
+    gone = [
+        each
+        for each in shown
+        if not (sources / each[1]).is_dir() and not (sources / f"{each[1]}.py").exists()
+    ]
+    assert gone == []
+    assert len(shown) > 50  # the tables are found
+
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/glossary.md"])
+def test_a_page_that_shows_the_way_names_only_files_that_exist(page: str) -> None:
+    named = named_paths((ROOT / page).read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert named
+
+
+def mapped_directories() -> list[str]:
+    """The directories of the map in CONTRIBUTING.md: each is indented below the one that it is in."""
+    (block,) = re.findall(r"^## Layout\n\n((?: {4}.*\n)+)", CONTRIBUTING, flags=re.MULTILINE)
+    found: list[str] = []
+    above: dict[int, str] = {}
+    for indent, name in re.findall(r"^ {4}( *)([\w/]+/) ", block.replace("\n", " \n"), flags=re.MULTILINE):
+        above[len(indent)] = above.get(len(indent) - 2, "") + name
+        found.append(above[len(indent)])
+    return found
+
+
+def test_the_map_shows_every_package_two_levels_deep_and_nothing_else() -> None:
+    mapped = mapped_directories()
+    assert [path for path in mapped if not (ROOT / path).is_dir()] == []
+    sources = ROOT / "src" / "podtide"
+    packages = [init.parent for pattern in ("*", "*/*") for init in sources.glob(f"{pattern}/__init__.py")]
+    assert {f"{package.relative_to(ROOT)}/" for package in packages} == {
+        path for path in mapped if path.startswith("src/podtide/") and path != "src/podtide/"
+    }
+    assert {f"{place}/" for place in PLACES if place != "src"} <= set(mapped)
+
+
+def test_the_readme_of_the_recordings_names_only_files_that_exist() -> None:
+    recorded = ROOT / "tests" / "recorded"
+    text = (recorded / "README.md").read_text()
+    assert [path for path in named_paths(text) if not (ROOT / path).exists()] == []
+    assert {path.name for path in recorded.glob("*.json")} == set(
+        re.findall(r"^\| `(\w+\.json)`", text, re.MULTILINE)
+    )

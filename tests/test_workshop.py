@@ -5,12 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from repository_files import ROOT, files_of_the_repository
+
 MANUALS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # Put together from pieces, because this file is searched too.
@@ -24,14 +24,6 @@ REGISTRIES = tuple(
         ("proxy", "golang", "org"),
     )
 )
-
-
-def files_of_the_repository() -> Iterator[Path]:
-    """Every file but those in directories that .gitignore names: a clone without git has these too."""
-    ignored = {line.rstrip("/") for line in (ROOT / ".gitignore").read_text().splitlines()} | {".git"}
-    for directory, inner, names in os.walk(ROOT):
-        inner[:] = [name for name in inner if name not in ignored and not name.endswith(".egg-info")]
-        yield from (Path(directory) / name for name in names if not name.startswith(".coverage"))
 
 
 def targets() -> set[str]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from itertools import count, takewhile
 from pathlib import Path
 
-from podtide.core.subnet.batch import Reading, Standing, SubnetDecision, decide_batch
+from podtide.core.subnet.batch import BatchInForce, SubnetDecision, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 from podtide.core.subnet.ladder_baseline import decide_by_ladder
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.statement import Statement, request_at, stated_demand
@@ -24,7 +24,7 @@ _BOUNDS = BatchBounds()
 NODES = 8
 ADDRESSES_PER_NODE = (20, 21, 24, 28, 32, 33, 34, 36, 40, 41, 48, 56, 61, 64)
 
-Rule = Callable[[Standing, Reading, BatchBounds], SubnetDecision]
+Rule = Callable[[BatchInForce, SubnetReading, BatchBounds], SubnetDecision]
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def largest_demand(rule: Rule, capacity: int, nodes: int) -> int | None:
 
 def comes_back(rule: Rule, capacity: int, nodes: int, demand: int) -> bool:
     """Whether the batch is at the top after demand was as high as the subnet can serve, and fell to this."""
-    standing = Standing()
+    standing = BatchInForce()
     for each in (peak_demand(capacity, nodes), demand):
         standing = _at_rest(rule, standing, capacity, nodes, each)
     return standing.scaler == _BOUNDS.rungs[-1]
@@ -71,12 +71,12 @@ def peak_demand(capacity: int, nodes: int) -> int:
     return capacity // nodes - 2
 
 
-def _at_rest(rule: Rule, standing: Standing, capacity: int, nodes: int, demand: int) -> Standing:
+def _at_rest(rule: Rule, standing: BatchInForce, capacity: int, nodes: int, demand: int) -> BatchInForce:
     """What is in force when nothing moves any more."""
     while True:
         scaler = standing.scaler or _BOUNDS.rungs[-1]
         decision = rule(standing, _reading(scaler, capacity, nodes, demand), _BOUNDS)
-        then = Standing(
+        then = BatchInForce(
             scaler=decision.scaler,
             exhausted=decision.exhausted,
             starved=decision.starved,
@@ -87,25 +87,25 @@ def _at_rest(rule: Rule, standing: Standing, capacity: int, nodes: int, demand: 
         standing = then
 
 
-def _reading(in_force: SubnetScaler, capacity: int, nodes: int, demand: int) -> Reading:
+def _reading(in_force: SubnetScaler, capacity: int, nodes: int, demand: int) -> SubnetReading:
     """The subnet once every node has answered what is in force, and got what there is."""
     scaler = Scaler(in_force.batch, in_force.buffer)
     statement = Statement(
         demand=demand,
         batch=scaler.batch,
-        buffer=scaler.min_free,
+        buffer=scaler.buffer,
         max_ips=scaler.max_ips,
         primaries=1,
         request=request_at(demand, scaler, 1),
         top=_BOUNDS.top,
     )
     wanted = nodes * (1 + statement.request)
-    return Reading(
+    return SubnetReading(
         capacity=capacity,
         reserved=min(capacity, wanted),
         containers=nodes,
         owed=max(0, wanted - capacity),
-        holdings={Holding(stated_demand(statement), 1 + statement.request): nodes},
+        holdings={ContainerDemand(stated_demand(statement), 1 + statement.request): nodes},
     )
 
 

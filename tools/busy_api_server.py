@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import NamedTuple
 
-from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
 from podtide.cluster.port import Page, R, WatchEvent
 from podtide.resources.base import Resource
@@ -20,7 +20,7 @@ from podtide.runtime.randomness import seeded_randomness
 
 CALL_SECONDS = 0.01
 BYTES_PER_SECOND = 33_000_000
-"""A list of 79 MB took a real API server 2.4 seconds (WIRE.md §6)."""
+"""A list of 79 MB took a real API server 2.4 seconds (design T11)."""
 READS_AT_ONCE, WRITES_AT_ONCE = 400, 200
 """What a kube-apiserver works on at a time by default."""
 _EVENTS_KEPT = 1_000_000
@@ -92,7 +92,7 @@ class BusyApiServer:
     def __init__(self, call_seconds: float = CALL_SECONDS) -> None:
         self._call_seconds = call_seconds
         self.cluster = EmbeddedCluster(
-            clock=LoopClock(), randomness=seeded_randomness(1), limits=Limits(history=_EVENTS_KEPT)
+            clock=LoopClock(), randomness=seeded_randomness(1), limits=ApiServerLimits(history=_EVENTS_KEPT)
         )
         self.traffic = Traffic()
         self._reads, self._writes = asyncio.Semaphore(READS_AT_ONCE), asyncio.Semaphore(WRITES_AT_ONCE)

@@ -51,7 +51,7 @@ class FleetPrograms:
     def __enter__(self) -> Self:
         try:
             self._allocator.start()
-            adding = ("subnet", "add", NETWORK, SUBNET, CIDR, "--server", self._allocator_url)
+            adding = ("subnet", "add", NETWORK, SUBNET, CIDR, "--allocator", self._allocator_url)
             subprocess.run([*PODTIDE, *adding], check=True, stdout=subprocess.DEVNULL)
             # As the chart has it: given up already, so that nobody waits whether somebody comes to renew it.
             lease = {"metadata": {"name": LEASE.name}, "spec": {"leaseDurationSeconds": 1}}

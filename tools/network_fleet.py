@@ -23,9 +23,9 @@ from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedWrites
 from podtide.controller.program import LEASE
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
-from podtide.core.networks.leaks import Patience
+from podtide.core.networks.leaks import LeakGrace
 from podtide.core.pool.pool import Owner
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
@@ -33,10 +33,11 @@ from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 AGENTS, CONTROLLER = "agents", "controller"
@@ -96,10 +97,9 @@ class NetworkFleet:
         agent = self._agents[name] = SecondaryNetworks(
             self.server.line(AGENTS),
             name,
-            settings=Settings(),
-            clock=self.clock,
-            randomness=seeded_randomness(name),
-            log=self._log,
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(name), log=self._log, settings=Settings()
+            ),
         )
         self._tasks[name] = asyncio.create_task(agent.run())
 
@@ -122,7 +122,7 @@ class NetworkFleet:
 
     async def add_pod(self, node: str, name: str, networks: int) -> Attached:
         """A pod is started on a node, with an interface in each of the first networks."""
-        spec = PodSpec(node_name=node, containers=[Container(name="main", image="none")])
+        spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="none")])
         pod = await self.server.cluster.create(
             Pod(metadata=ObjectMeta(name=name, namespace=_NAMESPACE), spec=spec), manager=_BY_OTHERS
         )
@@ -158,39 +158,33 @@ class NetworkFleet:
             line,
             LEASE,
             identity,
-            settings=Settings(),
-            clock=self.clock,
-            randomness=seeded_randomness(identity),
-            log=self._log,
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(identity), log=self._log, settings=Settings()
+            ),
         )
         await election.run(lambda term: self._lead(line, term))
 
     async def _lead(self, line: Cluster, term: Term) -> None:
         counts, settings, randomness = ControllerCounts(), Settings(), seeded_randomness("leader")
-        nodes = Informer(line, Node, clock=self.clock, randomness=randomness, log=self._log)
+        nodes = Informer(line, Node, runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log))
         slices = SliceController(
             line,
-            settings=settings,
+            runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log, settings=settings),
             check=term.check,
             counts=counts,
             nodes=nodes,
-            clock=self.clock,
-            randomness=randomness,
-            log=self._log,
         )
-        repair = Repair(
+        repair = RepairLoop(
             line,
             writes=GuardedWrites(line, term.check, counts.writes),
             nodes=nodes,
-            patience=Patience(
+            patience=LeakGrace(
                 leak_grace_seconds=settings.leak_grace_seconds,
                 quarantine_seconds=settings.quarantine_seconds,
             ),
             interval_seconds=settings.repair_interval_seconds,
             counts=counts.repair,
-            clock=self.clock,
-            randomness=randomness,
-            log=self._log,
+            runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log),
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(nodes.run())

@@ -11,7 +11,7 @@ from random import Random
 
 from msgspec import structs
 
-from podtide.cluster.lease_record import Claim, Sighting, held, released, see
+from podtide.cluster.lease_record import LeaseClaim, ObservedLease, held, released, see
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.core.networks.allocations import Allocation, Allocations
 from podtide.core.ranges import IPAddress
@@ -55,7 +55,7 @@ class OneLease:
         return address
 
     async def _acquire(self, identity: str) -> Lease:
-        seen: Sighting | None = None
+        seen: ObservedLease | None = None
         while True:
             try:
                 there = await self._line.get(Lease, LEASE, SYSTEM_NAMESPACE)
@@ -66,7 +66,9 @@ class OneLease:
             now = self._clock.monotonic()
             seen = see(seen, there.spec, there.metadata.resource_version, now)
             if now >= seen.free_at(TERM_SECONDS):
-                claim = Claim(identity, there.spec.lease_transitions + 1, to_micro_time(self._clock.wall()))
+                claim = LeaseClaim(
+                    identity, there.spec.lease_transitions + 1, to_micro_time(self._clock.wall())
+                )
                 try:
                     return await self._hold(there, claim)
                 except (Conflict, AlreadyExists):
@@ -75,12 +77,14 @@ class OneLease:
 
     async def _keep(self, lease: Lease) -> None:
         """Renew the Lease: at once, as its holder's library does, and then from time to time."""
-        claim = Claim(lease.spec.holder_identity, lease.spec.lease_transitions, lease.spec.acquire_time or "")
+        claim = LeaseClaim(
+            lease.spec.holder_identity, lease.spec.lease_transitions, lease.spec.acquire_time or ""
+        )
         while True:
             lease = await self._hold(lease, claim)
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _hold(self, lease: Lease, claim: Claim) -> Lease:
+    async def _hold(self, lease: Lease, claim: LeaseClaim) -> Lease:
         spec = held(lease.spec, claim, TERM_SECONDS, self._clock.wall())
         wanted = structs.replace(lease, spec=spec)
         if lease.metadata.resource_version:

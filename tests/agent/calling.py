@@ -1,12 +1,17 @@
 """What a container runtime hands to the plugin, and a place to collect what was logged."""
 
 import json
+from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
+from agent.pool_addresses import PoolAddresses
+from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.plugin_protocol import Answer
 from podtide.runtime.clock import Clock, LoopClock
 from podtide.runtime.logging import Logger, make_logger
+from podtide.runtime.memory_disk import MemoryDisk
 
 SANDBOX = "c0ffee"
 POD = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-1;K8S_POD_UID=uid-1"
@@ -41,6 +46,15 @@ def config(
     return json.dumps({key: value for key, value in (document | more).items() if value is not None}).encode()
 
 
+async def answer_to(
+    calls: CniCalls, environment: Mapping[str, str], stdin: bytes, *, arrived: float
+) -> Answer:
+    """The answer to a call, after the wait if there is one."""
+    answers: list[Answer] = []
+    pending = calls.start(environment, stdin, arrived=arrived, respond=answers.append)
+    return answers[0] if pending is None else await pending.answer()
+
+
 def code(answer: Answer) -> int:
     """The code of an error, which must be one in shape: one line that says what is the matter."""
     assert answer.exit_status == 1
@@ -64,12 +78,8 @@ class Journal:
         return [json.loads(line) for line in self._stream.getvalue().splitlines()]
 
 
-class NoNotes:
-    """Nobody left a note."""
+class NoNotes(DeletionNotes):
+    """An empty directory of notes."""
 
-    def carry_out(self, sandbox: str, interface: str) -> bool:
-        del sandbox, interface
-        return False
-
-    async def carry_out_anywhere(self, sandbox: str, interface: str) -> bool:
-        return self.carry_out(sandbox, interface)
+    def __init__(self) -> None:
+        super().__init__(MemoryDisk(), PoolAddresses(LoopClock()), log=Journal().log)

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
 from podtide.agent.pool.pods import CONFIG_HASH_ANNOTATION
-from podtide.agent.port import Given
+from podtide.agent.port import PodAddress
 from podtide.agent.program import NodeAgent
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.cluster.embedded import EmbeddedCluster
@@ -37,8 +37,9 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 NODE = "node-1"
 SUBNET = "pods"
@@ -118,10 +119,12 @@ class Bench:
             self.cluster,
             NODE,
             self.disk,
-            settings=self.settings,
-            clock=self.clock,
-            randomness=seeded_randomness(2),
-            log=make_logger(self.lines, self.clock),
+            runtime=Runtime(
+                clock=self.clock,
+                randomness=seeded_randomness(2),
+                log=make_logger(self.lines, self.clock),
+                settings=self.settings,
+            ),
             policy=self.policy,
         )
         return self.agent
@@ -228,15 +231,15 @@ class Bench:
         informer = Informer(
             self.server,
             NodeNetworkConfig,
-            clock=self.clock,
-            randomness=seeded_randomness(3),
-            log=make_logger(io.StringIO(), self.clock),
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(3), log=make_logger(io.StringIO(), self.clock)
+            ),
         )
-        asked = Bell(self.clock)
+        asked = Wakeup(self.clock)
 
         def notice(old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
             if new and (old is None or old.metadata.generation != new.metadata.generation):
-                asked.ring()
+                asked.wake()
 
         async def serve() -> None:
             while True:
@@ -245,7 +248,7 @@ class Bench:
                 try:
                     await self.grant()
                 except (Conflict, NotFound):
-                    asked.ring()
+                    asked.wake()
                     await asyncio.sleep(1)
 
         informer.add_handler(notice)
@@ -381,5 +384,5 @@ def owner(sandbox: str, pod: Pod | None = None) -> Owner:
     return Owner(sandbox, "eth0", metadata.uid, metadata.namespace, metadata.name, "net")
 
 
-def ips(given: Sequence[Given]) -> tuple[str, ...]:
+def ips(given: Sequence[PodAddress]) -> tuple[str, ...]:
     return tuple(each.ip for each in given)

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 
 from msgspec import structs
 
-from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, Overtaken
-from podtide.core.pool.pool import Address, Container, Family, Owner, Pool
+from core.pool_steps import assign
+from podtide.agent.port import NoAddress, NodeState, NotAssigned, NotReady, Overtaken, PendingAdd, PodAddress
+from podtide.core.pool.pool import Address, Family, GrantedContainer, Owner, Pool
 from podtide.core.pool.states import State
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.clock import Clock
@@ -23,7 +25,7 @@ STATE = NodeState(
     requested=15,
     demand=3,
     waiting_pods=2,
-    scaler=Scaler(batch=16, min_free=Fraction(1, 2), max_ips=250),
+    scaler=Scaler(batch=16, buffer=Fraction(1, 2), max_ips=250),
     subnet="pods",
     subnet_cidr="10.1.0.0/16",
     exhausted=False,
@@ -43,6 +45,7 @@ class PoolAddresses:
         self.pool = Pool(cooldown_seconds=0.0)
         self.ready = True
         self.broken: Exception | None = None
+        self.started = 0
         self.waiting = 0
         self._clock = clock
         self._wait_seconds = wait_seconds
@@ -56,16 +59,29 @@ class PoolAddresses:
             family: Family = 6 if ":" in ip else 4
             granted = self._granted.setdefault(family, {})
             granted[f"name-of-{ip}"] = ip
-            container = Container(id=f"nc-{family}", version=len(granted), family=family, addresses=granted)
+            container = GrantedContainer(
+                id=f"nc-{family}", version=len(granted), family=family, addresses=granted
+            )
             self.pool.programmed(self.pool.apply(container, self._now()).granted, self._now())
         self._wake()
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
+        added = self.start_add(owner, arrived=arrived, wanted=wanted)
+        return await added.wait() if isinstance(added, PendingAdd) else added
+
+    def start_add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...] | PendingAdd:
+        self.started += 1
+        return self._assign(owner, arrived, wanted) or PendingAdd(
+            partial(self._wait, owner, arrived, wanted), lambda: None
+        )
+
+    async def _wait(self, owner: Owner, arrived: float, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
         deadline = self._now() + self._wait_seconds
-        while True:
-            given = self.add_now(owner, arrived=arrived, wanted=wanted)
-            if given is not None:
-                return given
+        while not (given := self._assign(owner, arrived, wanted)):
             self.waiting += 1
             try:
                 async with asyncio.timeout(deadline - self._now()), self._changed:
@@ -74,24 +90,22 @@ class PoolAddresses:
                 raise NoAddress("no address became free: wait") from None
             finally:
                 self.waiting -= 1
+        return given
 
-    def add_now(
-        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
+    def _assign(self, owner: Owner, arrived: float, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
         self._fail_if_told()
         if self._deleted.get((owner.sandbox, owner.interface), -1.0) > arrived:
             raise Overtaken("a DEL came: add it anew")
-        addresses = self.pool.assign(owner, self._now(), wanted)
-        return None if addresses is None else tuple(map(_given, addresses))
+        return tuple(map(_given, assign(self.pool, owner, self._now(), wanted) or ()))
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
         self._fail_if_told()
         self._deleted[owner.sandbox, owner.interface] = self._now()
         freed = self.pool.free(owner.sandbox, owner.interface, self._now())
         self._wake()
         return tuple(map(_given, freed))
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
         held = self.pool.owners().get((owner.sandbox, owner.interface))
         if held is None:
             raise NotAssigned(f"{owner.sandbox} has no address: add it")
@@ -140,6 +154,8 @@ class PoolAddresses:
         self._waking = asyncio.ensure_future(wake())
 
 
-def _given(address: Address) -> Given:
+def _given(address: Address) -> PodAddress:
     subnet, gateway, primary = SUBNETS[6 if ":" in address.ip else 4]
-    return Given(ip=address.ip, subnet=subnet, gateway=gateway, container=address.container, primary=primary)
+    return PodAddress(
+        ip=address.ip, subnet=subnet, gateway=gateway, container=address.container, primary=primary
+    )

@@ -16,7 +16,7 @@ from msgspec import structs
 from agent.agent_process import Shown
 from cli.processes import served_cluster
 from podtide.allocator.port import NoSuchContainer, SubnetSpec, Wish
-from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.controller.options import ControllerOptions
@@ -29,6 +29,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 from podtide.simulation.checks.picture import MachineView, take_picture
 from podtide.simulation.nodes.kubelet import Sandbox
@@ -135,7 +136,7 @@ async def shared_subnet(directory: Path, kubeconfig: Path, cidr: str) -> AsyncIt
     """All of it at work, with one node whose agent is still to come."""
     clock, randomness = SystemClock(), system_randomness()
     log = make_logger(StringIO(), clock, level="error")
-    rules = Rules(cooldown_seconds=QUICK.cooldown_seconds)
+    rules = StoreRules(cooldown_seconds=QUICK.cooldown_seconds)
     database = f"sqlite:///{directory / 'subnets.db'}"
     async with (
         served_cluster(kubeconfig) as cluster,
@@ -145,16 +146,15 @@ async def shared_subnet(directory: Path, kubeconfig: Path, cidr: str) -> AsyncIt
         await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(cidr,)))
         node = await cluster.create(Node(metadata=ObjectMeta(name=NODE)), manager="test")
         around = SharedSubnet(cluster, allocator, node)
-        configs = Informer(cluster, NodeNetworkConfig, clock=clock, randomness=randomness, log=log)
+        configs = Informer(
+            cluster, NodeNetworkConfig, runtime=Runtime(clock=clock, randomness=randomness, log=log)
+        )
         configs.add_handler(around.notice)
         controller = Controller(
             cluster,
             allocator,
             ControllerOptions(cluster=OURS, network=NETWORK, subnet=SUBNET),
-            settings=QUICK,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=QUICK),
         )
         tasks = [programs.create_task(each) for each in (configs.run(), controller.run())]
         try:

@@ -4,11 +4,11 @@ import pytest
 
 from agent.node_bench import Bench, container, ips, owner
 from cluster.faulty_cluster import Script
-from podtide.agent.port import Given, NoAddress, NotAssigned, NotReady, OutOfContact, Overtaken
+from podtide.agent.port import NoAddress, NotAssigned, NotReady, OutOfContact, Overtaken, PodAddress
 from podtide.cluster.port import Unavailable
 from podtide.core.pool.states import State
 from podtide.resources.conditions import Condition, ConditionStatus
-from podtide.resources.node_network_config import Scaler
+from podtide.resources.node_network_config import ScalerStatus
 from podtide.runtime.disk import DiskFull
 from podtide.runtime.settings import Settings
 
@@ -31,7 +31,7 @@ async def test_an_add_is_answered_from_the_pool_without_a_call_to_the_cluster() 
         await bench.settle()
         calls = bench.cluster.calls.copy()
         [given] = await agent.addresses.add(owner("sandbox", pod), arrived=bench.clock.monotonic())
-        assert given == Given(
+        assert given == PodAddress(
             ip=given.ip,
             subnet="10.0.0.0/16",
             gateway="10.0.0.1",
@@ -174,7 +174,7 @@ async def test_a_wait_ends_with_the_reason_in_words_and_numbers() -> None:
 async def test_a_node_that_has_all_it_may_have_says_so() -> None:
     bench = Bench(settings=QUICK)
     config = await bench.join()
-    await bench.fill_in(config.status.network_containers, scaler=Scaler(max_ip_count=3))
+    await bench.fill_in(config.status.network_containers, scaler=ScalerStatus(max_ip_count=3))
     async with bench.controller(), bench.running():
         for number in range(3):
             await bench.add(f"sandbox-{number}")
@@ -356,14 +356,14 @@ async def test_who_waits_hears_of_a_full_disk() -> None:
             await bench.add(sandbox)
         waiting = asyncio.create_task(bench.add("waiting"))
         await bench.settle(1)
-        free = agent._holdings._kept.free
+        free = agent._journaled.pool.free
 
-        def free_then_fill(sandbox: str, interface: str) -> object:
-            freed = free(sandbox, interface)
+        def free_then_fill(sandbox: str, interface: str, now: float) -> object:
+            freed = free(sandbox, interface, now)
             bench.disk.full = True
             return freed
 
-        agent._holdings._kept.free = free_then_fill  # type: ignore[assignment,method-assign] # the disk fills up in between
+        agent._journaled.pool.free = free_then_fill  # type: ignore[assignment,method-assign] # the disk fills up in between
         bench.delete(sandboxes[0])
         with pytest.raises(DiskFull):
             await waiting

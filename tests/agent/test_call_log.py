@@ -44,7 +44,7 @@ async def test_a_call_is_counted_and_written_down_when_it_is_over() -> None:
 async def test_a_call_that_goes_on_elsewhere_is_not_written_down_here() -> None:
     book = Book()
     with book.calls.call(0.0) as entry:
-        entry.is_over = False
+        entry.is_pending = True
     assert (book.counted, book.lines) == ([], [])
 
 

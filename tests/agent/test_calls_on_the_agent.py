@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agent.calling import SANDBOX, Journal, code, config, environment
+from agent.calling import SANDBOX, Journal, answer_to, code, config, environment
 from agent.node_bench import Bench
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi, several
@@ -29,7 +29,7 @@ class Served(Bench):
     async def serving(self, directory: Path, *, sync: bool = True) -> AsyncIterator["Served"]:
         async with self.running(sync=sync) as agent:
             log = Journal().log
-            self.notes = DeletionNotes(directory / "agent.sock", agent.addresses, log=log)
+            self.notes = DeletionNotes.beside(directory / "agent.sock", agent.addresses, log=log)
             self.calls = CniCalls(agent.addresses, self.notes, clock=self.clock, log=log)
             self.cns = CnsApi(agent.addresses, self.notes, clock=self.clock, log=log)
             yield self
@@ -44,7 +44,7 @@ class Served(Bench):
             names = f"K8S_POD_NAME={name};K8S_POD_NAMESPACE=default;K8S_POD_UID={uid}"
             arguments = {"CNI_ARGS": f"IgnoreUnknown=1;{names}"}
         arrived = self.clock.monotonic() - late_seconds
-        return await self.calls.answer(environment(verb, SANDBOX, **arguments), stdin, arrived=arrived)
+        return await answer_to(self.calls, environment(verb, SANDBOX, **arguments), stdin, arrived=arrived)
 
     def sandboxes(self) -> list[str]:
         """Those that have an address."""

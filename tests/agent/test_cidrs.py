@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from agent.node_bench import NODE, Bench, container, owner
-from podtide.agent.port import Given, NotReady
+from podtide.agent.port import NotReady, PodAddress
 from podtide.agent.request.gateway_warning import TOLD
 from podtide.core.subnet.grants import primary_name
 from podtide.resources.base import ObjectMeta
@@ -35,7 +35,7 @@ def both(*, draining: str = "") -> list[SubnetCidr]:
     ]
 
 
-async def given(bench: Bench, sandbox: str, ip: str) -> Given:
+async def given(bench: Bench, sandbox: str, ip: str) -> PodAddress:
     answered = await bench.agent.addresses.add(owner(sandbox), arrived=bench.clock.monotonic(), wanted=(ip,))
     return answered[0]
 

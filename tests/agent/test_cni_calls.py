@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.calling import SANDBOX, Journal, NoNotes, code, config, environment
+from agent.calling import SANDBOX, Journal, NoNotes, answer_to, code, config, environment
 from agent.pool_addresses import PoolAddresses
-from podtide.agent.api.cni_calls import CniCalls
+from podtide.agent.api.cni_calls import CniCalls, PendingCall
 from podtide.agent.api.plugin_protocol import Answer
+from podtide.agent.port import Stopping
 from podtide.cni.versions import SUPPORTED, at_least
 from podtide.core.errors import StopError
 from podtide.runtime import virtual_time
@@ -33,7 +34,9 @@ class Node:
 
     async def call(self, verb: str, stdin: bytes | None = None, **variables: str) -> Answer:
         stdin = config() if stdin is None else stdin
-        return await self.calls.answer(environment(verb, **variables), stdin, arrived=self.clock.monotonic())
+        return await answer_to(
+            self.calls, environment(verb, **variables), stdin, arrived=self.clock.monotonic()
+        )
 
     async def add(self, stdin: bytes | None = None, **variables: str) -> dict[str, Any]:
         answer = await self.call("ADD", stdin, **variables)
@@ -190,7 +193,7 @@ async def test_an_add_that_is_given_nothing_is_a_failure() -> None:
     def nothing(*_: object, **__: object) -> tuple[()]:
         return ()
 
-    node.addresses.add_now = nothing  # type: ignore[method-assign]  # an `Addresses` that breaks its word
+    node.addresses.start_add = nothing  # type: ignore[method-assign]  # an `Addresses` that breaks its word
     assert code(await node.call("ADD")) == 11
 
 
@@ -444,7 +447,7 @@ def test_whatever_is_asked_is_answered_in_the_runtimes_own_words(
 ) -> None:
     async def ask() -> Answer:
         node = Node("10.1.0.5")
-        return await node.calls.answer(variables, stdin, arrived=0.0)
+        return await answer_to(node.calls, variables, stdin, arrived=0.0)
 
     answer = virtual_time.run(ask())
     if answer.exit_status:
@@ -457,22 +460,46 @@ async def test_what_needs_no_wait_is_answered_at_once_and_written_down_after() -
     node = Node("10.1.0.5")
     given: list[tuple[Answer, int]] = []
 
-    def answer_now(verb: str) -> float | None:
-        return node.calls.answer_now(
+    def start(verb: str) -> PendingCall | None:
+        return node.calls.start(
             environment(verb),
             config(),
             arrived=node.clock.monotonic(),
-            give=lambda answer: given.append((answer, len(node.counted))),
+            respond=lambda answer: given.append((answer, len(node.counted))),
         )
 
     for verb in ("ADD", "CHECK", "DEL", "STATUS", "VERSION", "NONSENSE"):
-        assert answer_now(verb) is None
+        assert start(verb) is None
     assert [answer.exit_status for answer, _ in given] == [0, 1, 0, 0, 0, 1]
     assert [written_before for _, written_before in given] == [0, 1, 2, 3, 4, 5]
 
 
-async def test_an_add_that_has_to_wait_is_not_answered_at_once() -> None:
+async def test_an_add_that_has_to_wait_is_started_once_and_answered_later() -> None:
     node = Node()
     given: list[Answer] = []
-    assert node.calls.answer_now(environment("ADD"), config(), arrived=0.0, give=given.append) == 0.0
+    pending = node.calls.start(environment("ADD"), config(), arrived=0.0, respond=given.append)
+    assert pending is not None
     assert (given, node.counted, node.journal.lines()) == ([], [], [])
+    node.addresses.grant("10.1.0.5")
+    assert (await pending.answer()).exit_status == 0
+    pending.abandon()
+    assert node.addresses.started == 1
+    assert [(verb, outcome) for verb, outcome, _ in node.counted] == [("ADD", "ok")]
+
+
+async def test_a_call_that_waits_and_is_abandoned_before_anybody_awaits_it_is_counted_once() -> None:
+    node = Node()
+    pending = node.calls.start(environment("ADD"), config(), arrived=0.0, respond=lambda _answer: None)
+    assert pending is not None
+    pending.abandon()
+    pending.abandon()
+    assert [(verb, outcome) for verb, outcome, _ in node.counted] == [("ADD", "abandoned")]
+
+
+async def test_a_call_that_may_not_wait_is_answered_and_counted_by_its_error() -> None:
+    node = Node()
+    pending = node.calls.start(environment("ADD"), config(), arrived=0.0, respond=lambda _answer: None)
+    assert pending is not None
+    assert code(pending.fail(Stopping("the agent stops: try again"))) == 11
+    pending.abandon()
+    assert [(verb, outcome) for verb, outcome, _ in node.counted] == [("ADD", "Stopping")]

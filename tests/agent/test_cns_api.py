@@ -13,7 +13,7 @@ from agent.pool_addresses import PoolAddresses
 from podtide.agent.api.cns_api import CnsApi, one, several
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import StopError
-from podtide.core.pool.pool import Container, Owner
+from podtide.core.pool.pool import GrantedContainer, Owner
 from podtide.core.pool.states import State
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
@@ -303,9 +303,9 @@ async def test_the_pool_is_shown_with_who_has_what() -> None:
 async def test_states_of_our_own_are_shown_as_those_of_the_wire() -> None:
     node = Node()
     pool = node.addresses.pool
-    pool.recover(Container("nc", 1, 4, {"a": "10.1.0.5", "b": "10.1.0.6"}), (), 0.0)
+    pool.recover(GrantedContainer("nc", 1, 4, {"a": "10.1.0.5", "b": "10.1.0.6"}), (), 0.0)
     pool.adopt("10.1.0.6", Owner("s", "eth0"), 0.0)
-    pool.apply(Container("nc", 2, 4, {"a": "10.1.0.5"}), 0.0)
+    pool.apply(GrantedContainer("nc", 2, 4, {"a": "10.1.0.5"}), 0.0)
     assert {address.state for address in pool.addresses()} == {State.QUARANTINED, State.ORPHANED}
     assert [each["IPAddress"] for each in node.show("PendingProgramming")] == ["10.1.0.5"]
     assert [each["IPAddress"] for each in node.show("Assigned")] == ["10.1.0.6"]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from agent.node_bench import Bench
-from agent.test_kept_pool import filled, in_every_state, opened, pod
+from agent.test_journaled_pool import filled, in_every_state, opened, pod
 from agent.test_stopping import started
-from podtide.agent.pool.journal import Journal, read_records
-from podtide.agent.pool.journaled_pool import Identity
+from podtide.agent.pool.journal import Identity, read_records
+from podtide.agent.pool.journal_file import Journal
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import DiskFailed, DiskFull
-from podtide.runtime.memory_disk import MemoryDisk, Weakness
+from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
 
 JOURNAL = "agent.journal"
@@ -24,17 +24,17 @@ JOURNAL = "agent.journal"
 AGENT = """
 import errno, io, os, stat, sys
 from pathlib import Path
-from podtide.agent.pool.journaled_pool import KeptPool
-from podtide.core.pool.pool import Container, Owner
+from podtide.agent.pool.journaled_pool import JournaledPool
+from podtide.core.pool.pool import GrantedContainer, Owner
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.logging import make_logger
 
-kept = KeptPool.open(
+kept = JournaledPool.open(
     DirectoryDisk(Path(sys.argv[1])), cooldown_seconds=0.0, clock=SystemClock(), log=make_logger(io.StringIO(), SystemClock())
 )
 kept.prove_free()
-kept.programmed(kept.apply(Container("nc", 1, 4, {f"nc-{n}": f"10.0.0.{n}" for n in range(1, 60)})).granted)
+kept.programmed(kept.apply(GrantedContainer("nc", 1, 4, {f"nc-{n}": f"10.0.0.{n}" for n in range(1, 60)})).granted)
 kept.shorten_after((Path(sys.argv[1]) / "agent.journal").stat().st_size + 1000)
 fsync = os.fsync
 
@@ -129,10 +129,10 @@ def test_a_journal_that_there_is_no_room_to_write_anew_is_gone_on_with(
     again.close()
 
 
-@pytest.mark.parametrize("weakness", [Weakness.REPLACE, Weakness.RENAME])
+@pytest.mark.parametrize("weakness", [DiskWeakness.REPLACE, DiskWeakness.RENAME])
 @pytest.mark.parametrize("loses_power", [False, True])
 def test_a_journal_whose_rewriting_failed_takes_nothing_more_and_tells_what_was_so(
-    weakness: Weakness, loses_power: bool
+    weakness: DiskWeakness, loses_power: bool
 ) -> None:
     for seed in range(8):
         disk = MemoryDisk()
@@ -156,7 +156,7 @@ def test_a_promise_that_is_read_after_its_sync_failed_is_kept_when_the_power_goe
     """The kernel has it in memory, says that it is written when asked again, and it is not."""
     disk = MemoryDisk()
     kept = filled(disk, 1, 2, 3)
-    disk.fail_at(Weakness.SYNC)
+    disk.fail_at(DiskWeakness.SYNC)
     with pytest.raises(DiskFailed):
         kept.name_for_release("nc", 1)
     disk.kill()
@@ -173,7 +173,7 @@ def test_power_lost_right_after_a_failed_sync_leaves_what_was_durable() -> None:
     disk = MemoryDisk()
     kept = filled(disk, 1, 2, 3)
     named = kept.name_for_release("nc", 1)
-    disk.fail_at(Weakness.SYNC)
+    disk.fail_at(DiskWeakness.SYNC)
     with pytest.raises(DiskFailed):
         kept.name_for_release("nc", 1)
     disk.crash(seeded_randomness(1))
@@ -182,10 +182,10 @@ def test_power_lost_right_after_a_failed_sync_leaves_what_was_durable() -> None:
     assert kept.pool.named("nc") == named
 
 
-async def fails(bench: Bench, weakness: Weakness) -> None:
+async def fails(bench: Bench, weakness: DiskWeakness) -> None:
     agent, ended = await started(bench)
     await bench.add("before")
-    agent._kept.shorten_after(-(10**6))
+    agent._journaled.shorten_after(-(10**6))
     bench.disk.fail_at(weakness)
     with pytest.raises(DiskFailed):
         await bench.add("sandbox")
@@ -194,9 +194,9 @@ async def fails(bench: Bench, weakness: Weakness) -> None:
     agent.close()
 
 
-@pytest.mark.parametrize("weakness", [Weakness.REPLACE, Weakness.RENAME])
+@pytest.mark.parametrize("weakness", [DiskWeakness.REPLACE, DiskWeakness.RENAME])
 async def test_an_agent_whose_journal_failed_ends_and_the_next_one_knows_who_has_what(
-    weakness: Weakness,
+    weakness: DiskWeakness,
 ) -> None:
     bench = Bench()
     await bench.join()

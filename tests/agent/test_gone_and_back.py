@@ -7,7 +7,8 @@ from msgspec import structs
 
 from agent.node_bench import MANAGER, NODE, Bench
 from cluster.faulty_cluster import Script
-from podtide.agent.pool.journaled_pool import Identity, KeptPool
+from podtide.agent.pool.journal import Identity
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.port import NotReady
 from podtide.resources.conditions import with_condition
 from podtide.resources.config_confirmation import confirmation, doubt_in
@@ -172,9 +173,9 @@ async def test_what_is_granted_anew_under_other_names_goes_on_and_what_went_to_o
         assert agent.addresses.state().alarms == len(lost)
 
 
-def opened(disk: Disk) -> KeptPool:
+def opened(disk: Disk) -> JournaledPool:
     clock = LoopClock()
-    return KeptPool.open(disk, cooldown_seconds=0.0, clock=clock, log=make_logger(StringIO(), clock))
+    return JournaledPool.open(disk, cooldown_seconds=0.0, clock=clock, log=make_logger(StringIO(), clock))
 
 
 async def test_doubt_and_former_objects_are_in_the_journal_however_often_it_is_shortened() -> None:

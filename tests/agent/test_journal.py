@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.agent.pool import journal as journal_module
-from podtide.agent.pool.journal import Damaged, Journal, encode_record, read_records
+from podtide.agent.pool import journal_file
+from podtide.agent.pool.journal import Damaged, encode_record, read_records
+from podtide.agent.pool.journal_file import Journal
 from podtide.runtime.disk import DiskFailed, DiskFull
 from podtide.runtime.memory_disk import MemoryDisk
 
@@ -102,7 +103,7 @@ def test_a_full_disk_leaves_the_journal_as_it_was_and_appending_works_again_late
 def test_it_is_overgrown_when_the_changes_outweigh_the_state_and_not_after_it_was_rewritten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(journal_module, "_SLACK_BYTES", 100)
+    monkeypatch.setattr(journal_file, "_SLACK_BYTES", 100)
     disk = MemoryDisk()
     journal = Journal.begin(disk, "journal", b"s" * 81)  # a line of 100 bytes
     for _ in range(4):
@@ -119,7 +120,7 @@ def test_it_is_overgrown_when_the_changes_outweigh_the_state_and_not_after_it_wa
 def test_a_journal_that_cannot_be_rewritten_is_left_alone_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(journal_module, "_SLACK_BYTES", 100)
+    monkeypatch.setattr(journal_file, "_SLACK_BYTES", 100)
     disk = MemoryDisk()
     journal = Journal.begin(disk, "journal", b"")
     while not journal.is_overgrown():
@@ -135,7 +136,7 @@ def test_a_journal_that_cannot_be_rewritten_is_left_alone_for_a_while(
 
 
 def test_a_journal_opened_again_knows_how_much_it_may_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_module, "_SLACK_BYTES", 0)
+    monkeypatch.setattr(journal_file, "_SLACK_BYTES", 0)
     disk = MemoryDisk()
     for changes, is_overgrown in ((2, False), (3, True)):
         content = encode_record(b"state") + encode_record(b"change") * changes

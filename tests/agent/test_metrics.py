@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent.calling import Journal, NoNotes, config, environment
+from agent.calling import Journal, NoNotes, answer_to, config, environment
 from agent.pool_addresses import STATE, PoolAddresses
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.metrics import Metrics
@@ -111,12 +111,12 @@ async def test_calls_are_counted_by_verb_and_outcome_and_adds_are_timed() -> Non
     addresses = PoolAddresses(clock)
     metrics = Metrics(addresses)
     calls = CniCalls(addresses, NoNotes(), clock=clock, log=Journal().log, count=metrics.count)
-    adding = asyncio.create_task(calls.answer(environment("ADD"), config(), arrived=0.0))
+    adding = asyncio.create_task(answer_to(calls, environment("ADD"), config(), arrived=0.0))
     await asyncio.sleep(0.3)
     addresses.grant("10.1.0.5")
     await adding
     for verb in ("DEL", "STATUS", "NONSENSE", "RUBBISH"):
-        await calls.answer(environment(verb), config(), arrived=0.0)
+        await answer_to(calls, environment(verb), config(), arrived=0.0)
     now = samples(metrics)
     assert {name: value for name, value in now.items() if name.startswith("podtide_agent_calls_total")} == {
         "podtide_agent_calls_total,outcome=ok,verb=ADD": 1,

@@ -1,7 +1,7 @@
 import pytest
 
 from podtide.agent.request.node_config import is_owed, networks_of, node_scaler_of
-from podtide.core.pool.pool import Container
+from podtide.core.pool.pool import GrantedContainer
 from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.node_network_config import (
     ContainerStatus,
@@ -9,12 +9,12 @@ from podtide.resources.node_network_config import (
     NetworkContainer,
     NodeNetworkConfig,
     NodeNetworkConfigStatus,
-    Scaler,
+    ScalerStatus,
 )
 
 
-def config(*containers: NetworkContainer, scaler: Scaler | None = None) -> NodeNetworkConfig:
-    status = NodeNetworkConfigStatus(network_containers=list(containers), scaler=scaler or Scaler())
+def config(*containers: NetworkContainer, scaler: ScalerStatus | None = None) -> NodeNetworkConfig:
+    status = NodeNetworkConfigStatus(network_containers=list(containers), scaler=scaler or ScalerStatus())
     return NodeNetworkConfig(status=status)
 
 
@@ -29,7 +29,7 @@ def test_a_container_of_the_second_family_is_read_from_its_own_fields() -> None:
         ip_assignments=[IPAssignment(name="n-1", ip="FD00:0::5")],
     )
     [network] = networks_of(config(second))
-    assert network.container == Container("uid-v6", 3, 6, {"n-1": "fd00::5"})
+    assert network.container == GrantedContainer("uid-v6", 3, 6, {"n-1": "fd00::5"})
     assert (network.subnet, network.cidr, network.gateway) == ("six", "fd00::/64", "fd00::ffff")
     assert network.primary == "fd00::1"
 
@@ -64,22 +64,22 @@ def test_a_container_without_an_id_is_none() -> None:
 @pytest.mark.parametrize(
     ("scaler", "read"),
     [
-        (Scaler(), NodeScaler()),
-        (Scaler(max_ip_count=30), NodeScaler(batch=1, request_percent=0, max_ips=30)),
+        (ScalerStatus(), NodeScaler()),
+        (ScalerStatus(max_ip_count=30), NodeScaler(batch=1, request_percent=0, max_ips=30)),
         (
-            Scaler(request_threshold_percent=50, release_threshold_percent=150, max_ip_count=30),
+            ScalerStatus(request_threshold_percent=50, release_threshold_percent=150, max_ip_count=30),
             NodeScaler(batch=1, request_percent=50, max_ips=30),
         ),
-        (Scaler(batch_size=-4, request_threshold_percent=50), NodeScaler(batch=1, request_percent=50)),
+        (ScalerStatus(batch_size=-4, request_threshold_percent=50), NodeScaler(batch=1, request_percent=50)),
         (
-            Scaler(batch_size=8, request_threshold_percent=25, max_ip_count=30),
+            ScalerStatus(batch_size=8, request_threshold_percent=25, max_ip_count=30),
             NodeScaler(batch=8, request_percent=25, max_ips=30),
         ),
-        (Scaler(batch_size=1), NodeScaler(batch=1, request_percent=0)),
+        (ScalerStatus(batch_size=1), NodeScaler(batch=1, request_percent=0)),
     ],
 )
 def test_a_scaler_that_was_never_written_says_nothing_and_a_written_zero_is_one(
-    scaler: Scaler, read: NodeScaler
+    scaler: ScalerStatus, read: NodeScaler
 ) -> None:
     assert node_scaler_of(config(scaler=scaler)) == read
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.calling import SANDBOX, Journal, code, config, environment
+from agent.calling import SANDBOX, Journal, answer_to, code, config, environment
 from agent.pool_addresses import PoolAddresses
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.deletion_notes import DeletionNotes, StuckNote
@@ -25,15 +25,15 @@ class Node:
         self.addresses.grant("10.1.0.5", "10.1.0.6", "10.1.0.7")
         self.journal = Journal()
         self.socket = directory / "run" / "agent.sock"
-        self.notes = DeletionNotes(self.socket, self.addresses, log=self.journal.log)
+        self.notes = DeletionNotes.beside(self.socket, self.addresses, log=self.journal.log)
         self.directory = self.socket.parent / "deleted"
         self.calls = CniCalls(self.addresses, self.notes, clock=self.clock, log=self.journal.log)
 
     async def call(self, verb: str, sandbox: str = SANDBOX) -> Answer:
         """A call that reached the agent a second ago, and is looked at only now."""
         await asyncio.sleep(1)
-        return await self.calls.answer(
-            environment(verb, sandbox), config(), arrived=self.clock.monotonic() - 1
+        return await answer_to(
+            self.calls, environment(verb, sandbox), config(), arrived=self.clock.monotonic() - 1
         )
 
     def leave(self, sandbox: str = SANDBOX, *, content: bytes | None = None, name: str = "") -> Path:

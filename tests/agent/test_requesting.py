@@ -12,7 +12,7 @@ from podtide.resources.node_network_config import (
     IPAssignment,
     NodeNetworkConfig,
     NodeNetworkConfigSpec,
-    Scaler,
+    ScalerStatus,
 )
 from podtide.resources.pod import PodPhase
 from podtide.runtime.settings import Settings
@@ -345,7 +345,7 @@ async def test_foreign_names_in_ips_not_in_use_are_cleaned_though_the_count_stay
 async def test_the_scaler_of_the_node_is_in_force_without_a_cluster_subnet() -> None:
     bench = Bench()
     config = await bench.join()
-    scaler = Scaler(
+    scaler = ScalerStatus(
         batch_size=8, request_threshold_percent=25, release_threshold_percent=125, max_ip_count=20
     )
     await bench.fill_in(config.status.network_containers, scaler=scaler)
@@ -361,7 +361,7 @@ async def test_the_scaler_of_the_node_is_in_force_without_a_cluster_subnet() -> 
 async def test_a_scaler_with_batch_size_zero_counts_otherwise_and_its_batch_is_one() -> None:
     bench = Bench()
     config = await bench.join()
-    scaler = Scaler(request_threshold_percent=300, release_threshold_percent=400, max_ip_count=6)
+    scaler = ScalerStatus(request_threshold_percent=300, release_threshold_percent=400, max_ip_count=6)
     await bench.fill_in(config.status.network_containers, scaler=scaler)
     async with bench.controller(), bench.running():
         await bench.settle()
@@ -377,7 +377,7 @@ async def test_a_scaler_with_batch_size_zero_counts_otherwise_and_its_batch_is_o
 async def test_a_cluster_subnet_goes_before_the_nodes_scaler() -> None:
     bench = Bench()
     config = await bench.join()
-    await bench.fill_in(config.status.network_containers, scaler=Scaler(batch_size=8, max_ip_count=250))
+    await bench.fill_in(config.status.network_containers, scaler=ScalerStatus(batch_size=8, max_ip_count=250))
     await bench.make_subnet(batch=32, buffer=1.0)
     async with bench.running() as agent:
         await bench.settle()

@@ -20,11 +20,12 @@ from agent.calling import SANDBOX, Journal, code, config, environment
 from agent.pool_addresses import PoolAddresses
 from patience import PATIENCE_SECONDS
 from podtide.agent.api.deletion_notes import DeletionNotes
-from podtide.agent.api.plugin_protocol import Answer, decode_answer, encode_call
+from podtide.agent.api.plugin_protocol import Answer, decode_answer, decode_call, encode_call
 from podtide.agent.api.server import make_api, serving
 from podtide.agent.api.unix_socket import SocketInUse
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.listening import CannotListen, ListenAddress
+from podtide.runtime.port_limits import PortLimits
 
 pytestmark = pytest.mark.real_time
 
@@ -37,7 +38,7 @@ class Node:
         clock = SystemClock()
         self.journal = Journal(clock)
         self.addresses = PoolAddresses(clock, wait_seconds)
-        notes = DeletionNotes(self.socket, self.addresses, log=self.journal.log)
+        notes = DeletionNotes.beside(self.socket, self.addresses, log=self.journal.log)
         self.running = True
         self.listen: ListenAddress | None = None
         self.api = make_api(
@@ -179,6 +180,65 @@ async def test_the_longest_answer_arrives_whole(tmp_path: Path) -> None:
         answer = await plugin.answer()
     assert code(answer) == 4
     assert len(answer.output) > 5 * 16_000
+
+
+async def test_an_add_that_waits_is_carried_out_once_where_it_was_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[bytes] = []
+
+    def decode(body: bytes) -> tuple[dict[str, str], bytes]:
+        decoded.append(body)
+        return decode_call(body)
+
+    monkeypatch.setattr("podtide.agent.api.cni_calls.decode_call", decode)
+    async with Node(tmp_path).served() as node:
+        async with waiting_add(node) as plugin:
+            node.addresses.grant("10.1.0.5")
+            assert (await plugin.body()).exit_status == 0
+        assert len(decoded) == 1
+        assert node.addresses.started == 1
+
+
+async def test_an_answer_that_comes_within_a_moment_needs_no_acknowledgement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podtide.agent.api.plugin_connections.ACKNOWLEDGE_AFTER_SECONDS", PATIENCE_SECONDS)
+    async with Node(tmp_path).served() as node:
+        plugin = await node.connect()
+        plugin.send(encode_call(environment("ADD"), config()))
+        await node.until(lambda: node.addresses.waiting == 1)
+        node.addresses.grant("10.1.0.5")
+        head = await plugin.head()
+        assert "podtide-wait" not in head
+        answer = await plugin.body()
+        assert answer.exit_status == 0
+        assert int(head["content-length"]) == len(f"0 {len(answer.output)}\n") + len(answer.output)
+
+
+async def test_as_many_calls_wait_as_the_port_allows_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podtide.agent.api.server._PLUGIN_LIMITS", PortLimits(connections=2))
+    async with Node(tmp_path).served() as node:
+        adds = [asyncio.create_task(node.call("ADD", sandbox)) for sandbox in ("one", "two")]
+        await node.until(lambda: node.addresses.waiting == 2)
+        refused = await node.call("ADD", "three")
+        assert code(refused) == 11
+        assert b"2 calls wait, and this agent allows no more" in refused.output
+        assert (await node.call("STATUS")).exit_status == 0
+        node.addresses.grant("10.1.0.5", "10.1.0.6")
+        assert [answer.exit_status for answer in await asyncio.gather(*adds)] == [0, 0]
+        assert node.journal.lines()[0]["outcome"] == "TooManyWaiting"
+
+
+async def test_who_says_more_than_its_request_while_it_waits_is_not_the_plugin(tmp_path: Path) -> None:
+    async with Node(tmp_path).served() as node:
+        async with waiting_add(node) as plugin:
+            plugin.writer.write(b"more")
+            with pytest.raises(ConnectionResetError):
+                await plugin.reader.read()
+        await node.until(lambda: node.addresses.waiting == 0)
 
 
 async def test_two_adds_of_one_sandbox_at_once_get_the_same_answer(tmp_path: Path) -> None:

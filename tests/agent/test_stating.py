@@ -7,7 +7,7 @@ from agent.node_bench import Bench, container
 from agent.statements import AN_HOUR, demands, last_stated, stated
 from podtide.agent.request.sizing_policy import ReactivePolicy
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION
-from podtide.resources.node_network_config import Scaler
+from podtide.resources.node_network_config import ScalerStatus
 from podtide.resources.statement_annotation import MOST_NUMBER, render, statement_in
 from podtide.runtime.clock import LoopClock
 
@@ -35,7 +35,7 @@ async def test_without_a_cluster_subnet_the_nodes_own_parameters_are_stated_and_
     bench = Bench()
     config = await bench.join()
     await bench.fill_in(
-        config.status.network_containers, scaler=Scaler(batch_size=8, request_threshold_percent=50)
+        config.status.network_containers, scaler=ScalerStatus(batch_size=8, request_threshold_percent=50)
     )
     async with bench.controller(), bench.running():
         await bench.settle()
@@ -82,7 +82,7 @@ async def test_of_two_subnets_that_ask_for_the_same_the_smaller_batch_is_stated(
 async def test_a_node_whose_maximum_is_below_the_batch_is_at_its_top() -> None:
     bench = Bench()
     config = await bench.join()
-    await bench.fill_in(config.status.network_containers, scaler=Scaler(max_ip_count=10))
+    await bench.fill_in(config.status.network_containers, scaler=ScalerStatus(max_ip_count=10))
     await bench.make_subnet(batch=16, top=16)
     async with bench.controller(), bench.running():
         await bench.settle()

@@ -38,7 +38,7 @@ async def test_a_contradiction_in_what_the_cluster_says_ends_the_program() -> No
     def contradict(*_: object) -> None:
         raise BrokenPool("the pool's records contradict themselves")
 
-    agent._holdings._kept.apply = contradict  # type: ignore[assignment,method-assign] # to break an invariant
+    agent._journaled.pool.apply = contradict  # type: ignore[assignment,method-assign] # to break an invariant
     await bench.settle()
     await bench.grant()
     with pytest.raises(BrokenPool):
@@ -71,7 +71,7 @@ async def test_killed_at_any_moment_it_comes_back_with_everything(seed: int) -> 
                     held[sandbox] = await bench.add(sandbox)
                 for sandbox in randomness.sample(sorted(held), len(held) // 3):
                     assert bench.delete(sandbox) == held.pop(sandbox)
-                agent._kept.close()
+                agent._journaled.close()
                 bench.disk.locked.clear()
             assert len(set(held.values())) == len(held)
         async with bench.running():

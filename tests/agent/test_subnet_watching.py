@@ -13,6 +13,7 @@ from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 SUBNET = "ClusterSubnet metadata.name=pods"
 STATE = "ClusterSubnetState metadata.name=pods"
@@ -197,9 +198,9 @@ async def test_a_view_tells_when_the_last_judgement_has_served_its_time() -> Non
         "pods",
         bench.cluster,
         changed=lambda: shown.append((bench.clock.monotonic(), view.has_batch)),
-        clock=bench.clock,
-        randomness=seeded_randomness(1),
-        log=make_logger(bench.lines, bench.clock),
+        runtime=Runtime(
+            clock=bench.clock, randomness=seeded_randomness(1), log=make_logger(bench.lines, bench.clock)
+        ),
     )
     running = asyncio.create_task(view.run())
     await bench.settle()
@@ -287,9 +288,7 @@ async def test_a_timer_that_goes_off_a_hair_too_early_starts_no_second_watch() -
         "pods",
         bench.cluster,
         changed=lambda: None,
-        clock=clock,
-        randomness=seeded_randomness(1),
-        log=make_logger(bench.lines, clock),
+        runtime=Runtime(clock=clock, randomness=seeded_randomness(1), log=make_logger(bench.lines, clock)),
     )
     running = asyncio.create_task(view.run())
     await bench.settle(1000)

@@ -39,6 +39,13 @@ class UnluckyDisk:
         with self.call():
             self._inner.replace(name, content)
 
+    def names(self) -> list[str]:
+        return self._inner.names()
+
+    def remove(self, name: str) -> None:
+        with self.call():
+            self._inner.remove(name)
+
     def open_log(self, name: str, good_bytes: int) -> "_UnluckyLog":
         with self.call():
             return _UnluckyLog(self, self._inner.open_log(name, good_bytes))

@@ -27,7 +27,7 @@ from podtide.resources.node_network_config import (
     NodeNetworkConfigSpec,
     NodeNetworkConfigStatus,
 )
-from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime.listening import ListenAddress
 
 MANAGER = "test"
@@ -114,7 +114,7 @@ class DrawnCluster:
     ) -> Pod:
         """A pod; with an address it runs."""
         spec = PodSpec(
-            node_name=node, host_network=host_network, containers=[Container(name="main", image="none")]
+            node_name=node, host_network=host_network, containers=[PodContainer(name="main", image="none")]
         )
         made = await self.cluster.create(
             Pod(metadata=ObjectMeta(name=name, namespace=namespace), spec=spec), manager=MANAGER

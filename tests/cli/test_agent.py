@@ -194,8 +194,8 @@ def nowhere(directory: Path) -> tuple[str, ...]:
         (("--listen", "0.0.0.0:10090"), "listen on 127.0.0.1"),
         (("--listen", "10090"), "no address to listen on"),
         (("--listen", ""), "no address to listen on"),
-        (("--socket", ""), "names no file"),
-        (("--state-directory", ""), "names no directory"),
+        (("--socket", ""), "the path is empty: give the path of a file"),
+        (("--state-directory", ""), "is empty: give the path of a directory"),
         (("--state-directory", "/dev/null"), "/dev/null"),
         (("--socket", "/tmp/" + "x" * 103), "name a shorter one"),  # noqa: S108 - nothing is made there
         (("--shrink-delay", "soon"), "--shrink-delay=soon is refused"),
@@ -243,7 +243,7 @@ def test_the_nodes_name_is_the_flags_else_what_the_node_says(
     assert names == [expected]
     assert outcome.status == 1
     assert outcome.err.splitlines()[-1] == (
-        "podtide: stopped by an error nobody foresaw (Enough): please report it"
+        "podtide: stopped by an unexpected error (Enough): see the traceback in the log, and please report it"
     )
 
 

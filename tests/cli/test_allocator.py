@@ -14,7 +14,7 @@ DATABASE = ("--database", "sqlite:///:memory:")
         ((*DATABASE, "--listen", "0.0.0.0:8080"), "give --tokens FILE, or listen on 127.0.0.1"),
         ((*DATABASE, "--listen", "8080"), "is no address to listen on"),
         ((*DATABASE, "--tls-cert", "/dev/null"), "give both --tls-cert and --tls-key, or neither"),
-        ((*DATABASE, "--tokens", ""), "this names no file: give its path, or leave out the option"),
+        ((*DATABASE, "--tokens", ""), "the path is empty: give the path of a file, or leave out the option"),
         ((*DATABASE, "--cooldown", "soon"), "--cooldown=soon is refused"),
         (
             (*DATABASE, "--quarantine", "1s"),

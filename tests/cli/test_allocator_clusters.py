@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from allocator.contract.harness import a_wish
 from cli.conftest import Run
 from cli.test_subnet import Where, where  # noqa: F401 - a fixture
-from podtide.allocator.client import HttpAllocator, Server
+from podtide.allocator.client import AllocatorAddress, HttpAllocator
 from podtide.allocator.port import AdministeredAllocator, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator, open_allocator
 from podtide.allocator.terms import SeenVersion, TermClaim
@@ -23,8 +23,8 @@ CLAIM = TermClaim(cluster="east", cluster_uid="uid-east", holder="controller-1")
 
 async def opened(where: Where) -> AdministeredAllocator:  # noqa: F811 - what the fixture gives
     option, url = where
-    if option == "--server":
-        return HttpAllocator(Server(url=url))
+    if option == "--allocator":
+        return HttpAllocator(AllocatorAddress(url=url))
     return await open_allocator(url, clock=SystemClock())
 
 
@@ -131,7 +131,7 @@ def test_a_name_that_is_not_known_is_refused_with_those_that_are(
     filled(where)
     refused = podtide(*command, *where)
     assert refused.status == 2
-    assert "no cluster eats is known to the allocator: those that are: east, west" in refused.err
+    assert "the allocator knows no cluster eats: it knows east, west; correct the name" in refused.err
     listed = json.loads(podtide("allocator", "cluster", "list", *where, "-o", "json").out)
     assert [each["name"] for each in listed["clusters"]] == ["east", "west"]
 
@@ -168,7 +168,7 @@ def test_a_store_that_waits_says_so_and_can_be_released(podtide: Run, where: Whe
     assert "it waits for the report of east, west." in first
     assert [row.split()[-1] for row in rows[1:]] == ["AWAITED", "AWAITED"]
     assert podtide("allocator", "release", *where).out == "it grants again, without a report of east, west\n"
-    assert podtide("allocator", "release", *where).out == "it did not wait for anybody\n"
+    assert podtide("allocator", "release", *where).out == "it did not wait for any cluster\n"
 
 
 def test_which_containers_to_forget_is_said_in_one_way(podtide: Run, where: Where) -> None:  # noqa: F811

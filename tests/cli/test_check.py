@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from allocator.contract.harness import HandClock, a_wish
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, name_of, served
-from podtide.allocator.port import Container, GrantedAddress, InForce, Subnet, SubnetSpec
+from podtide.allocator.port import AllocatedContainer, GrantedAddress, Subnet, SubnetInForce, SubnetSpec
 from podtide.allocator.store import InlineExecutor, open_allocator
 from podtide.cli.check.command import read
-from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
+from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
 from podtide.cluster.port import Forbidden, Page, R
 from podtide.core.audit.invariants import Violation
 from podtide.resources.base import ObjectMeta
@@ -31,12 +31,12 @@ from podtide.resources.pod import PodPhase
 from podtide.runtime.clock import SystemClock
 
 
-async def findings(drawn: DrawnCluster, books: Books | None = None) -> Findings:
+async def findings(drawn: DrawnCluster, books: AllocatorRecords | None = None) -> CheckFindings:
     seen = await read(drawn.cluster, None)
-    return find(Seen(seen.nodes, books))
+    return find(CheckedObjects(seen.nodes, books))
 
 
-def violated(found: Findings) -> list[tuple[int, str]]:
+def violated(found: CheckFindings) -> list[tuple[int, str]]:
     return [(violation.invariant, violation.subject) for violation in found.violations]
 
 
@@ -51,11 +51,11 @@ async def a_healthy_cluster() -> DrawnCluster:
     return drawn
 
 
-async def books_of(drawn: DrawnCluster, **changes: object) -> Books:
+async def books_of(drawn: DrawnCluster, **changes: object) -> AllocatorRecords:
     """What an allocator that agrees with the cluster keeps."""
     nodes = (await read(drawn.cluster, None)).nodes
     containers = tuple(
-        Container(
+        AllocatedContainer(
             id=container.id,
             network="blue",
             subnet=container.subnet_name,
@@ -75,7 +75,9 @@ async def books_of(drawn: DrawnCluster, **changes: object) -> Books:
         for container in node.containers
     )
     held = sum(1 + len(container.addresses) for container in containers)
-    return replace(Books(containers=containers, subnets=(a_subnet(held, len(containers)),)), **changes)
+    return replace(
+        AllocatorRecords(containers=containers, subnets=(a_subnet(held, len(containers)),)), **changes
+    )
 
 
 def a_subnet(reserved: int, containers: int) -> Subnet:
@@ -201,8 +203,8 @@ def test_only_what_is_broken_twice_is_broken() -> None:
     lasting, changed = Violation(2, "pods", "counts 7"), Violation(2, "pods", "counts 8")
     passing, new = Violation(4, "10.1.0.1", "moved"), Violation(1, "10.1.0.2", "twice")
     counts = {"not_checked": (), "nodes": 1, "pods": 1, "addresses": 1}
-    first = Findings(violations=(lasting, passing), **counts)  # type: ignore[arg-type]  # as Findings checks
-    second = Findings(violations=(changed, new), **counts)  # type: ignore[arg-type]  # as above
+    first = CheckFindings(violations=(lasting, passing), **counts)  # type: ignore[arg-type]  # as Findings checks
+    second = CheckFindings(violations=(changed, new), **counts)  # type: ignore[arg-type]  # as above
     assert confirmed(first, second).violations == (changed,)
 
 
@@ -222,7 +224,7 @@ def test_a_clean_cluster_is_exit_status_0_and_says_what_was_not_checked(podtide:
     assert outcome.status == 0
     first, *rest = outcome.out.splitlines()
     assert first == "clean: 1 node with 3 addresses, 1 pod with one"
-    assert any("name the allocator (--server or --database)" in line for line in rest)
+    assert any("name the allocator (--allocator or --database)" in line for line in rest)
 
 
 async def draw_networks(drawn: DrawnCluster) -> None:
@@ -322,9 +324,11 @@ async def test_the_counts_of_a_subnet_with_a_batch_in_force_are_checked_although
         "sqlite:///:memory:", clock=PassingTime(), executor=InlineExecutor(), migrate=True
     ) as allocator:
         await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
-        decided = InForce(batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="the first one")
+        decided = SubnetInForce(
+            batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="the first one"
+        )
         await allocator.put_in_force("blue", "pods", decided)
-        books = (await read(drawn.cluster, allocator)).books
+        books = (await read(drawn.cluster, allocator)).records
     assert books is not None
     assert ([subnet.name for subnet in books.subnets], books.moving) == (["pods"], ())
 

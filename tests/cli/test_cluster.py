@@ -123,8 +123,8 @@ def test_the_kubeconfig_it_writes_leads_to_it(tmp_path: Path) -> None:
         (("--listen", "8001"), "no address to listen on"),
         (("--listen", "[::1"), "no address to listen on"),
         (("--file", "/nowhere/state.db"), "cannot be opened"),
-        (("--file", ""), "names no file"),
-        (("--kubeconfig", ""), "names no file"),
+        (("--file", ""), "the path is empty"),
+        (("--kubeconfig", ""), "the path is empty"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_status_2(

@@ -101,10 +101,13 @@ def nowhere(directory: Path) -> tuple[str, str]:
         ),
         (
             ("--database", "sqlite:///x", "--subnet", "Pods_A"),
-            "--subnet 'Pods_A' is no name that Kubernetes takes",
+            "--subnet 'Pods_A' is not a valid Kubernetes name",
         ),
-        (("--allocator", "http://a", "--token-file", ""), "names no file"),
-        (("--allocator", "http://a", "--token-file", "/none"), "'--token-file': there is no file /none"),
+        (("--allocator", "http://a", "--token-file", ""), "the path is empty"),
+        (
+            ("--allocator", "http://a", "--token-file", "/none"),
+            "'--token-file': the file /none does not exist",
+        ),
         (("--database", "sqlite:///x", "--kubeconfig", "/none"), "/none cannot be read"),
     ],
 )

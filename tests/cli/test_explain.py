@@ -28,7 +28,7 @@ def answer(podtide: Run, command: str) -> Any:
     ],
 )
 def test_the_request_for_25_pods(podtide: Run, flags: str, request_: int, bound: str) -> None:
-    found = answer(podtide, f"request --demand 25 --batch 16 --min-free 0.5 {flags}")
+    found = answer(podtide, f"request --demand 25 --batch 16 --buffer 0.5 {flags}")
     assert (found["request"], found["bound"]) == (request_, bound)
     assert found["free"] == request_ - 25
     assert found["aligned"] == (26 if "--exhausted" in flags else 48)
@@ -199,12 +199,12 @@ IPAM = '{"type": "whereabouts", "range": "%s", "exclude": ["%s"]}'
         ("request --demand 5 --batch 0", "batch 0 is too small: addresses come in batches of at least 1"),
         ("request --demand -5", "demand -5 is negative: it is a count of pods, 0 or more"),
         (
-            "request --demand 5 --min-free half",
-            "--min-free 'half' is no number: give a decimal or a fraction",
+            "request --demand 5 --buffer half",
+            "--buffer 'half' is no number: give a decimal or a fraction",
         ),
-        ("request --demand many", "--demand 'many' is no whole number of at most 18 digits"),
-        (f"request --demand {'9' * 5000}", "9…' is no whole number of at most 18 digits"),
-        ("request --demand 5 --min-free 1e99999999", "--min-free '1e99999999' is no number"),
+        ("request --demand many", "--demand 'many' is not a whole number of at most 18 digits"),
+        (f"request --demand {'9' * 5000}", "9…' is not a whole number of at most 18 digits"),
+        ("request --demand 5 --buffer 1e99999999", "--buffer '1e99999999' is no number"),
         ("request", "Missing option '--demand'."),
         ("slices --range 10.0.0.0/99 --slice-size /24 --nodes a", "10.0.0.0/99"),
         (
@@ -212,7 +212,7 @@ IPAM = '{"type": "whereabouts", "range": "%s", "exclude": ["%s"]}'
             "slice size /16 is larger than its range 10.0.0.0/24",
         ),
         ("slices --range 10.0.0.1-fd00::5/64 --slice-size /70 --nodes a", "fd00::5"),
-        ("slices --range 10.0.0.0/24 --slice-size /26 --nodes ,", "names no node"),
+        ("slices --range 10.0.0.0/24 --slice-size /26 --nodes ,", "contains no name"),
         ("slices --range 10.0.0.0/24 --slice-size /26 --nodes a,b,a", "names a more than once"),
         ("assign --ipam /nowhere/at/all", "cannot read --ipam /nowhere/at/all: No such file or directory"),
         ("guess", "No such command 'guess'."),

@@ -10,7 +10,7 @@ from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, served
 from podtide.cli.migrate.whereabouts import carry_out, migrate_cluster, read_situation
 from podtide.cluster.port import Conflict
-from podtide.networks.migration import Change, Migration, confirmed, plan_migration
+from podtide.networks.migration import DefinitionChange, Migration, confirmed, plan_migration
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -159,7 +159,7 @@ def test_one_has_to_say_which(podtide: Run, flags: tuple[str, ...]) -> None:
     )
 
 
-async def changes(drawn: DrawnCluster) -> tuple[Change, ...]:
+async def changes(drawn: DrawnCluster) -> tuple[DefinitionChange, ...]:
     return plan_migration(await read_situation(drawn.cluster, SYSTEM_NAMESPACE)).changes
 
 
@@ -195,7 +195,7 @@ async def test_what_somebody_was_quicker_with_is_told_and_left_for_the_next_run(
     monkeypatch.setattr(drawn.cluster, "apply", overtaken)
     outcome = await migrate_cluster(drawn.cluster, SYSTEM_NAMESPACE, apply_=True)
     assert (outcome.changed, outcome.overtaken) == ((), ("default/blue",))
-    assert outcome.is_for_somebody
+    assert outcome.needs_attention
 
 
 async def overtaken(*_: object, **__: object) -> None:

@@ -9,8 +9,8 @@ import yaml
 from cli.conftest import Run
 from cli.drawn_cluster import served
 from cli.test_check import draw_networks
-from podtide.cli.cluster_connection import ClusterReach
-from podtide.cluster.kubernetes.in_cluster import in_cluster_access
+from podtide.cli.cluster_connection import ClusterConnection
+from podtide.cluster.kubernetes.finding import in_cluster_access
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 
 CONTROLLER = (
@@ -94,6 +94,6 @@ def test_a_pods_own_namespace_says_where_podtide_runs_and_not_where_pools_are(
     environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     access = in_cluster_access(environment, tmp_path)
     monkeypatch.setattr("podtide.cli.cluster_connection.find_access", lambda **_: access)
-    there = ClusterReach(kubeconfig=None, context="")
+    there = ClusterConnection(kubeconfig=None, context="")
     assert there.namespace() == "podtide-system"
     assert there.networks_namespace() == "kube-system"

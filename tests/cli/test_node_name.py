@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podtide.cli.node_name import NODE_NAME_FILES, find_node_name
+from podtide.cli.agent import NODE_NAME_FILES, find_node_name
 from podtide.core.errors import InvalidInput
 
 
@@ -56,7 +56,7 @@ def test_what_kubernetes_takes_for_no_name_is_refused_with_where_it_was_said(
     ):
         with pytest.raises(InvalidInput) as refusal:
             find_node_name(environment, files)
-        assert str(refusal.value).startswith(f"{source} is no name that Kubernetes takes: give lower-case")
+        assert str(refusal.value).startswith(f"{source} is not a valid Kubernetes name: use lower-case")
 
 
 def test_a_file_that_cannot_be_read_is_not_passed_over_for_a_guess(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_number_of_23_digits(podtide: Run, tmp_path: Path, away: tuple[str, st
 
 
 @pytest.mark.parametrize("number", ["12345678901234567890123", "65537", "-1", "few"])
-@pytest.mark.parametrize("where", [("--server", NOWHERE), ("--database", "sqlite:///nowhere.db")])
+@pytest.mark.parametrize("where", [("--allocator", NOWHERE), ("--database", "sqlite:///nowhere.db")])
 def test_a_number_of_addresses_to_keep_back_that_is_none(
     podtide: Run, number: str, where: tuple[str, str]
 ) -> None:
@@ -127,7 +127,7 @@ def test_an_unknown_variable_is_nothing_to_a_command_without_settings(
 @pytest.mark.parametrize("name", ["Bad Name", "node_1", "-node", "n" * 254])
 def test_a_node_name_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, str], name: str) -> None:
     outcome = podtide(*command("agent", tmp_path, away), f"--node-name={name}")
-    refused(outcome, "--node-name '", "is no name that Kubernetes takes: give lower-case letters, digits")
+    refused(outcome, "--node-name '", "is not a valid Kubernetes name: use lower-case letters, digits")
 
 
 @pytest.mark.parametrize("name", ["Bad Subnet", "Pods", "pods_a", "pods."])
@@ -137,14 +137,14 @@ def test_a_subnet_name_that_kubernetes_would_not_take(
     where = ("--database", f"sqlite:///{tmp_path}/subnets.db")
     for option, outcome in (
         ("NAME", podtide("subnet", "add", "blue", name, "10.0.0.0/24", *where)),
-        ("NAME", podtide("subnet", "add", "blue", name, "10.0.0.0/24", "--server", NOWHERE)),
+        ("NAME", podtide("subnet", "add", "blue", name, "10.0.0.0/24", "--allocator", NOWHERE)),
         ("--subnet", podtide(*command("controller", tmp_path, away), "--subnet", name)),
         ("--subnet-v6", podtide(*command("controller", tmp_path, away), "--subnet-v6", name)),
     ):
-        refused(outcome, f"{option} '{name}' is no name that Kubernetes takes: give lower-case letters")
+        refused(outcome, f"{option} '{name}' is not a valid Kubernetes name: use lower-case letters")
 
 
-@pytest.mark.parametrize("where", [("--server", NOWHERE), ("--database", "sqlite:///nowhere.db")])
+@pytest.mark.parametrize("where", [("--allocator", NOWHERE), ("--database", "sqlite:///nowhere.db")])
 def test_a_subnet_name_that_no_label_could_name(podtide: Run, where: tuple[str, str]) -> None:
     outcome = podtide("subnet", "add", "blue", "p" * 64, "10.0.0.0/24", *where)
     refused(outcome, "NAME 'ppp", "has 64 characters: give at most 63, because nodes choose a subnet by")
@@ -153,7 +153,9 @@ def test_a_subnet_name_that_no_label_could_name(podtide: Run, where: tuple[str, 
 @pytest.mark.parametrize("name", SUBNETS)
 def test_a_network_name_that_is_none(podtide: Run, name: str) -> None:
     arguments = (*SUBNETS[name][:2], "bad network", *SUBNETS[name][3:])
-    refused(podtide(*arguments, "--server", NOWHERE), "NETWORK 'bad network' is no name: use letters, digits")
+    refused(
+        podtide(*arguments, "--allocator", NOWHERE), "NETWORK 'bad network' is no name: use letters, digits"
+    )
 
 
 @pytest.mark.parametrize("option", ["--token-file", "--ca-file"])
@@ -164,9 +166,9 @@ def test_a_file_that_is_not_there(
     missing = str(tmp_path / "missing")
     arguments: tuple[str, ...] = (*CONTROLLER, "--allocator", NOWHERE, *away)
     if name != "controller":
-        arguments = (*SUBNETS.get(name, ("check", *away)), "--server", NOWHERE)
+        arguments = (*SUBNETS.get(name, ("check", *away)), "--allocator", NOWHERE)
     outcome = podtide(*arguments, option, missing)
-    refused(outcome, f"'{option}': there is no file {missing}: correct the path.")
+    refused(outcome, f"'{option}': the file {missing} does not exist: correct the path.")
 
 
 @pytest.mark.parametrize("option", ["--tokens", "--tls-cert", "--tls-key"])
@@ -174,7 +176,7 @@ def test_a_file_that_the_allocator_is_to_read_and_that_is_not_there(
     podtide: Run, tmp_path: Path, option: str
 ) -> None:
     outcome = podtide("allocator", "--database", f"sqlite:///{tmp_path}/x.db", option, str(tmp_path / "none"))
-    refused(outcome, f"'{option}': there is no file {tmp_path / 'none'}: correct the path.")
+    refused(outcome, f"'{option}': the file {tmp_path / 'none'} does not exist: correct the path.")
 
 
 @pytest.mark.parametrize("name", [*SUBNETS, "check", "controller", "allocator"])
@@ -313,7 +315,7 @@ def test_a_port_that_is_taken(podtide: Run, tmp_path: Path, away: tuple[str, str
 @pytest.mark.parametrize("url", ["allocator:8080", "http://", "http://[::1", "http://allocator:99999"])
 @pytest.mark.parametrize("name", [*SUBNETS, "controller"])
 def test_a_url_that_is_no_allocators(podtide: Run, away: tuple[str, str], name: str, url: str) -> None:
-    option = "--allocator" if name == "controller" else "--server"
+    option = "--allocator"
     arguments = (*CONTROLLER, *away, "--log-level", "error") if name == "controller" else SUBNETS[name]
     refused(
         podtide(*arguments, option, url), f"{option} '{url}' is no address of an allocator: give one such as"
@@ -325,7 +327,9 @@ def test_a_schedule_that_never_comes(
     podtide: Run, tmp_path: Path, away: tuple[str, str], schedule: str
 ) -> None:
     outcome = podtide(*command("controller", tmp_path, away), "--repair-schedule", schedule)
-    refused(outcome, f"--repair-schedule '{schedule}' is no cron expression that ever comes: write minute")
+    refused(
+        outcome, f"--repair-schedule '{schedule}' is not a cron expression that is ever due: write minute"
+    )
 
 
 @pytest.mark.parametrize("name", [*SUBNETS, *READING, "controller", "allocator"])
@@ -380,7 +384,9 @@ def test_a_namespace_that_is_none(
     arguments = reading[name] if name in reading else command(name, tmp_path, away)
     outcome = podtide(*arguments, "--networks-namespace", namespace)
     refused(
-        outcome, "--networks-namespace '", "is no namespace's name: give lower-case letters, digits and '-'"
+        outcome,
+        "--networks-namespace '",
+        "is not a valid name of a namespace: use lower-case letters, digits and '-'",
     )
 
 
@@ -389,5 +395,5 @@ def test_a_node_to_be_explained_that_is_none(podtide: Run, nodes: str) -> None:
     outcome = podtide("explain", "slices", "--range", "10.0.0.0/16", "--slice-size", "/24", "--nodes", nodes)
     refused(
         outcome,
-        f"--nodes '{nodes.rsplit(',', maxsplit=1)[-1]}' is no name that Kubernetes takes: give lower-case letters",
+        f"--nodes '{nodes.rsplit(',', maxsplit=1)[-1]}' is not a valid Kubernetes name: use lower-case letters",
     )

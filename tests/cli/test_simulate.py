@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import structs
 
-from podtide.cli.simulate.command import simulate
+from podtide.cli.simulate import simulate
 from podtide.core.pool.address import Address
 from podtide.core.pool.pool import Pool
 from podtide.simulation.faults.mishap import Mishap
@@ -56,7 +56,7 @@ def _frees_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def free_the_last(self: Pool, sandbox: str, interface: str, now: float) -> tuple[Address, ...]:
         del sandbox, interface
-        [*_, last] = self._by_owner
+        [*_, last] = self.owners()
         return free(self, *last, now)
 
     monkeypatch.setattr(Pool, "free", free_the_last)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from podtide.cli.simulate.command import simulate
+from podtide.cli.simulate import simulate
 
 SCENARIO = """
 title: A pod gets its address

@@ -17,7 +17,7 @@ from podtide.runtime.clock import SystemClock
 Where = tuple[str, str]
 
 
-@pytest.fixture(params=["--database", "--server"])
+@pytest.fixture(params=["--database", "--allocator"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Where]:
     """The option that says where the subnets are, with its value."""
     if request.param == "--database":
@@ -37,7 +37,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Where]:
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
     started.wait(20)
-    yield "--server", urls[0]
+    yield "--allocator", urls[0]
     stopped.set()
     thread.join()
 
@@ -165,13 +165,13 @@ def test_a_refusal_is_one_line(podtide: Run, where: Where) -> None:
     ("arguments", "words"),
     [
         ((), "say where the subnets are"),
-        (("--server", "http://x", "--database", "sqlite:///x"), "say where the subnets are"),
-        (("--database", "sqlite:///x", "--token-file", "/dev/null"), "are for --server"),
+        (("--allocator", "http://x", "--database", "sqlite:///x"), "say where the subnets are"),
+        (("--database", "sqlite:///x", "--token-file", "/dev/null"), "are for --allocator"),
         (("--database", "mysql://x"), "'mysql' is refused"),
-        (("--server", "x"), "is no address of an allocator"),
+        (("--allocator", "x"), "is no address of an allocator"),
         (
-            ("--server", "http://127.0.0.1:1", "--token-file", "/none"),
-            "'--token-file': there is no file /none",
+            ("--allocator", "http://127.0.0.1:1", "--token-file", "/none"),
+            "'--token-file': the file /none does not exist",
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_database_without_a_schema_says_what_makes_one(podtide: Run, tmp_path:
 
 
 def test_nobody_there_is_a_failure_and_not_bad_input(podtide: Run) -> None:
-    outcome = podtide("subnet", "list", "--server", "http://127.0.0.1:1")
+    outcome = podtide("subnet", "list", "--allocator", "http://127.0.0.1:1")
     assert outcome.status == 1
     assert "http://127.0.0.1:1 cannot be reached" in outcome.err
 

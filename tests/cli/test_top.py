@@ -21,10 +21,10 @@ from rich.console import Console
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from patience import PATIENCE_SECONDS
-from podtide.cli.top.cidrs import cidr_tables
 from podtide.cli.top.command import look_once
 from podtide.cli.top.drawing import drawing_of
-from podtide.cli.top.informers import FollowedCluster
+from podtide.cli.top.sources import WatchedCluster
+from podtide.cli.top.tables import cidr_tables
 from podtide.resources.cluster_subnet import SubnetCidr
 from podtide.resources.pod import PodPhase
 
@@ -115,7 +115,7 @@ def test_a_cluster_nobody_named_is_one_line(podtide: Run, tmp_path: Path) -> Non
 async def test_what_is_followed_is_what_is_there_now() -> None:
     drawn = DrawnCluster()
     await draw(drawn)
-    followed = FollowedCluster(drawn.cluster)
+    followed = WatchedCluster(drawn.cluster)
     assert followed.overview() is None
     following = asyncio.create_task(followed.run())
     await asyncio.sleep(1)

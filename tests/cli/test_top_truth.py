@@ -14,11 +14,10 @@ from cluster.faulty_cluster import FaultyCluster
 from podtide.allocator.port import AllocatorUnavailable, Subnet, SubnetSpec, Wish
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, open_allocator
 from podtide.cli.screen_width import fitted
-from podtide.cli.top.allocator import AskedAllocator
 from podtide.cli.top.command import lines_of, look_once
 from podtide.cli.top.drawing import drawing_of
-from podtide.cli.top.informers import FollowedCluster
 from podtide.cli.top.overview import ReservedBy
+from podtide.cli.top.sources import PolledAllocator, WatchedCluster
 from podtide.cluster.port import Unavailable
 from podtide.runtime.clock import LoopClock
 
@@ -75,7 +74,7 @@ async def test_reserved_is_the_allocators_where_it_is_asked() -> None:
             count=69,
         )
         await allocator.put_container(wish)
-        asked = AskedAllocator(allocator)
+        asked = PolledAllocator(allocator)
         await asked.ask()
         (line,) = (await look_once(drawn.cluster, asked.subnets)).subnets
     assert (line.reserved, line.free, line.reserved_by) == (70, 183, ReservedBy.ALLOCATOR)
@@ -95,7 +94,7 @@ async def test_an_allocator_that_does_not_answer_is_said_until_it_does() -> None
     ) as inner:
         await inner.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
         allocator = Moody(inner._database, clock=LoopClock(), rules=inner._rules)
-        asked = AskedAllocator(allocator)
+        asked = PolledAllocator(allocator)
         asking = asyncio.create_task(asked.run(2.0))
         await asyncio.sleep(1)
         assert (len(asked.subnets), asked.complaint) == (1, "")
@@ -115,7 +114,7 @@ async def test_a_subnet_that_the_allocator_does_not_have_is_named() -> None:
         "sqlite:///:memory:", clock=LoopClock(), executor=InlineExecutor(), migrate=True
     ) as allocator:
         await allocator.add_subnet(SubnetSpec(network="blue", name="others", cidrs=("10.2.0.0/24",)))
-        asked = AskedAllocator(allocator, "--database")
+        asked = PolledAllocator(allocator, "--database")
         assert asked.trouble(None) == ""
         await asked.ask()
         assert asked.trouble(await look_once(drawn.cluster, asked.subnets)) == (
@@ -124,7 +123,7 @@ async def test_a_subnet_that_the_allocator_does_not_have_is_named() -> None:
         await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
         await asked.ask()
         assert asked.trouble(await look_once(drawn.cluster, asked.subnets)) == ""
-    assert AskedAllocator(None).trouble(await look_once(drawn.cluster)) == ""
+    assert PolledAllocator(None).trouble(await look_once(drawn.cluster)) == ""
 
 
 def test_it_is_said_once_too(podtide: Run, tmp_path: Path) -> None:
@@ -148,7 +147,7 @@ def test_it_is_said_once_too(podtide: Run, tmp_path: Path) -> None:
 async def test_the_error_is_shown_while_it_lasts_and_clears_when_it_is_over(something_happens: bool) -> None:
     drawn, outage = DrawnCluster(), Outage()
     await sixty_two_held(drawn)
-    followed = FollowedCluster(FaultyCluster(drawn.cluster, outage), LoopClock())
+    followed = WatchedCluster(FaultyCluster(drawn.cluster, outage), LoopClock())
     following = asyncio.create_task(followed.run())
 
     async def redraw(seconds: int) -> str:
@@ -184,7 +183,7 @@ async def test_a_server_that_hangs_is_said_although_its_watches_stay_open(
         return await plain(*which, **more)
 
     monkeypatch.setattr(drawn.cluster, "list", hang)
-    followed = FollowedCluster(drawn.cluster, LoopClock())
+    followed = WatchedCluster(drawn.cluster, LoopClock())
     following = asyncio.create_task(followed.run())
     await asyncio.sleep(61)
     assert followed.complaint() == ""
@@ -202,7 +201,7 @@ async def test_a_server_that_hangs_is_said_although_its_watches_stay_open(
 async def test_a_watch_that_ends_in_good_order_is_no_error() -> None:
     drawn = DrawnCluster()
     await sixty_two_held(drawn)
-    followed = FollowedCluster(drawn.cluster, LoopClock())
+    followed = WatchedCluster(drawn.cluster, LoopClock())
     following = asyncio.create_task(followed.run())
     for _ in range(20):
         await asyncio.sleep(20)

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
-from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.facts import NoSuchSubject, gather_facts
 from podtide.cluster.port import AlreadyExists
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event, EventType, ObjectReference
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig, Scaler
+from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig, ScalerStatus
 from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import to_wall_seconds
 
@@ -26,14 +26,14 @@ NOW = to_wall_seconds("2026-11-05T12:01:40Z")
 RENEWED = "2026-11-05T12:01:39Z"
 
 
-async def why(drawn: DrawnCluster, name: str, namespace: str = "default") -> Chain:
+async def why(drawn: DrawnCluster, name: str, namespace: str = "default") -> DecisionChain:
     """The answer while a controller leads."""
     with suppress(AlreadyExists):
         await drawn.lead(renewed=RENEWED)
     return build_chain(await gather_facts(drawn.cluster, name, namespace, NOW))
 
 
-def said(chain: Chain, topic: str) -> list[str]:
+def said(chain: DecisionChain, topic: str) -> list[str]:
     """What the chain says about a topic, details included."""
     return [words for link in chain.links if link.topic == topic for words in (link.words, *link.details)]
 
@@ -76,7 +76,7 @@ async def test_a_full_subnet_is_why_a_pod_waits_and_what_to_do_is_said() -> None
         "pod default/web-2 has no address: subnet pods is full: all 253 addresses are reserved, "
         "2 nodes are owed 7 addresses, 4 are idle on b (3), c (1) and given back as the batch goes down, "
         "244 held by other clusters or in quarantine; "
-        "grow it with `podtide subnet grow blue pods CIDR --server URL`, or remove pods"
+        "grow it with `podtide subnet grow blue pods CIDR --allocator URL`, or remove pods"
     )
     assert (await why(drawn, "node/a")).next == chain.next
 
@@ -165,7 +165,7 @@ async def test_a_request_that_was_not_answered_is_the_controllers_to_answer() ->
 async def test_a_node_at_its_maximum_says_so() -> None:
     drawn = DrawnCluster()
     config = await drawn.config("a", requested=2, granted=addresses(2))
-    status = replace(config.status, scaler=Scaler(batch_size=1, max_ip_count=2))
+    status = replace(config.status, scaler=ScalerStatus(batch_size=1, max_ip_count=2))
     await drawn.cluster.replace_status(replace(config, status=status), manager="test")
     for number, ip in enumerate([*addresses(2), ""]):
         await drawn.pod(f"web-{number}", "a", ip)

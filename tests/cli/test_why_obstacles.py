@@ -20,8 +20,8 @@ from cli.conftest import Run
 from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
 from podtide.allocator.port import SubnetSpec, Wish
 from podtide.allocator.service.tokens import Tokens
-from podtide.allocator.store import InlineExecutor, Rules, open_allocator
-from podtide.cli.why.chain import Chain, build_chain
+from podtide.allocator.store import InlineExecutor, StoreRules, open_allocator
+from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.command import lines_of
 from podtide.cli.why.facts import gather_facts
 from podtide.cluster.embedded import EmbeddedCluster
@@ -48,7 +48,7 @@ def a_cluster() -> DrawnCluster:
     return DrawnCluster(EmbeddedCluster(kinds=SERVED_KINDS, clock=LoopClock(epoch=BEGIN)))
 
 
-async def why(drawn: DrawnCluster, name: str, *, after: float = 1.0, **more: object) -> Chain:
+async def why(drawn: DrawnCluster, name: str, *, after: float = 1.0, **more: object) -> DecisionChain:
     """The answer so many seconds after everything was made."""
     facts = await gather_facts(drawn.cluster, name, "default", BEGIN + after, **more)  # type: ignore[arg-type]
     return build_chain(facts)
@@ -261,7 +261,7 @@ async def test_idle_addresses_of_a_node_that_has_not_answered_the_batch_name_its
     request = request_at(0, Scaler(16), 1)
     config = await drawn.config("dead", requested=request, granted=addresses(15, 40))
     stated = Statement(
-        demand=0, batch=16, buffer=Scaler(16).min_free, max_ips=DEFAULT_MAX_IPS, primaries=1, request=request
+        demand=0, batch=16, buffer=Scaler(16).buffer, max_ips=DEFAULT_MAX_IPS, primaries=1, request=request
     )
     notes = {STATEMENT_ANNOTATION: render(stated)}
     await drawn.cluster.replace(
@@ -279,7 +279,7 @@ async def test_the_allocator_is_asked_where_it_can_be_and_tells_of_quarantine() 
     await an_owed_node(drawn)
     await drawn.subnet(capacity=13, reserved=0)
     async with await open_allocator(
-        "sqlite:///:memory:", clock=LoopClock(), rules=Rules(), executor=InlineExecutor(), migrate=True
+        "sqlite:///:memory:", clock=LoopClock(), rules=StoreRules(), executor=InlineExecutor(), migrate=True
     ) as allocator:
         await allocator.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",)))
         gone = Wish(
@@ -371,12 +371,12 @@ async def draw_waiting(drawn: DrawnCluster) -> None:
     ("flags", "words"),
     [
         (
-            ("--server", "{closed}"),
-            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --server",
+            ("--allocator", "{closed}"),
+            r"at {closed} \(cannot get subnet blue/pods: {closed} cannot be reached .*\): correct --allocator",
         ),
-        (("--server", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
+        (("--allocator", "{open}"), r"at {open}: .* was shown no token: give --token-file FILE\)"),
         (
-            ("--server", "{open}", "--token-file", "{token}"),
+            ("--allocator", "{open}", "--token-file", "{token}"),
             r"at {open}: .* the token is not known here: .*--token-file {token}: correct it there, or name another file\)",
         ),
         (

@@ -143,11 +143,11 @@ def test_a_token_that_the_allocator_does_not_know(
 ) -> None:
     token = tmp_path / "token"
     token.write_text("wrong")
-    outcome = podtide("subnet", *arguments, "--server", allocator, "--token-file", str(token))
+    outcome = podtide("subnet", *arguments, "--allocator", allocator, "--token-file", str(token))
     assert (outcome.status, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert (
         f"the token is not known here: have it added to the allocator's tokens file ({allocator} was shown the token of "
         f"--token-file {token}: correct it there, or name another file)"
     ) in outcome.err
-    outcome = podtide("subnet", *arguments, "--server", allocator)
+    outcome = podtide("subnet", *arguments, "--allocator", allocator)
     assert f"({allocator} was shown no token: give --token-file FILE)" in outcome.err

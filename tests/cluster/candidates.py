@@ -18,6 +18,7 @@ from podtide.resources.lease import Lease, LeaseSpec
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 LEASE = Key("kube-system", "podtide-controller")
@@ -53,10 +54,12 @@ class Candidate:
             self.cluster,
             LEASE,
             identity,
-            settings=Settings(),
-            clock=self.clock,
-            randomness=seeded_randomness(identity),
-            log=make_logger(world.lines, self.clock),
+            runtime=Runtime(
+                clock=self.clock,
+                randomness=seeded_randomness(identity),
+                log=make_logger(world.lines, self.clock),
+                settings=Settings(),
+            ),
         )
         self._task: asyncio.Task[Any] | None = None
 

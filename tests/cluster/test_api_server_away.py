@@ -14,6 +14,7 @@ from podtide.resources.lease import Lease
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 AWAY_AT = 100.0
 CLIENTS = 1000
@@ -52,9 +53,11 @@ class Bench:
                 self.cluster,
                 Lease,
                 Scope(namespace="default"),
-                clock=clock,
-                randomness=seeded_randomness(seed * 10_000 + number),
-                log=make_logger(io.StringIO(), clock),
+                runtime=Runtime(
+                    clock=clock,
+                    randomness=seeded_randomness(seed * 10_000 + number),
+                    log=make_logger(io.StringIO(), clock),
+                ),
             )
             for number in range(informers)
         ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.port import AlreadyExists, Change, Gone, NotFound
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.pod import Pod, PodPhase, PodSpec, PodStatus
@@ -104,7 +104,7 @@ class WatchersKnowWhatAListSays(RuleBasedStateMachine):
         self.cluster = EmbeddedCluster(
             clock=LoopClock(),
             randomness=seeded_randomness(1),
-            limits=Limits(history=6, unread=2, bookmark_seconds=3, watch_seconds=20),
+            limits=ApiServerLimits(history=6, unread=2, bookmark_seconds=3, watch_seconds=20),
         )
         self.mirrors = [Mirror(self.cluster, *query) for query in self.queries]
         self.tasks = [self.runner.get_loop().create_task(mirror.follow()) for mirror in self.mirrors]

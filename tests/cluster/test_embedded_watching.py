@@ -7,8 +7,8 @@ from contextlib import aclosing
 import pytest
 from msgspec.structs import replace
 
-from podtide.cluster.embedded import EmbeddedCluster, Limits
-from podtide.cluster.embedded.records import Record, Transition
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
+from podtide.cluster.embedded.records import ObjectVersion, Transition
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.port import Change, Gone, WatchEvent
 from podtide.resources import codec
@@ -181,8 +181,8 @@ async def test_history_keeps_no_decoded_object_of_a_version_that_was_replaced() 
 async def test_what_is_written_again_at_once_is_not_decoded_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = EmbeddedCluster()
     made = await cluster.create(pod("a", "n1"), manager="test")
-    decoded: list[Record] = []
-    monkeypatch.setattr(Record, "document", decoded.append)
+    decoded: list[ObjectVersion] = []
+    monkeypatch.setattr(ObjectVersion, "document", decoded.append)
     await cluster.replace_status(replace(made, status=PodStatus(phase=PodPhase.FAILED)), manager="kubelet")
     await cluster.delete(Pod, "a", "default")
     assert decoded == []
@@ -201,7 +201,7 @@ async def test_documents_are_kept_for_the_last_writes_alone() -> None:
 
 
 async def test_a_watcher_that_does_not_keep_up_is_dropped_and_can_resume() -> None:
-    cluster = EmbeddedCluster(limits=Limits(unread=3))
+    cluster = EmbeddedCluster(limits=ApiServerLimits(unread=3))
     slow = cluster.watch(Pod, resource_version="1")
     await cluster.create(pod("p0"), manager="test")
     first = await anext(slow)
@@ -219,7 +219,7 @@ async def test_a_watcher_that_does_not_keep_up_is_dropped_and_can_resume() -> No
 
 
 async def test_a_watcher_is_not_dropped_for_what_it_does_not_see() -> None:
-    cluster = EmbeddedCluster(limits=Limits(unread=1))
+    cluster = EmbeddedCluster(limits=ApiServerLimits(unread=1))
     watch = cluster.watch(Pod, resource_version="1", labels="tier=front")
     await cluster.create(pod("a", tier="front"), manager="test")
     await anext(watch)
@@ -232,7 +232,7 @@ async def test_a_watcher_is_not_dropped_for_what_it_does_not_see() -> None:
 
 
 async def test_a_write_does_not_wait_for_a_watcher_that_never_reads() -> None:
-    cluster = EmbeddedCluster(limits=Limits(unread=10, history=20))
+    cluster = EmbeddedCluster(limits=ApiServerLimits(unread=10, history=20))
     idle = cluster.watch(Pod, resource_version="1")
     await cluster.create(pod("first"), manager="test")
     await anext(idle)
@@ -244,7 +244,7 @@ async def test_a_write_does_not_wait_for_a_watcher_that_never_reads() -> None:
 
 
 async def test_history_is_bounded_and_what_is_older_is_gone() -> None:
-    cluster = EmbeddedCluster(limits=Limits(history=5))
+    cluster = EmbeddedCluster(limits=ApiServerLimits(history=5))
     versions = [
         (await cluster.create(pod(f"p{number}"), manager="test")).metadata.resource_version
         for number in range(9)
@@ -257,7 +257,7 @@ async def test_history_is_bounded_and_what_is_older_is_gone() -> None:
 
 
 async def test_one_kinds_writes_do_not_push_out_anothers_history() -> None:
-    cluster = EmbeddedCluster(limits=Limits(history=2))
+    cluster = EmbeddedCluster(limits=ApiServerLimits(history=2))
     pool = IPPool(
         metadata=ObjectMeta(name="a", namespace="default"),
         spec=IPPoolSpec(range="10.0.0.0/24", allocations={}),
@@ -277,7 +277,7 @@ async def test_a_version_ahead_of_the_cluster_is_gone() -> None:
 
 
 async def test_an_idle_cluster_sends_no_bookmarks_and_sets_no_timer() -> None:
-    cluster = EmbeddedCluster(clock=LoopClock(), limits=Limits(bookmark_seconds=10))
+    cluster = EmbeddedCluster(clock=LoopClock(), limits=ApiServerLimits(bookmark_seconds=10))
     watch = cluster.watch(Pod, resource_version="1")
     reading = asyncio.create_task(read(watch))
     await asyncio.sleep(1)
@@ -288,7 +288,7 @@ async def test_an_idle_cluster_sends_no_bookmarks_and_sets_no_timer() -> None:
 
 
 async def test_a_bookmark_follows_writes_that_a_watch_does_not_see() -> None:
-    cluster = EmbeddedCluster(clock=LoopClock(), limits=Limits(bookmark_seconds=10))
+    cluster = EmbeddedCluster(clock=LoopClock(), limits=ApiServerLimits(bookmark_seconds=10))
     watch = cluster.watch(Pod, resource_version="1", fields="spec.nodeName=n1")
     reading = asyncio.create_task(anext(watch))
     await asyncio.sleep(1)
@@ -302,13 +302,13 @@ async def test_a_bookmark_follows_writes_that_a_watch_does_not_see() -> None:
 
 
 async def test_the_server_closes_an_idle_watch_after_its_time() -> None:
-    cluster = EmbeddedCluster(clock=LoopClock(), limits=Limits(watch_seconds=5))
+    cluster = EmbeddedCluster(clock=LoopClock(), limits=ApiServerLimits(watch_seconds=5))
     assert await read(cluster.watch(Pod, resource_version="1")) == []
     assert asyncio.get_running_loop().time() == pytest.approx(5)
 
 
 async def test_the_server_closes_a_watch_after_its_time_though_there_is_more_to_read() -> None:
-    cluster = EmbeddedCluster(clock=LoopClock(), limits=Limits(watch_seconds=4.5))
+    cluster = EmbeddedCluster(clock=LoopClock(), limits=ApiServerLimits(watch_seconds=4.5))
     for number in range(20):
         await cluster.create(pod(f"p{number}"), manager="test")
     read_slowly = 0

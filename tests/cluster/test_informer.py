@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from cluster.faulty_cluster import CloseWatch, Faults, FaultyCluster, Script, Step
-from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.object_cache import ObjectCache
 from podtide.cluster.port import (
@@ -36,6 +36,7 @@ from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 Told = tuple[Lease | None, Lease | None]
 
@@ -54,14 +55,16 @@ class Bench:
     def __init__(
         self,
         faults: Faults | None = None,
-        limits: Limits | None = None,
+        limits: ApiServerLimits | None = None,
         scope: Scope | None = None,
         *,
         can_do_without: bool = False,
     ) -> None:
         self.clock = LoopClock()
         self.server = EmbeddedCluster(
-            clock=self.clock, randomness=seeded_randomness(1), limits=limits or Limits(bookmark_seconds=60.0)
+            clock=self.clock,
+            randomness=seeded_randomness(1),
+            limits=limits or ApiServerLimits(bookmark_seconds=60.0),
         )
         self.cluster = FaultyCluster(self.server, faults or Script())
         self.lines = io.StringIO()
@@ -69,9 +72,9 @@ class Bench:
             self.cluster,
             Lease,
             scope or Scope(namespace="default"),
-            clock=self.clock,
-            randomness=seeded_randomness(2),
-            log=make_logger(self.lines, self.clock),
+            runtime=Runtime(
+                clock=self.clock, randomness=seeded_randomness(2), log=make_logger(self.lines, self.clock)
+            ),
             can_do_without=can_do_without,
         )
         self.told: list[Told] = []
@@ -169,9 +172,9 @@ async def test_only_what_is_in_scope_is_copied() -> None:
         bench.cluster,
         Pod,
         Scope(fields="spec.nodeName=node-1"),
-        clock=bench.clock,
-        randomness=seeded_randomness(2),
-        log=make_logger(bench.lines, bench.clock),
+        runtime=Runtime(
+            clock=bench.clock, randomness=seeded_randomness(2), log=make_logger(bench.lines, bench.clock)
+        ),
     )
     running = asyncio.create_task(informer.run())
     await informer.synced.wait()
@@ -647,7 +650,8 @@ def test_whatever_breaks_handlers_are_told_a_true_story_that_ends_with_what_is(s
     async def scenario() -> None:
         randomness = seeded_randomness(seed)
         bench = Bench(
-            RandomFaults(randomness, until=200.0), limits=Limits(history=5, unread=3, bookmark_seconds=20)
+            RandomFaults(randomness, until=200.0),
+            limits=ApiServerLimits(history=5, unread=3, bookmark_seconds=20),
         )
         running = asyncio.create_task(bench.informer.run())
         for _ in range(60):

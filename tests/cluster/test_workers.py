@@ -16,6 +16,7 @@ from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.virtual_time import Deadlock
 
 
@@ -27,7 +28,9 @@ class Bench:
         self.lines = io.StringIO()
         clock = LoopClock()
         log = make_logger(self.lines, clock, level="debug")
-        self.workers = Workers(self.queue, clock=clock, randomness=seeded_randomness(seed), log=log)
+        self.workers = Workers(
+            self.queue, runtime=Runtime(clock=clock, randomness=seeded_randomness(seed), log=log)
+        )
         self.outcomes: dict[str, list[Any]] = {}
         self.attempts: list[tuple[float, str]] = []
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podtide.cni.attachments import Attachment, previous_addresses, valid_attachments
+from podtide.cni.attachments import CniAttachment, previous_addresses, valid_attachments
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidConfig
 
@@ -17,8 +17,8 @@ def gc(**keys: Any) -> str:
 
 def test_gc_names_what_is_alive() -> None:
     assert valid_attachments(gc(**{"cni.dev/valid-attachments": ALIVE})) == {
-        Attachment(container_id="c1", ifname="eth0"),
-        Attachment(container_id="c1", ifname="net1"),
+        CniAttachment(container_id="c1", ifname="eth0"),
+        CniAttachment(container_id="c1", ifname="net1"),
     }
 
 

@@ -1,13 +1,11 @@
 """What the real Whereabouts answered, asked of podtide.
 
-Where the answer differs on purpose, the row is in one of the tables below, with the reason and the line that demands it.
-Of the readings of a configuration none of these lines is one of WIRE.md §6: what Whereabouts refuses or lets pass there
-is no fault of it in its own surroundings, but does not fit into ours.
+The recordings are in tests/recorded. Where the answer differs on purpose, the row is in one of the tables below, with the
+reason and the entry of docs/design that demands it.
 """
 
 import json
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,48 +18,40 @@ from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.cni.results import AssignedAddress, render_result
 from podtide.core.errors import PodtideError
 from podtide.core.networks.slices import parse_slice_size
-
-RECORDED = Path(__file__).parents[3] / "shared" / "cases" / "whereabouts.json"
+from recordings import whereabouts
 
 
 def recorded(section: str) -> list[Any]:
-    if RECORDED.exists():
-        return [pytest.param(case, id=case["name"]) for case in json.loads(RECORDED.read_text())[section]]
-    reason = f"the recorded answers are not beside this repository ({'/'.join(RECORDED.parts[-3:])})"
-    return [pytest.param(None, marks=pytest.mark.skip(reason=reason), id="absent")]
+    return [pytest.param(case, id=case["name"]) for case in whereabouts(section)]
 
-
-_OBJECTS = "5. Whereabouts objects"
 
 ACCEPTED_ON_PURPOSE = {
     "no flat file": Difference(
         why="the flat file fills what is empty, credentials above all, and the node agent has its own",
-        document="DESIGN.md",
-        section="Components",
-        line="forwards environment and stdin to the agent's socket, prints the answer. All logic is in the agent.",
+        number="D15",
+        words="needs no credentials: the agent has its own",
     ),
     "no kubeconfig": Difference(
         why="it is the node agent that talks to the cluster, with credentials of its own",
-        document="DESIGN.md",
-        section="Components",
-        line="forwards environment and stdin to the agent's socket, prints the answer. All logic is in the agent.",
+        number="D15",
+        words="what configuration says about a kubeconfig is not used",
     ),
     "CNI_ARGS unknown key without IgnoreUnknown": Difference(
         why="K8S_POD_UID is known here: it tells pods of one name apart",
-        section=_OBJECTS,
-        line="CNI_ARGS: K8S_POD_NAME, K8S_POD_NAMESPACE, K8S_POD_INFRA_CONTAINER_ID, K8S_POD_UID, IP, GATEWAY",
+        number="W17",
+        words="does not know `K8S_POD_UID` and refuses it without `IgnoreUnknown`; podtide goes by it",
     ),
 }
 REFUSED_ON_PURPOSE = {
     "rangeStart (camel case) silently ignored": Difference(
         why="a misspelt key changes which addresses a network has, and its author should hear so",
-        section=_OBJECTS,
-        line="`range_start`, `range_end`, `exclude[]`",
+        number="T28",
+        words="A misspelt key (`rangeStart`)",
     ),
     "bad exclude accepted at load time": Difference(
         why="an exclude that is no address protects nothing, and its author should hear so",
-        section=_OBJECTS,
-        line="`exclude[]` (CIDRs or single IPs)",
+        number="T28",
+        words="an `exclude` that is no address",
     ),
 }
 
@@ -81,7 +71,8 @@ def test_a_configuration_means_what_it_means_to_whereabouts(case: dict[str, Any]
 
 
 def meaning(case: dict[str, Any]) -> tuple[IpamConfig, str]:
-    return parse_config(case["conf"], case["flat"]), parse_cni_args(case["cni_args"]).podref
+    pod = parse_cni_args(case["cni_args"])
+    return parse_config(case["conf"], case["flat"]), f"{pod.pod_namespace}/{pod.pod_name}"
 
 
 def seen_as_recorded(understood: IpamConfig, podref: str, out: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +115,8 @@ OTHER_ADDRESS_ON_PURPOSE = {
         "2001:db8:5422:5::2/64",
         Difference(
             why="the gateway's address is the gateway's, and no pod's",
-            line="The gateway address is handed out.",
+            number="T12",
+            words="podtide withholds it",
         ),
     ),
 }
@@ -132,7 +124,7 @@ OTHER_ADDRESS_ON_PURPOSE = {
 
 def first_adds() -> list[Any]:
     """Scenarios that begin with an empty cluster and an ADD that succeeded; the others belong to higher layers."""
-    return [row for row in recorded("cni_scenarios") if row.values[0] is None or is_first_add(row.values[0])]
+    return [row for row in recorded("cni_scenarios") if is_first_add(row.values[0])]
 
 
 def is_first_add(case: dict[str, Any]) -> bool:
@@ -160,9 +152,7 @@ DIFFERENCES = (
 )
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="the recorded answers are not beside this repository")
 @pytest.mark.parametrize("name", DIFFERENCES)
-def test_a_difference_is_about_a_recorded_row_and_demanded_by_a_line_that_is_there(name: str) -> None:
-    document = json.loads(RECORDED.read_text())
-    assert name in {case["name"] for section in ("config", "cni_scenarios") for case in document[section]}
+def test_a_difference_is_about_a_recorded_row_and_demanded_by_an_entry_that_is_there(name: str) -> None:
+    assert name in {case["name"] for section in ("config", "cni_scenarios") for case in whereabouts(section)}
     DIFFERENCES[name].require_quoted()

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, crowd, in_force, moment, override
-from podtide.allocator.port import AllocatorUnavailable, Overtaken
+from podtide.allocator.port import AllocatorUnavailable, InForceConflict
 from podtide.core.subnet.statement import StatedDemand, Statement
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
@@ -180,7 +180,7 @@ async def test_a_decision_that_another_cluster_overtook_is_not_made() -> None:
     async with a_world() as world:
         world.replica().start()
         await moment()
-        world.allocator.faults = Script(put_in_force=[Overtaken("west decided")])
+        world.allocator.faults = Script(put_in_force=[InForceConflict("west decided")])
         await override(world, batch=8)
         await moment(10)
         assert await in_force(world) == (8, 0.5)

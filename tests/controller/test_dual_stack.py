@@ -59,7 +59,7 @@ async def test_a_label_gives_single_nodes_a_second_subnet_and_they_keep_it() -> 
         await moment()
         config = await world.config("n1")
         assert len(config.status.network_containers) == 2
-        assert "says no subnet, but the node's addresses are in six" in condition(config, "Placed").message
+        assert "names no subnet, but the node's addresses are in six" in condition(config, "Placed").message
 
 
 async def test_both_containers_of_a_node_go_with_it() -> None:

@@ -9,7 +9,7 @@ from podtide.core.subnet.scaling import decide_request, to_release
 
 
 class HandDrivenAgent(Struct):
-    """A node with some pods: states its request as DESIGN.md has it whenever it is told to look."""
+    """A node with some pods: states its request by the formula (design D1) whenever it is told to look."""
 
     world: World
     name: str

@@ -6,13 +6,13 @@ from msgspec import structs
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, moment
 from podtide.allocator.port import AllocatorUnavailable, Quarantined
-from podtide.allocator.store import Rules
+from podtide.allocator.store import StoreRules
 from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event
 from podtide.resources.node import Node, NodeStatus, NodeSystemInfo
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime.settings import Settings
 
 QUARANTINE = 360.0
@@ -49,7 +49,7 @@ async def run_pod(
 ) -> Pod:
     pod = Pod(
         metadata=ObjectMeta(name=name, namespace="default"),
-        spec=PodSpec(node_name=node, containers=[Container(name="c", image="i")]),
+        spec=PodSpec(node_name=node, containers=[PodContainer(name="c", image="i")]),
     )
     made = await world.cluster.create(pod, manager="test")
     status = PodStatus(phase=phase, pod_ip=ip, pod_ips=[PodIP(ip=ip)])
@@ -81,7 +81,7 @@ async def test_a_node_registered_again_on_the_same_boot_has_its_addresses_again(
 
 
 async def test_what_pods_still_show_is_kept_from_others_however_long_it_takes() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica().start()
         before = await joined_with(world, 8)
         await run_pod(world, before[3])
@@ -103,7 +103,7 @@ async def test_what_pods_still_show_is_kept_from_others_however_long_it_takes() 
 async def test_what_another_cluster_or_one_that_is_not_known_left_under_the_name_is_not_ours_to_end(
     uid: str,
 ) -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         foreign = await world.foreign_node("n1", 5, cluster="east", cluster_uid=uid)
         await world.allocator.delete_container(foreign, cluster="east", cluster_uid=uid)
         world.replica().start()
@@ -116,7 +116,7 @@ async def test_what_another_cluster_or_one_that_is_not_known_left_under_the_name
 
 
 async def test_a_pod_that_has_ended_or_runs_elsewhere_keeps_nothing() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica().start()
         before = await joined_with(world, 8)
         await run_pod(world, before[3], phase=PodPhase.SUCCEEDED)
@@ -128,7 +128,7 @@ async def test_a_pod_that_has_ended_or_runs_elsewhere_keeps_nothing() -> None:
 
 
 async def test_a_machine_that_was_booted_since_waits_for_nothing() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica().start()
         before = await joined_with(world, 8)
         await leave(world)
@@ -140,7 +140,7 @@ async def test_a_machine_that_was_booted_since_waits_for_nothing() -> None:
 
 
 async def test_a_boot_under_the_same_node_is_told_to_the_allocator() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica().start()
         before = await joined_with(world, 8)
         node = await world.cluster.get(Node, "n1")
@@ -155,7 +155,7 @@ async def test_a_boot_under_the_same_node_is_told_to_the_allocator() -> None:
 
 
 async def test_another_machine_under_the_name_proves_nothing_and_says_what_waits() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica().start()
         before = await joined_with(world, 8)
         await leave(world)
@@ -165,7 +165,7 @@ async def test_another_machine_under_the_name_proves_nothing_and_says_what_waits
         former = condition(await world.config("n1"), "FormerAddresses")
         assert (former.status, former.reason) == ("False", "InQuarantine")
         assert "9 addresses in subnet pods of the removed Node n1" in former.message
-        assert " wait until " in former.message
+        assert " are in quarantine until " in former.message
         await moment(QUARANTINE + 1)
         assert await quarantined(world) == []
         assert condition(await world.config("n1"), "FormerAddresses").status == "True"
@@ -173,7 +173,7 @@ async def test_another_machine_under_the_name_proves_nothing_and_says_what_waits
 
 
 async def test_what_is_held_is_told_once_on_the_node_that_is_gone() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica().start()
         before = await joined_with(world, 8)
         uid = (await world.cluster.get(Node, "n1")).metadata.uid
@@ -186,7 +186,7 @@ async def test_what_is_held_is_told_once_on_the_node_that_is_gone() -> None:
 
 
 async def test_removed_nodes_are_held_for_a_person_where_that_is_set() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica(structs.replace(OPTIONS, hold_removed_nodes=True)).start()
         before = await joined_with(world, 8)
         await leave(world)
@@ -201,7 +201,7 @@ async def test_removed_nodes_are_held_for_a_person_where_that_is_set() -> None:
 
 
 async def test_a_new_term_finds_what_is_in_quarantine_and_ends_it() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         first = world.replica()
         first.start()
         await joined_with(world, 8)
@@ -216,7 +216,7 @@ async def test_a_new_term_finds_what_is_in_quarantine_and_ends_it() -> None:
 
 async def test_a_boot_that_nobody_watched_proves_nothing_before_the_time_is_over() -> None:
     """The Node may have been booted twice: then pods may have started since the boot that it is known by."""
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         first = world.replica()
         first.start()
         await joined_with(world, 8)
@@ -245,7 +245,7 @@ async def test_a_new_term_moves_what_was_left_before_it() -> None:
 
 
 async def test_pods_are_listed_only_when_something_is_due() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         replica = world.replica(settings=Settings())
         lists: list[type] = []
         listing = replica.cluster.list
@@ -267,7 +267,7 @@ async def test_pods_are_listed_only_when_something_is_due() -> None:
 
 async def test_a_node_that_is_in_another_subnet_now_waits_for_what_it_had() -> None:
     """It cannot move there, and the look must not ask for it for ever."""
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         await world.add_subnet("10.2.0.0/24", name="other")
         world.replica().start()
         before = await joined_with(world, 8)
@@ -307,7 +307,7 @@ async def test_a_node_whose_config_is_known_as_of_the_past_is_not_looked_at_over
 
 async def test_nothing_moves_to_nodes_whose_agents_are_not_podtides() -> None:
     """Azure CNS knows addresses by their names: under new ones it would take them for free while its pods have them."""
-    async with a_world(rules=Rules(quarantine_seconds=QUARANTINE)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=QUARANTINE)) as world:
         world.replica(structs.replace(OPTIONS, cluster_subnets=False)).start()
         before = await joined_with(world, 8)
         await run_pod(world, before[3])

@@ -1,12 +1,14 @@
 """Nodes come, go, come again under their names, and lose their NodeNetworkConfigs to somebody's hand."""
 
+import asyncio
+
 import pytest
 from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import a_world, moment
 from podtide.allocator.port import AllocatorUnavailable
-from podtide.allocator.store import Rules
+from podtide.allocator.store import StoreRules
 from podtide.cluster.port import Unavailable
 from podtide.controller.nodes.config_ownership import new_config
 from podtide.resources.base import ObjectMeta
@@ -16,7 +18,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 
 
 async def test_a_node_that_goes_leaves_nothing_behind() -> None:
-    async with a_world(rules=Rules(quarantine_seconds=60)) as world:
+    async with a_world(rules=StoreRules(quarantine_seconds=60)) as world:
         world.replica().start()
         node = await world.add_node("n1")
         await moment()
@@ -286,6 +288,29 @@ async def test_a_node_that_does_not_control_its_config_is_made_to() -> None:
         await world.cluster.replace(structs.replace(config, metadata=loose), manager="kubectl")
         await moment()
         assert (await world.config("n1")).metadata.owner_references == [owner]
+
+
+async def test_an_owner_that_another_program_added_does_not_make_the_config_that_nodes() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        await world.add_node("n1")
+        other = await world.add_node("n2")
+        await moment()
+        await world.ask("n1", 16)
+        await moment()
+        config = await world.config("n1")
+        beside = structs.replace(config.metadata.owner_references[0], name="n2", uid=other.metadata.uid)
+        beside = structs.replace(beside, controller=False, block_owner_deletion=False)
+        owners = [beside, *config.metadata.owner_references]
+        await world.cluster.replace(
+            structs.replace(config, metadata=structs.replace(config.metadata, owner_references=owners)),
+            manager="another",
+        )
+        await asyncio.sleep(60)
+        after = await world.config("n1")
+        assert (after.metadata.uid, after.metadata.deletion_timestamp) == (config.metadata.uid, None)
+        assert after.status.network_containers == config.status.network_containers
+        assert world.allocator.calls["delete"] == 0
 
 
 async def test_many_nodes_that_come_at_once_get_one_call_and_one_status_each() -> None:

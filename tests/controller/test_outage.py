@@ -138,7 +138,7 @@ async def test_the_cluster_subnet_tells_that_the_allocator_is_away_and_that_it_i
         await moment(UNTIL_KNOWN)
         away = condition(await world.cluster_subnet(), "AllocatorReachable")
         assert (away.status, away.reason) == ("False", "AllocatorUnavailable")
-        assert away.message.startswith("cannot look at subnet pods: the allocator gave no answer within 10 s")
+        assert away.message.startswith("cannot read subnet pods: the allocator gave no answer within 10 s")
         dead.is_back.set()
         await moment(ANSWER_SECONDS + RETRY_SECONDS)
         assert condition(await world.cluster_subnet(), "AllocatorReachable").status == "True"

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from cluster.faulty_cluster import Script
 from controller.world import World, a_world, moment
 from podtide.allocator.port import AllocatorUnavailable, Debt
-from podtide.allocator.store import Rules
+from podtide.allocator.store import StoreRules
 from podtide.cluster.port import Unavailable
-from podtide.controller.subnets.owed_nodes import in_turn
+from podtide.controller.subnets.known_subnets import in_turn
 from podtide.resources.node_network_config import ConfigStatus, ContainerStatus
 from podtide.runtime.settings import Settings
 
@@ -133,7 +133,7 @@ async def test_a_newcomer_without_a_primary_is_told_so_and_starts_as_soon_as_the
 
 
 async def test_addresses_that_leave_quarantine_reach_who_is_owed_at_the_next_poll() -> None:
-    async with a_world("10.1.0.0/28", Rules(quarantine_seconds=60)) as world:
+    async with a_world("10.1.0.0/28", StoreRules(quarantine_seconds=60)) as world:
         world.replica().start()
         await fill(world, "n1", "n2", count=8)
         await world.remove_node("n1")

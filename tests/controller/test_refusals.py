@@ -74,7 +74,7 @@ async def test_a_node_whose_label_changes_keeps_its_addresses_and_is_served_wher
         assert (held.subnet_name, len(held.ip_assignments)) == ("pods", 8)
         placed = condition(config, "Placed")
         assert (placed.status, placed.reason) == ("False", "InAnotherSubnet")
-        assert "says other, but the node's addresses are in pods" in placed.message
+        assert "names other, but the node's addresses are in pods" in placed.message
         assert await world.events(config) == ["InAnotherSubnet"]
         await world.label("n1", {})
         await moment()

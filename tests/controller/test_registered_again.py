@@ -13,7 +13,7 @@ from msgspec import structs
 from control_plane.cluster import ControlPlane
 from patience import PATIENCE_SECONDS
 from podtide.allocator.port import SubnetSpec
-from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, open_allocator
+from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import Cluster, NotFound
 from podtide.controller.options import ControllerOptions
@@ -22,9 +22,10 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node, NodeStatus, NodeSystemInfo
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.resources.pod import Container, Pod, PodIP, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodIP, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 HASTY = Settings(contact_timeout_seconds=1, quarantine_seconds=2)
@@ -40,7 +41,7 @@ async def controlled(control_plane: ControlPlane) -> AsyncIterator[tuple[Cluster
         await open_allocator(
             "sqlite:///:memory:",
             clock=clock,
-            rules=Rules(quarantine_seconds=2),
+            rules=StoreRules(quarantine_seconds=2),
             executor=InlineExecutor(),
             migrate=True,
         ) as allocator,
@@ -48,7 +49,10 @@ async def controlled(control_plane: ControlPlane) -> AsyncIterator[tuple[Cluster
         await allocator.add_subnet(SubnetSpec(network="blue", name="again", cidrs=("10.77.0.0/24",)))
         log = make_logger(io.StringIO(), clock)
         controller = Controller(
-            cluster, allocator, OPTIONS, settings=HASTY, clock=clock, randomness=Random(1), log=log
+            cluster,
+            allocator,
+            OPTIONS,
+            runtime=Runtime(clock=clock, randomness=Random(1), log=log, settings=HASTY),
         )
         running = asyncio.create_task(controller.run())
         try:
@@ -120,7 +124,7 @@ async def test_addresses_move_with_the_machine_and_wait_for_its_pods(control_pla
 
         pod = Pod(
             metadata=ObjectMeta(name=name, namespace="default"),
-            spec=PodSpec(node_name=name, containers=[Container(name="c", image="i")]),
+            spec=PodSpec(node_name=name, containers=[PodContainer(name="c", image="i")]),
         )
         made = await cluster.create(pod, manager="test")
         shown = PodStatus(phase=PodPhase.RUNNING, pod_ip=had[1], pod_ips=[PodIP(ip=had[1])])

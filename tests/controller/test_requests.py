@@ -1,11 +1,12 @@
 """From a node's request to what it gets."""
 
+import pytest
 from msgspec import structs
 
-from controller.world import a_world, condition, moment
-from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION
+from controller.world import OPTIONS, a_world, condition, moment
+from podtide.resources.metadata_keys import SUBNET_LABEL, WAITING_PODS_ANNOTATION
 from podtide.resources.node import Node, NodeAddress, NodeStatus
-from podtide.resources.node_network_config import ConfigStatus, ContainerStatus
+from podtide.resources.node_network_config import ConfigStatus, ContainerStatus, ScalerStatus
 from podtide.runtime.settings import Settings
 
 
@@ -100,7 +101,7 @@ async def test_more_than_a_node_may_have_is_asked_for_in_vain() -> None:
         assert len(await world.names("n1")) == 20
         granted = await world.granted("n1")
         assert granted.reason == "Complete"
-        assert "900 asked for, and a node may have 20" in granted.message
+        assert "900 asked for, limited to 20 per node" in granted.message
         await world.ask("n1", -3)
         await moment()
         assert len(await world.names("n1")) == 20
@@ -179,3 +180,32 @@ async def test_a_node_that_changes_its_own_address_is_shown_with_the_new_one() -
         await world.cluster.replace_status(structs.replace(node, status=moved), manager="kubelet")
         await moment()
         assert (await world.config("n1")).status.network_containers[0].node_ip == "192.168.0.9"
+
+
+@pytest.mark.parametrize(
+    ("stated", "told", "refused"),
+    [(150, 150, False), (170, 170, False), (149, 150, True), (50, 150, True)],
+    ids=["one-batch-apart", "more", "less", "equal"],
+)
+async def test_a_release_threshold_less_than_a_batch_above_the_request_threshold_is_not_told_again(
+    stated: int, told: int, *, refused: bool
+) -> None:
+    async with a_world() as world:
+        world.replica(structs.replace(OPTIONS, cluster_subnets=False)).start()
+        await world.add_node("n1", {SUBNET_LABEL: "nowhere"})  # so that nothing is decided for its subnet
+        await moment()
+        config = await world.config("n1")
+        scaler = ScalerStatus(
+            batch_size=8, request_threshold_percent=50, release_threshold_percent=stated, max_ip_count=30
+        )
+        written = structs.replace(config, status=structs.replace(config.status, scaler=scaler))
+        await world.cluster.replace_status(written, manager="another")
+        await moment()
+        now = (await world.config("n1")).status.scaler
+        assert now.release_threshold_percent == told
+        assert (now.batch_size, now.max_ip_count) == ((16, 250) if refused else (8, 30))
+        error = (
+            f"releaseThresholdPercent {stated} is less than requestThresholdPercent 50 + 100: the pool would give back a "
+            "batch and ask for it again; set it to 150 or more"
+        )
+        assert (error in world.lines.getvalue()) == refused

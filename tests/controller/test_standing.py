@@ -11,13 +11,13 @@ from msgspec import structs
 
 from allocator.service.running import open_store, served
 from controller.world import OPTIONS, WatchedAllocator, World, a_world, wish_of
-from podtide.allocator.client import HttpAllocator, Server
+from podtide.allocator.client import AllocatorAddress, HttpAllocator
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import Allocator, AllocatorUnavailable, SubnetSpec
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.terms import OpenedTerm, TermClaim
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.allocator_term import Standing
+from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedAllocator
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
@@ -36,7 +36,7 @@ SUBNETS = MOST_SEEN + 1
 class Claims(HttpAllocator):
     """The client, with the claims that it was asked to send."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: AllocatorAddress) -> None:
         super().__init__(server)
         self.sent: list[TermClaim] = []
 
@@ -45,8 +45,8 @@ class Claims(HttpAllocator):
         return await super().open_term(claim)
 
 
-def a_standing(world: World, allocator: Allocator, holder: str = "controller-1") -> Standing:
-    return Standing(
+def a_standing(world: World, allocator: Allocator, holder: str = "controller-1") -> AllocatorTerm:
+    return AllocatorTerm(
         world.cluster,
         allocator,
         OPTIONS,
@@ -68,7 +68,7 @@ async def many_subnets() -> AsyncIterator[tuple[World, DatabaseAllocator, Claims
             await store.add_subnet(SubnetSpec(network=network, name=f"s{number}", cidrs=(cidr,)))
         await store.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.200.0.0/24",)))
         world = World(store)
-        async with served(store) as url, Claims(Server(url=url)) as client:
+        async with served(store) as url, Claims(AllocatorAddress(url=url)) as client:
             yield world, store, client
         world.cluster.close()
 

@@ -68,7 +68,7 @@ async def test_a_second_cluster_under_the_same_name_retires_nobody_and_is_told_w
                 in event.message
             )
             assert "--cluster-name" in event.message
-            assert other.lines.getvalue().count("this controller may not act") == 1
+            assert other.lines.getvalue().count("the allocator refuses this controller") == 1
             assert stranger.controller.metrics.refused
             await world.allocator.move_cluster("east", uid=await other.uid())
             await moment(60.0)

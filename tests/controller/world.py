@@ -12,16 +12,16 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
 from podtide.allocator.port import (
-    Container,
-    InForce,
-    Moved,
+    AllocatedContainer,
+    MoveResult,
     NoSuchContainer,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     SubnetSpec,
     Wish,
 )
-from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, open_allocator
+from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
 from podtide.allocator.terms import TermClaim
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
@@ -43,6 +43,7 @@ from podtide.resources.statement_annotation import number_in, render
 from podtide.runtime.clock import Clock, LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 OPTIONS = ControllerOptions(cluster="east", network="blue", subnet="pods")
@@ -60,7 +61,7 @@ class WatchedAllocator(DatabaseAllocator):
         self.calls: Counter[str] = Counter()
         self.faults: Faults = Script()
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         self.wishes.append(wish)
         self.calls["put"] += 1
         await self.faults.before("put")
@@ -68,7 +69,7 @@ class WatchedAllocator(DatabaseAllocator):
         await self.faults.after("put")
         return answer
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         self.wishes.append(wish)
         self.calls["move"] += 1
         await self.faults.before("move")
@@ -86,12 +87,12 @@ class WatchedAllocator(DatabaseAllocator):
         self.calls["get_subnet"] += 1
         return await super().get_subnet(network, name)
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         self.calls["demand"] += 1
         await self.faults.before("demand")
         return await super().demand(network, name)
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         self.calls["put_in_force"] += 1
         await self.faults.before("put_in_force")
         answer = await super().put_in_force(network, name, decided)
@@ -183,10 +184,12 @@ class Replica:
             self.cluster,
             world.allocator,
             options,
-            settings=settings,
-            clock=clock or LoopClock(),
-            randomness=seeded_randomness(name),
-            log=make_logger(world.lines, LoopClock()),
+            runtime=Runtime(
+                clock=clock or LoopClock(),
+                randomness=seeded_randomness(name),
+                log=make_logger(world.lines, LoopClock()),
+                settings=settings,
+            ),
         )
         self._task: asyncio.Task[Any] | None = None
 
@@ -411,7 +414,7 @@ async def moment(seconds: float = _A_MOMENT) -> None:
 
 
 @asynccontextmanager
-async def a_world(cidr: str = "10.1.0.0/24", rules: Rules | None = None) -> AsyncIterator[World]:
+async def a_world(cidr: str = "10.1.0.0/24", rules: StoreRules | None = None) -> AsyncIterator[World]:
     """A world with one subnet; the allocator's books must be right at the end."""
     async with await open_allocator(
         "sqlite:///:memory:", clock=LoopClock(), rules=rules, executor=InlineExecutor(), migrate=True

@@ -15,9 +15,9 @@ from fractions import Fraction
 from math import inf
 from random import Random
 
-from podtide.core.subnet.batch import Patience, Reading, Standing, Step, decide_batch
+from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds, merge_bounds
-from podtide.core.subnet.demand_by_batch import Holding, SubnetDemand
+from podtide.core.subnet.demand_by_batch import ContainerDemand, SubnetDemand
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.statement import (
     StatedDemand,
@@ -55,13 +55,13 @@ class Node:
     restating: Restating = field(default_factory=Restating)
     wakes_at: float = 0.0
     """When it has something to do at the latest, unless something changes before."""
-    seen: tuple[int, int] = (-1, -1)
-    """Its demand and the serial of what was in force when it last looked."""
+    seen: tuple[int, int, int] = (-1, -1, -1)
+    """Its demand, the serial of what was in force, and the top, when it last looked."""
 
     @property
-    def holding(self) -> Holding:
+    def holding(self) -> ContainerDemand:
         """As the counts know it."""
-        return Holding(self.stated, 1 + max(self.held, self.requested))
+        return ContainerDemand(self.stated, 1 + max(self.held, self.requested))
 
     @property
     def primaries(self) -> int:
@@ -123,7 +123,7 @@ class Look:
     """A look of a controller's that counted: what was in force before and after, and what was so."""
 
     at: int
-    step: Step
+    step: BatchMove
     before: InForce
     after: InForce
     truth: Truth
@@ -158,13 +158,13 @@ class Subnet:
         self.quarantined = 0
         self.now = 0
         self.in_force = InForce()
-        self.moves: list[tuple[int, Step, int]] = []
+        self.moves: list[tuple[int, BatchMove, int]] = []
         self.writes: list[int] = []
         """When nodes stated something."""
         self.looks: list[Look] = []
         """Looks at something new, unless another controller was quicker."""
         self._shown: list[tuple[int, InForce]] = []
-        self._read: dict[int, tuple[InForce, Standing, Reading, Truth]] = {}
+        self._read: dict[int, tuple[InForce, BatchInForce, SubnetReading, Truth]] = {}
         self._last_basis: object = None
         self._active_at = 0
         self._chance = Random(seed)
@@ -223,7 +223,7 @@ class Subnet:
                 self._decide(*self._read.pop(number))
 
     def _next_wake(self) -> int:
-        patience = Patience()
+        patience = BatchDelays()
         waits = (
             self.in_force.changed_at + int(patience.starved_dwell_seconds),
             self.in_force.changed_at + int(patience.answer_seconds),
@@ -243,14 +243,14 @@ class Subnet:
         self.nodes.remove(node)
         self.quarantined += 1 + node.held
 
-    def moves_since(self, then: int) -> list[tuple[int, Step, int]]:
+    def moves_since(self, then: int) -> list[tuple[int, BatchMove, int]]:
         """What changed after that time."""
         return [move for move in self.moves if move[0] > then]
 
     def _wake(self, node: Node) -> None:
         """Let it act if it has any reason to."""
         shown = self._visible(node.lag)
-        seen = (node.demand, shown.serial)
+        seen = (node.demand, shown.serial, self.merged.top)
         if shown.scaler is not None and (seen != node.seen or self.now >= node.wakes_at):
             node.seen = seen
             node.wakes_at = self._act(node, shown, shown.scaler)
@@ -263,7 +263,7 @@ class Subnet:
         now = Statement(
             demand=node.demand,
             batch=scaler.batch,
-            buffer=scaler.min_free,
+            buffer=scaler.buffer,
             max_ips=scaler.max_ips,
             primaries=node.primaries,
             request=target,
@@ -308,15 +308,15 @@ class Subnet:
                 return in_force
         return InForce()
 
-    def _reading(self) -> tuple[Standing, Reading]:
+    def _reading(self) -> tuple[BatchInForce, SubnetReading]:
         row = self.in_force
-        standing = Standing(
+        standing = BatchInForce(
             scaler=row.scaler,
             exhausted=row.exhausted,
             starved=row.starved,
             age_seconds=self.now - row.changed_at,
         )
-        reading = Reading(
+        reading = SubnetReading(
             capacity=self.capacity,
             reserved=self.reserved,
             containers=len(self.nodes),
@@ -353,18 +353,18 @@ class Subnet:
         said = node.statement
         if said is None:
             return False
-        if node.is_silent:
-            return node.stated.low <= node.demand <= node.stated.high
+        if node.is_silent:  # one that asks for nothing tells nothing: it may not have begun yet
+            return node.requested > 0 and node.stated.low <= node.demand <= node.stated.high
         return all(
             taken_at(node.demand, node.stated, rung) == taken_at(said.demand, node.stated, rung)
             for rung in rungs
         )
 
-    def _decide(self, row: InForce, standing: Standing, reading: Reading, truth: Truth) -> None:
+    def _decide(self, row: InForce, standing: BatchInForce, reading: SubnetReading, truth: Truth) -> None:
         """Decide from what was read, and put it in force if nobody else did meanwhile."""
         waited = (
-            standing.age_seconds >= Patience().starved_dwell_seconds,
-            standing.age_seconds >= Patience().answer_seconds,
+            standing.age_seconds >= BatchDelays().starved_dwell_seconds,
+            standing.age_seconds >= BatchDelays().answer_seconds,
         )
         basis = (row.serial, waited, reading, self.merged)
         if basis == self._last_basis:

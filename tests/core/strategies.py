@@ -14,8 +14,8 @@ batches = st.integers(1, 300)
 generous = st.just(10**9)
 """A maximum that never caps."""
 
-uncapped_scalers = st.builds(Scaler, batch=batches, min_free=fractions, max_ips=generous)
-scalers = st.builds(Scaler, batch=batches, min_free=fractions, max_ips=st.integers(1, 500))
+uncapped_scalers = st.builds(Scaler, batch=batches, buffer=fractions, max_ips=generous)
+scalers = st.builds(Scaler, batch=batches, buffer=fractions, max_ips=st.integers(1, 500))
 
 
 @st.composite

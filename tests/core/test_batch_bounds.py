@@ -54,7 +54,7 @@ def test_at_batch_1_no_more_than_one_address_is_kept_free() -> None:
     ("stated", "words"),
     [
         ({"batch": 0}, "batch 0 is too small"),
-        ({"buffer": Fraction(-1)}, "minimum-free fraction -1 is negative"),
+        ({"buffer": Fraction(-1)}, "buffer -1 is negative"),
         ({"min_batch": 17}, "minBatch 17 is refused: give a number from 1 to the largest batch, which is 16"),
         ({"min_batch": 0}, "minBatch 0 is refused"),
         ({"fixed": 0}, "fixed 0 is too small"),

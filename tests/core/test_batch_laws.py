@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.batch_model import LOOK_EVERY, Controller, Look, Node, Subnet, largest_that_fits
-from podtide.core.subnet.batch import Step
+from podtide.core.subnet.batch import BatchMove
 from podtide.core.subnet.batch_bounds import BatchBounds, merge_bounds
 
 _REST_SECONDS = 2_000
@@ -147,7 +147,7 @@ def _add_demand(subnet: Subnet, more: int) -> None:
 def _settles(subnet: Subnet) -> None:
     then = subnet.now
     subnet.run(_REST_SECONDS)
-    moves = [move for move in subnet.moves_since(then) if move[1] in {Step.UP, Step.DOWN}]
+    moves = [move for move in subnet.moves_since(then) if move[1] in {BatchMove.UP, BatchMove.DOWN}]
     assert len(moves) <= 2, moves
     rested = subnet.now
     subnet.run(_FOREVER_SECONDS)
@@ -206,7 +206,7 @@ def test_the_configured_batch_is_in_force_within_one_look_of_the_statement_that_
     if fits is None or fits.batch != top:
         return
     assert subnet.batch == top
-    raised = [at for at, step, batch in subnet.moves_since(then) if step is Step.UP and batch == top]
+    raised = [at for at, step, batch in subnet.moves_since(then) if step is BatchMove.UP and batch == top]
     if raised:
         last_statement = max((at for at in subnet.writes if at <= raised[-1]), default=then)
         assert raised[-1] - max(last_statement, then) <= 2 * LOOK_EVERY
@@ -255,7 +255,7 @@ def _told(subnet: Subnet) -> list[Look]:
 def test_the_batch_is_raised_only_to_what_really_fits(subnet: Subnet) -> None:
     """Raised by less than the worst case, a node of which only a window is known would take it down again."""
     for look in _told(subnet):
-        if look.step is Step.UP:
+        if look.step is BatchMove.UP:
             assert look.after.scaler is not None
             rest = look.truth.rests[look.after.scaler.batch]
             assert rest < look.truth.lower * look.truth.capacity, look
@@ -265,7 +265,7 @@ def test_the_batch_is_raised_only_to_what_really_fits(subnet: Subnet) -> None:
 def test_the_batch_is_not_lowered_past_a_rung_that_really_fits(subnet: Subnet) -> None:
     """Lowered by the worst case, rungs that fit would be passed over, and addresses given back for nothing."""
     for look in _told(subnet):
-        if look.step is Step.DOWN and (fits := look.truth.largest_that_fits) is not None:
+        if look.step is BatchMove.DOWN and (fits := look.truth.largest_that_fits) is not None:
             assert look.after.scaler is not None
             assert look.after.scaler.batch >= fits, look
 
@@ -275,7 +275,7 @@ def test_the_look_that_sees_too_much_asked_for_lowers_the_batch_before_it_is_gra
     for look in _told(subnet):
         truth, before, after = look.truth, look.before.scaler, look.after.scaler
         assert after is not None
-        if before is None or before.batch not in truth.rests or look.step is Step.CONFIGURED:
+        if before is None or before.batch not in truth.rests or look.step is BatchMove.CONFIGURED:
             continue
         fitting = [batch for batch, rest in truth.rests.items() if rest < truth.lower * truth.capacity]
         smaller_fits = before.batch not in fitting and any(

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.test_batch_laws import free_bounds, pinned_bounds
-from podtide.core.subnet.batch import Reading, Standing, SubnetDecision, decide_batch
+from podtide.core.subnet.batch import BatchInForce, SubnetDecision, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.statement import Statement, inferred_demand, request_at, stated_demand
 
@@ -25,7 +25,7 @@ _BUFFERS = st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)])
 
 
 @st.composite
-def holdings(draw: st.DrawFn) -> Holding:
+def holdings(draw: st.DrawFn) -> ContainerDemand:
     """A container that states its demand, or whose agent says nothing, and holds what it should or more."""
     scaler = Scaler(draw(_BATCHES), draw(_BUFFERS))
     demand, of_two = draw(st.integers(0, 40)), draw(st.booleans())
@@ -34,7 +34,7 @@ def holdings(draw: st.DrawFn) -> Holding:
         statement = Statement(
             demand=demand,
             batch=scaler.batch,
-            buffer=scaler.min_free,
+            buffer=scaler.buffer,
             max_ips=scaler.max_ips,
             primaries=1,
             request=request,
@@ -43,15 +43,15 @@ def holdings(draw: st.DrawFn) -> Holding:
         stated = stated_demand(statement, of_two=of_two)
     else:
         stated = inferred_demand(request, scaler, of_two=of_two)
-    return Holding(stated, 1 + request + draw(st.sampled_from([0, 0, 1, 20])))
+    return ContainerDemand(stated, 1 + request + draw(st.sampled_from([0, 0, 1, 20])))
 
 
 @st.composite
-def readings(draw: st.DrawFn) -> Reading:
+def readings(draw: st.DrawFn) -> SubnetReading:
     """A subnet at any instant."""
     there = draw(st.lists(holdings(), min_size=1, max_size=6))
     capacity, ungoverned = draw(st.sampled_from([13, 26, 61, 253])), draw(st.integers(0, 8))
-    return Reading(
+    return SubnetReading(
         capacity=capacity,
         reserved=draw(st.integers(0, capacity)),
         containers=len(there),
@@ -62,13 +62,13 @@ def readings(draw: st.DrawFn) -> Reading:
 
 
 def decide_again_and_again(
-    reading: Reading, bounds: BatchBounds, standing: Standing, age_seconds: float
+    reading: SubnetReading, bounds: BatchBounds, standing: BatchInForce, age_seconds: float
 ) -> list[SubnetDecision]:
     """What is decided when nothing changes but what is in force, until that rests."""
     decisions: list[SubnetDecision] = []
     for _ in range(12):
         decision = decide_batch(standing, reading, bounds)
-        after = Standing(
+        after = BatchInForce(
             scaler=decision.scaler,
             exhausted=decision.exhausted,
             starved=decision.starved,
@@ -93,13 +93,13 @@ def decide_again_and_again(
     st.sampled_from([0.0, 45.0, inf]),
 )
 def test_on_one_reading_the_batch_comes_to_rest(
-    reading: Reading,
+    reading: SubnetReading,
     bounds: BatchBounds,
     in_force: SubnetScaler | None,
     exhausted: bool,
     age_seconds: float,
 ) -> None:
-    standing = Standing(scaler=in_force, exhausted=exhausted, age_seconds=age_seconds)
+    standing = BatchInForce(scaler=in_force, exhausted=exhausted, age_seconds=age_seconds)
     batches = [each.scaler.batch for each in decide_again_and_again(reading, bounds, standing, age_seconds)]
     changes = [(one, other) for one, other in pairwise(batches) if one != other]
     assert len(changes) <= 2

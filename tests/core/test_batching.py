@@ -8,9 +8,16 @@ import pytest
 from msgspec import structs
 
 from podtide.core.errors import InvalidThresholds
-from podtide.core.subnet.batch import STARVED, Reading, Standing, Step, SubnetDecision, decide_batch
+from podtide.core.subnet.batch import (
+    STARVED,
+    BatchInForce,
+    BatchMove,
+    SubnetDecision,
+    SubnetReading,
+    decide_batch,
+)
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS, Scaler, SubnetScaler
 from podtide.core.subnet.statement import StatedDemand, Statement, request_at, stated_demand
 
@@ -22,7 +29,7 @@ def by(batch: int, buffer: Fraction = HALF) -> SubnetScaler:
     return SubnetScaler(batch, buffer)
 
 
-def node(demand: int, scaler: SubnetScaler, top: int = 16) -> Holding:
+def node(demand: int, scaler: SubnetScaler, top: int = 16) -> ContainerDemand:
     """A container whose agent states this demand, and holds what it asks for."""
     request = request_at(demand, Scaler(scaler.batch, scaler.buffer), 1)
     statement = Statement(
@@ -34,12 +41,12 @@ def node(demand: int, scaler: SubnetScaler, top: int = 16) -> Holding:
         request=request,
         top=top,
     )
-    return Holding(stated_demand(statement), 1 + request)
+    return ContainerDemand(stated_demand(statement), 1 + request)
 
 
-def reading(capacity: int, *nodes: Holding, owed: int = 0, quarantined: int = 0) -> Reading:
+def reading(capacity: int, *nodes: ContainerDemand, owed: int = 0, quarantined: int = 0) -> SubnetReading:
     """A subnet in which these hold what they ask for."""
-    return Reading(
+    return SubnetReading(
         capacity=capacity,
         reserved=quarantined + sum(each.taken for each in nodes) - owed,
         containers=len(nodes),
@@ -50,7 +57,7 @@ def reading(capacity: int, *nodes: Holding, owed: int = 0, quarantined: int = 0)
 
 
 def decide(
-    seen: Reading,
+    seen: SubnetReading,
     scaler: SubnetScaler | None,
     bounds: BatchBounds = USUAL,
     *,
@@ -58,18 +65,23 @@ def decide(
     exhausted: bool = False,
     starved: bool = False,
 ) -> SubnetDecision:
-    standing = Standing(scaler=scaler, exhausted=exhausted, starved=starved, age_seconds=age)
+    standing = BatchInForce(scaler=scaler, exhausted=exhausted, starved=starved, age_seconds=age)
     return decide_batch(standing, seen, bounds)
 
 
-def rests(seen: Reading, scaler: SubnetScaler, bounds: BatchBounds = USUAL) -> bool:
-    return decide(seen, scaler, bounds).step is Step.NONE
+def rests(seen: SubnetReading, scaler: SubnetScaler, bounds: BatchBounds = USUAL) -> bool:
+    return decide(seen, scaler, bounds).step is BatchMove.NONE
 
 
 def test_at_ease_the_largest_batch_is_in_force() -> None:
     seen = reading(253, *[node(1, by(16))] * 8)
     first = decide(seen, None)
-    assert (first.scaler, first.step, first.exhausted, first.starved) == (by(16), Step.NONE, False, False)
+    assert (first.scaler, first.step, first.exhausted, first.starved) == (
+        by(16),
+        BatchMove.NONE,
+        False,
+        False,
+    )
     later = decide(seen, by(16))
     assert str(later) == (
         "batch 16, buffer 0.5 (Unchanged): R = 128, and the largest batch allowed is in force"
@@ -79,7 +91,7 @@ def test_at_ease_the_largest_batch_is_in_force() -> None:
 def test_the_batch_goes_down_in_one_step_to_the_largest_that_can_fit() -> None:
     seen = reading(253, *[node(15, by(16))] * 8, owed=3)
     decision = decide(seen, by(16))
-    assert (decision.step, decision.scaler, decision.exhausted) == (Step.DOWN, by(8), True)
+    assert (decision.step, decision.scaler, decision.exhausted) == (BatchMove.DOWN, by(8), True)
     assert decision.reason == (
         "R = 253 and 3 owed > T·Q = 0.9·253 = 227.7; at batch 8 R can come to rest at 128, under t·Q = 0.8·253 = 202.4"
     )
@@ -89,7 +101,7 @@ def test_what_is_owed_lowers_the_batch_before_it_is_granted() -> None:
     seen = reading(253, *[node(16, by(16))] * 8, owed=40)
     assert seen.reserved < 0.9 * 253
     decision = decide(seen, by(16))
-    assert (decision.step, decision.exhausted) == (Step.DOWN, False)
+    assert (decision.step, decision.exhausted) == (BatchMove.DOWN, False)
 
 
 def test_inside_the_band_nothing_moves() -> None:
@@ -101,7 +113,7 @@ def test_inside_the_band_nothing_moves() -> None:
 def test_it_comes_back_as_soon_as_statements_say_that_it_fits() -> None:
     seen = reading(253, *[node(1, by(8))] * 8)
     decision = decide(seen, by(8), exhausted=True)
-    assert (decision.step, decision.scaler, decision.exhausted) == (Step.UP, by(16), False)
+    assert (decision.step, decision.scaler, decision.exhausted) == (BatchMove.UP, by(16), False)
     assert decision.reason == "at batch 16 R stays at 128 or less, under t·Q = 0.8·253 = 202.4"
 
 
@@ -112,7 +124,7 @@ def test_it_comes_back_by_several_rungs_at_once() -> None:
 def test_it_stays_where_a_larger_one_could_take_too_much() -> None:
     seen = reading(253, *[node(13, by(8))] * 8)  # 24 each, and 32 each at batch 16
     decision = decide(seen, by(8))
-    assert decision.step is Step.NONE
+    assert decision.step is BatchMove.NONE
     assert decision.reason == "at batch 16 R could reach 256, not under t·Q = 0.8·253 = 202.4"
 
 
@@ -139,15 +151,15 @@ def test_no_change_before_everybody_has_answered_or_a_minute_has_passed() -> Non
     answered, silent = node(1, by(8)), node(1, by(16))
     seen = reading(253, *[answered] * 7, silent)
     waiting = decide(seen, by(8), age=59.0)
-    assert (waiting.step, waiting.unanswered) == (Step.NONE, 1)
+    assert (waiting.step, waiting.unanswered) == (BatchMove.NONE, 1)
     assert waiting.reason == "1 of 8 containers have not answered the last change yet"
-    assert decide(seen, by(8), age=60.0).step is Step.UP
-    assert decide(reading(253, *[answered] * 8), by(8), age=0.0).step is Step.UP
+    assert decide(seen, by(8), age=60.0).step is BatchMove.UP
+    assert decide(reading(253, *[answered] * 8), by(8), age=0.0).step is BatchMove.UP
 
 
 def test_a_clock_that_was_set_back_holds_up_nothing() -> None:
     seen = reading(253, *[node(1, by(8))] * 7, node(1, by(16)))
-    assert decide(seen, by(8), age=-1.0).step is Step.UP
+    assert decide(seen, by(8), age=-1.0).step is BatchMove.UP
 
 
 def test_a_dead_agents_container_counts_with_what_it_holds() -> None:
@@ -187,13 +199,13 @@ def test_a_surplus_that_is_not_given_back_in_time_counts_at_every_rung() -> None
 def test_where_none_fits_the_most_frugal_one_is_taken() -> None:
     seen = reading(253, *[node(23, by(16))] * 10, owed=67)
     decision = decide(seen, by(16))
-    assert decision.step is Step.DOWN
+    assert decision.step is BatchMove.DOWN
     exact = decide(reading(253, *[node(23, by(8))] * 10, owed=67), by(8))
-    assert (exact.scaler, exact.step) == (by(2), Step.DOWN)
+    assert (exact.scaler, exact.step) == (by(2), BatchMove.DOWN)
     assert exact.reason.endswith("no batch stays under t·Q = 0.8·253 = 202.4, and at 2 R is the least")
     lowest = decide(reading(253, *[node(23, by(2))] * 10), by(2))
     assert (lowest.step, lowest.reason) == (
-        Step.NONE,
+        BatchMove.NONE,
         "R = 250 > T·Q = 0.9·253 = 227.7, but no smaller batch takes less",
     )
 
@@ -208,7 +220,7 @@ def test_an_override_is_in_force_at_once() -> None:
     smaller = decide(seen, by(16), BatchBounds(batch=8), age=1.0)
     assert (smaller.scaler, smaller.step, smaller.reason) == (
         by(8),
-        Step.CONFIGURED,
+        BatchMove.CONFIGURED,
         "configured with batch up to 8, buffer 0.5",
     )
     assert decide(seen, by(16), BatchBounds(buffer=Fraction(1, 4)), age=1.0).scaler == by(16, Fraction(1, 4))
@@ -242,7 +254,7 @@ def test_starved_when_batch_1_was_answered_and_somebody_is_owed_and_nothing_is_l
     seen = reading(253, *[node(24, by(1))] * 9, node(28, by(1)), owed=11)
     full = structs.replace(seen, reserved=253)
     decision = decide(full, by(1))
-    assert (decision.scaler, decision.step, decision.starved) == (STARVED, Step.STARVED, True)
+    assert (decision.scaler, decision.step, decision.starved) == (STARVED, BatchMove.STARVED, True)
     assert decision.reason == (
         "11 addresses are owed, 0 are free; nodes keep none in reserve until 10 are free, one for each container"
     )
@@ -255,7 +267,7 @@ def test_starved_when_batch_1_was_answered_and_somebody_is_owed_and_nothing_is_l
 
 def test_a_burst_does_not_jump_past_rungs_that_fit() -> None:
     seen = structs.replace(reading(253, *[node(15, by(16))] * 8, owed=3), reserved=253)
-    assert decide(seen, by(16)).step is Step.DOWN
+    assert decide(seen, by(16)).step is BatchMove.DOWN
 
 
 def test_starved_at_once_where_no_rung_can_help() -> None:
@@ -276,7 +288,7 @@ def test_starved_ends_when_every_container_can_keep_one_and_after_a_while() -> N
     assert decide(structs.replace(free, owed=1), STARVED, starved=True).starved
     assert decide(structs.replace(free, reserved=246), STARVED, starved=True).starved
     fed = decide(free, STARVED, starved=True)
-    assert (fed.step, fed.starved, fed.scaler) == (Step.FED, False, by(8))
+    assert (fed.step, fed.starved, fed.scaler) == (BatchMove.FED, False, by(8))
     assert fed.reason == "8 addresses are free, enough for each of 8 containers to keep 1"
 
 
@@ -295,7 +307,7 @@ def test_after_starvation_a_pin_is_in_force_again_only_where_it_fits_in_the_subn
 def test_starved_ends_for_a_pin_that_fits_in_the_subnet_to_the_last_address() -> None:
     seen = reading(13, node(5, STARVED, top=2), node(6, STARVED, top=2))
     full = decide(seen, STARVED, BatchBounds(fixed=2, buffer=Fraction(0)), starved=True)
-    assert (full.step, full.scaler) == (Step.FED, by(2, Fraction(0)))
+    assert (full.step, full.scaler) == (BatchMove.FED, by(2, Fraction(0)))
     assert full.reason == "at batch 2 R stays at 13 or less, and Q = 13"
     assert decide(seen, STARVED, BatchBounds(fixed=2), starved=True).starved, "it would take 16 of 13"
     assert decide(seen, STARVED, starved=True).starved, "nobody could keep one"
@@ -307,7 +319,7 @@ def test_after_starvation_batch_1_is_left_where_nothing_larger_fits() -> None:
 
 
 def test_a_container_that_asked_for_nothing_yet_counts_between_its_primary_and_a_batch() -> None:
-    newcomer = Holding(StatedDemand(), 1)
+    newcomer = ContainerDemand(StatedDemand(), 1)
     decision = decide(reading(253, newcomer, node(1, by(8))), by(8))
     top = decision.rungs[-1].expected
     assert (top.least, top.most) == (1 + 16, 16 + 16)
@@ -316,17 +328,17 @@ def test_a_container_that_asked_for_nothing_yet_counts_between_its_primary_and_a
 def test_negative_counts_are_refused() -> None:
     for name in ("containers", "owed", "ungoverned", "draining"):
         with pytest.raises(InvalidThresholds, match=f"{name} -1 is negative"):
-            Reading(**{"capacity": 1, "reserved": 0, "containers": 0, name: -1})  # type: ignore[arg-type] # counts
+            SubnetReading(**{"capacity": 1, "reserved": 0, "containers": 0, name: -1})  # type: ignore[arg-type] # counts
 
 
 def test_a_subnet_that_shrank_has_nothing_free() -> None:
-    assert Reading(capacity=10, reserved=12, containers=1).free == 0
+    assert SubnetReading(capacity=10, reserved=12, containers=1).free == 0
 
 
 def test_what_nodes_have_of_a_cidr_that_drains_is_not_taken_from_what_is_free() -> None:
-    draining = Reading(capacity=100, reserved=60, draining=50, containers=3)
+    draining = SubnetReading(capacity=100, reserved=60, draining=50, containers=3)
     assert draining.free == 90
-    assert Reading(capacity=100, reserved=120, draining=20, containers=3).free == 0
+    assert SubnetReading(capacity=100, reserved=120, draining=20, containers=3).free == 0
 
 
 def test_the_batch_is_decided_by_the_capacity_that_stays() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from podtide.core.subnet.cluster_identity import (
     TERM_SECONDS,
+    ContainerOwner,
     HeldTerm,
-    Owner,
     is_anothers,
     may_open_term,
     owner_of,
@@ -14,9 +14,13 @@ from podtide.core.subnet.cluster_identity import (
 
 @pytest.mark.parametrize(
     ("recorded", "owner"),
-    [("here", Owner.THIS_CLUSTER), ("there", Owner.ANOTHER_CLUSTER), ("", Owner.UNKNOWN)],
+    [
+        ("here", ContainerOwner.THIS_CLUSTER),
+        ("there", ContainerOwner.ANOTHER_CLUSTER),
+        ("", ContainerOwner.UNKNOWN),
+    ],
 )
-def test_a_container_is_ours_only_if_it_records_our_uid(recorded: str, owner: Owner) -> None:
+def test_a_container_is_ours_only_if_it_records_our_uid(recorded: str, owner: ContainerOwner) -> None:
     assert owner_of(recorded, "here") is owner
 
 

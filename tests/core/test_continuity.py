@@ -2,7 +2,13 @@
 
 import pytest
 
-from podtide.core.subnet.store_continuity import Mark, awaited_reports, doubt_about, is_behind, is_forgotten
+from podtide.core.subnet.store_continuity import (
+    StoreMark,
+    awaited_reports,
+    doubt_about,
+    is_behind,
+    is_forgotten,
+)
 
 
 def test_a_sequence_is_behind_only_when_a_cluster_has_seen_more() -> None:
@@ -22,15 +28,22 @@ def test_a_cluster_is_forgotten_that_has_seen_something_and_is_not_known() -> No
     ("store", "progress", "mark", "doubt"),
     [
         ("", 0, None, ""),
-        ("", 0, Mark("s", 7), "the database is new"),
+        ("", 0, StoreMark("s", 7), "the database is new"),
         ("s", 7, None, "missing"),
-        ("s", 7, Mark("t", 7), "of another one"),
-        ("s", 7, Mark("s", 8), "stands at 7, and had come to 8"),
-        ("s", 7, Mark("s", 7), ""),
-        ("s", 7, Mark("s", 6), ""),  # the mark is not synced: after a loss of power it is a little behind
+        ("s", 7, StoreMark("t", 7), "of another one"),
+        ("s", 7, StoreMark("s", 8), "stands at 7, and had come to 8"),
+        ("s", 7, StoreMark("s", 7), ""),
+        (
+            "s",
+            7,
+            StoreMark("s", 6),
+            "",
+        ),  # the mark is not synced: after a loss of power it is a little behind
     ],
 )
-def test_a_store_is_doubted_by_its_mark(store: str, progress: int, mark: Mark | None, doubt: str) -> None:
+def test_a_store_is_doubted_by_its_mark(
+    store: str, progress: int, mark: StoreMark | None, doubt: str
+) -> None:
     found = doubt_about(store, progress, mark)
     assert doubt in found
     assert bool(found) is bool(doubt)

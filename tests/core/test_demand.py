@@ -65,6 +65,9 @@ def test_two_sandboxes_of_one_pod_count_twice() -> None:
     assert (demand.total, demand.waiting) == (2, 0)
     assert demand.owners() == demand.owners_of(WEB.uid) == (sandbox(1), sandbox(2))
     assert demand.owner("sandbox-2", "eth0") == sandbox(2)
+    demand.freed("sandbox-1", "eth0")
+    assert (demand.total, demand.waiting) == (1, 0)
+    assert demand.owners_of(WEB.uid) == (sandbox(2),)
 
 
 def test_a_static_pod_is_known_by_its_hash() -> None:

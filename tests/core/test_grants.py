@@ -15,8 +15,9 @@ from podtide.core.subnet.grants import (
     is_taken_anew,
     may_take,
     parse_address_name,
+    primary_name,
 )
-from podtide.core.subnet.layout import Place
+from podtide.core.subnet.layout import AddressPlace
 
 claims = st.lists(
     st.builds(
@@ -66,7 +67,7 @@ def test_a_name_says_for_whom_it_was_granted_and_where(
     container: str, version: int, chunk: int, mask: int
 ) -> None:
     assert [parse_address_name(name) for name in address_names(container, version, chunk, mask)] == [
-        AddressName(container, version, Place(chunk, position)) for position in positions(mask)
+        AddressName(container, version, AddressPlace(chunk, position)) for position in positions(mask)
     ]
 
 
@@ -108,3 +109,8 @@ def test_a_stale_wish_is_taken_anew_instead_of_the_last_one_and_of_no_other(
     instead_of: Order | None, holds_nothing: bool, counts: bool
 ) -> None:
     assert is_taken_anew(instead_of, Order("u", 12), holds_nothing=holds_nothing) is counts
+
+
+def test_the_name_of_a_primary_is_that_of_no_address() -> None:
+    assert primary_name("uid-1") == "uid-1-primary"
+    assert parse_address_name(primary_name("uid-1")) is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtide.core.address_set import AddressSet
-from podtide.core.intervals import Interval, absent, union, without
+from podtide.core.intervals import Interval, absent, both, union, without
 
 intervals = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda at: Interval(at[0], at[0] + at[1]))
@@ -36,6 +36,13 @@ def test_what_is_without_holes_is_the_difference_of_the_sets(
     left = without(union(wholes), holes)
     assert numbers(left) == numbers(wholes) - numbers(holes)
     assert_sorted_and_apart(left)
+
+
+@given(intervals, intervals)
+def test_what_both_have_is_the_intersection_of_the_sets(ones: list[Interval], others: list[Interval]) -> None:
+    common = both(union(ones), others)
+    assert numbers(common) == numbers(ones) & numbers(others)
+    assert_sorted_and_apart(common)
 
 
 @given(intervals, st.sets(st.integers(0, 79)))

@@ -1,7 +1,7 @@
 from msgspec import structs
 
 from podtide.core.pool.demand import Demand, PodOnNode
-from podtide.core.pool.leaks import Suspects, Suspicion, suspicion_of
+from podtide.core.pool.leaks import SuspectedSandboxes, Suspicion, suspicion_of
 from podtide.core.pool.pool import Owner
 
 POD = PodOnNode(uid="uid", namespace="default", name="web")
@@ -10,9 +10,9 @@ NEW = Owner("new", "eth0", "uid", "default", "web")
 GRACE = 300.0
 
 
-def bench() -> tuple[Demand, Suspects]:
+def bench() -> tuple[Demand, SuspectedSandboxes]:
     demand = Demand()
-    return demand, Suspects(demand)
+    return demand, SuspectedSandboxes(demand)
 
 
 def test_nothing_speaks_against_the_one_sandbox_of_a_living_pod() -> None:

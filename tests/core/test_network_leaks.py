@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.leaks import (
-    Fate,
+    LeakGrace,
     Orphaned,
-    Patience,
     PodSeen,
+    ReservationAction,
+    ReservationVerdict,
     Reserved,
     Spare,
-    Suspects,
-    Verdict,
+    SuspectTimes,
     is_doubtful,
     judge_reservation,
     why_orphaned,
@@ -75,7 +75,7 @@ def test_what_has_no_uid_is_an_earlier_pods_when_the_living_one_shows_other_addr
 
 
 def test_what_a_living_pod_does_not_show_may_be_of_a_removed_node_and_waits_for_the_quarantine() -> None:
-    patience = Patience(leak_grace_seconds=300.0, quarantine_seconds=360.0)
+    patience = LeakGrace(leak_grace_seconds=300.0, quarantine_seconds=360.0)
     assert patience.seconds(Orphaned.NOT_SHOWN) == 360.0
 
 
@@ -85,7 +85,7 @@ def test_a_holder_that_names_no_pod_is_never_suspected(podref: str) -> None:
 
 
 def test_a_suspect_is_due_when_it_was_one_for_the_grace_period() -> None:
-    suspects = Suspects[str]()
+    suspects = SuspectTimes[str]()
     assert suspects.due({"a": 300.0}, 100.0) == []
     assert suspects.due({"a": 300.0, "b": 300.0}, 399.0) == []
     assert suspects.due({"a": 300.0, "b": 300.0}, 400.0) == ["a"]
@@ -93,7 +93,7 @@ def test_a_suspect_is_due_when_it_was_one_for_the_grace_period() -> None:
 
 
 def test_a_suspect_that_was_cleared_once_begins_anew() -> None:
-    suspects = Suspects[str]()
+    suspects = SuspectTimes[str]()
     suspects.due({"a": 300.0}, 0.0)
     suspects.due({}, 200.0)
     assert suspects.due({"a": 300.0}, 400.0) == []
@@ -101,7 +101,7 @@ def test_a_suspect_that_was_cleared_once_begins_anew() -> None:
 
 
 def test_a_suspect_that_is_one_for_another_reason_now_has_been_one_all_the_time() -> None:
-    suspects = Suspects[str]()
+    suspects = SuspectTimes[str]()
     suspects.due({"a": 360.0}, 0.0)
     assert suspects.due({"a": 300.0}, 300.0) == ["a"]
     assert suspects.due({"a": 360.0}, 300.0) == []
@@ -112,14 +112,14 @@ def test_a_suspect_that_is_one_for_another_reason_now_has_been_one_all_the_time(
 def test_what_may_be_of_a_removed_node_waits_for_the_quarantine_too(
     reason: Orphaned, grace: float, quarantine: float, seconds: float
 ) -> None:
-    assert Patience(leak_grace_seconds=grace, quarantine_seconds=quarantine).seconds(reason) == seconds
+    assert LeakGrace(leak_grace_seconds=grace, quarantine_seconds=quarantine).seconds(reason) == seconds
 
 
 @pytest.mark.parametrize("reason", [Orphaned.ENDED, None])
 def test_what_is_certainly_not_of_a_removed_node_waits_for_the_grace_of_leaks_alone(
     reason: Orphaned | None,
 ) -> None:
-    assert Patience(leak_grace_seconds=300.0, quarantine_seconds=360.0).seconds(reason) == 300.0
+    assert LeakGrace(leak_grace_seconds=300.0, quarantine_seconds=360.0).seconds(reason) == 300.0
 
 
 def test_a_pod_that_was_ended_because_its_node_is_gone_is_one_of_a_removed_node() -> None:
@@ -127,11 +127,11 @@ def test_a_pod_that_was_ended_because_its_node_is_gone_is_one_of_a_removed_node(
 
 
 def test_without_grace_the_first_look_counts() -> None:
-    assert Suspects[str]().due({"a": 0.0}, 5.0) == ["a"]
+    assert SuspectTimes[str]().due({"a": 0.0}, 5.0) == ["a"]
 
 
 def test_it_is_known_when_the_next_suspect_will_be_due() -> None:
-    suspects = Suspects[str]()
+    suspects = SuspectTimes[str]()
     assert suspects.next_due_seconds(0.0) is None
     suspects.due({"a": 300.0}, 0.0)
     suspects.due({"a": 300.0, "b": 300.0}, 100.0)
@@ -146,7 +146,7 @@ def test_it_is_known_when_the_next_suspect_will_be_due() -> None:
 def test_nobody_is_due_who_was_not_suspected_in_every_look_of_a_grace_period(
     looks: list[tuple[float, set[str]]], grace: float
 ) -> None:
-    suspects, now, history = Suspects[str](), 0.0, []
+    suspects, now, history = SuspectTimes[str](), 0.0, []
     for pause, seen in looks:
         now += pause
         history.append((now, seen))
@@ -162,14 +162,14 @@ def test_nobody_is_due_who_was_not_suspected_in_every_look_of_a_grace_period(
 OTHER = Allocation("sandbox-2", "ns/other", "net1", "uid-9")
 
 
-def judged(reserved: Reserved, pod: PodSeen | None, *, shows_it: bool | None = None) -> Verdict:
+def judged(reserved: Reserved, pod: PodSeen | None, *, shows_it: bool | None = None) -> ReservationVerdict:
     return judge_reservation(reserved, pod, shows_it=shows_it)
 
 
 def test_a_reservation_that_a_pool_bears_out_is_not_doubted() -> None:
     fine = Reserved(holder=BY_UID, backed=True, rightful=BY_UID)
     assert not is_doubtful(fine, ALIVE)
-    assert judged(fine, ALIVE) == Verdict(Fate.KEEP)
+    assert judged(fine, ALIVE) == ReservationVerdict(ReservationAction.KEEP)
 
 
 def test_a_reservation_is_doubted_without_allocation_without_pod_and_when_another_has_the_address() -> None:
@@ -186,37 +186,49 @@ def test_a_reservation_that_knows_no_uid_is_the_pods_all_the_same() -> None:
 
 
 def test_a_dead_pods_reservation_is_released_after_its_allocation() -> None:
-    assert judged(Reserved(holder=BY_UID, backed=True), None) == Verdict(Fate.KEEP, Orphaned.GONE)
-    assert judged(Reserved(holder=BY_UID, backed=False), None) == Verdict(Fate.RELEASE, Orphaned.GONE)
+    assert judged(Reserved(holder=BY_UID, backed=True), None) == ReservationVerdict(
+        ReservationAction.KEEP, Orphaned.GONE
+    )
+    assert judged(Reserved(holder=BY_UID, backed=False), None) == ReservationVerdict(
+        ReservationAction.RELEASE, Orphaned.GONE
+    )
 
 
 def test_a_reservation_of_an_add_that_broke_off_is_released_though_its_pod_lives() -> None:
     verdict = judged(Reserved(holder=BY_UID, backed=False), ALIVE)
-    assert verdict == Verdict(Fate.RELEASE, Spare.NEVER_HELD)
+    assert verdict == ReservationVerdict(ReservationAction.RELEASE, Spare.NEVER_HELD)
 
 
 def test_a_reservation_by_whereabouts_is_released_only_when_the_living_pod_shows_other_addresses() -> None:
     alone = Reserved(holder=BY_NAME, backed=False)
-    assert judged(alone, ALIVE, shows_it=None) == Verdict(Fate.KEEP)
-    assert judged(alone, ALIVE, shows_it=True) == Verdict(Fate.KEEP)
-    assert judged(alone, ALIVE, shows_it=False) == Verdict(Fate.RELEASE, Spare.NOT_SHOWN)
+    assert judged(alone, ALIVE, shows_it=None) == ReservationVerdict(ReservationAction.KEEP)
+    assert judged(alone, ALIVE, shows_it=True) == ReservationVerdict(ReservationAction.KEEP)
+    assert judged(alone, ALIVE, shows_it=False) == ReservationVerdict(
+        ReservationAction.RELEASE, Spare.NOT_SHOWN
+    )
 
 
 def test_a_reservation_is_corrected_rather_than_released_where_somebody_living_has_the_address() -> None:
     dead = Reserved(holder=BY_UID, backed=False, rightful=OTHER)
-    assert judged(dead, None) == Verdict(Fate.CORRECT, Orphaned.GONE)
+    assert judged(dead, None) == ReservationVerdict(ReservationAction.CORRECT, Orphaned.GONE)
     came_back = Allocation("sandbox-3", "ns/web-0", "net1", "uid-2")
     outdated = Reserved(holder=BY_UID, backed=True, rightful=came_back)
-    assert judged(outdated, PodSeen(frozenset({"uid-2"}))) == Verdict(Fate.CORRECT, Orphaned.REPLACED)
+    assert judged(outdated, PodSeen(frozenset({"uid-2"}))) == ReservationVerdict(
+        ReservationAction.CORRECT, Orphaned.REPLACED
+    )
 
 
 def test_where_two_living_pods_claim_an_address_nothing_is_touched() -> None:
-    assert judged(Reserved(holder=BY_UID, backed=True, rightful=OTHER), ALIVE) == Verdict(Fate.KEEP)
+    assert judged(Reserved(holder=BY_UID, backed=True, rightful=OTHER), ALIVE) == ReservationVerdict(
+        ReservationAction.KEEP
+    )
 
 
 def test_a_replaced_pods_reservation_is_its_successors_where_the_pool_has_the_address_by_name_alone() -> None:
     outdated = Reserved(holder=BY_UID, backed=True, rightful=BY_NAME)
-    assert judged(outdated, PodSeen(frozenset({"uid-2"}))) == Verdict(Fate.CORRECT, Orphaned.REPLACED)
-    assert judged(Reserved(holder=BY_UID, backed=True), PodSeen(frozenset({"uid-2"}))) == Verdict(
-        Fate.KEEP, Orphaned.REPLACED
+    assert judged(outdated, PodSeen(frozenset({"uid-2"}))) == ReservationVerdict(
+        ReservationAction.CORRECT, Orphaned.REPLACED
+    )
+    assert judged(Reserved(holder=BY_UID, backed=True), PodSeen(frozenset({"uid-2"}))) == ReservationVerdict(
+        ReservationAction.KEEP, Orphaned.REPLACED
     )

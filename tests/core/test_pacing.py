@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.pool.pacing import Pace, Verdict, Waiting, pace
+from podtide.core.pool.pacing import Pace, PacingDecision, Waiting, pace
 
 PATIENCE = Pace()
-NOTHING = Verdict(write=False, look_at=None, waiting=None)
+NOTHING = PacingDecision(write=False, look_at=None, waiting=None)
 
 
 def paced(
@@ -15,7 +15,7 @@ def paced(
     *,
     demand: int = 8,
     exhausted: bool = False,
-) -> Verdict:
+) -> PacingDecision:
     return pace(waiting, target, requested, now, PATIENCE, demand=demand, changed_at=now, exhausted=exhausted)
 
 
@@ -27,7 +27,7 @@ def test_growth_is_written_after_the_moment_of_gathering() -> None:
     first = paced(None, 32, 16, 10.0)
     assert (first.write, first.look_at) == (False, 10.1)
     due = paced(first.waiting, 32, 16, 10.1)
-    assert due == Verdict(write=True, look_at=None, waiting=None)
+    assert due == PacingDecision(write=True, look_at=None, waiting=None)
 
 
 def test_what_is_looked_at_late_is_gathered_from_when_it_changed() -> None:

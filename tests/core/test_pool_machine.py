@@ -5,7 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podtide.core.pool.pool import Address, Applied, Container, Counts, Owner, Pool
+from core.pool_steps import assign, name_for_release
+from podtide.core.pool.pool import Address, AppliedContainer, GrantedContainer, Owner, Pool, StateCounts
 from podtide.core.pool.states import State
 
 COOLDOWN_SECONDS = 3.0
@@ -23,7 +24,7 @@ def ips(addresses: tuple[Address, ...] | None) -> list[str]:
 def drained(pool: Pool, now: float) -> list[list[str]]:
     """What the pool gives to newcomers until it has no more."""
     given: list[list[str]] = []
-    while (addresses := pool.assign(Owner(f"newcomer-{len(given)}", "eth0"), now)) is not None:
+    while (addresses := assign(pool, Owner(f"newcomer-{len(given)}", "eth0"), now)) is not None:
         given.append(ips(addresses))
     return given
 
@@ -38,18 +39,18 @@ class PoolMachine(RuleBasedStateMachine):
         self.version = 0
         self.minted = 0
         self.granted: dict[str, str] = {}  # what the allocator says this node holds
-        self.history: list[Container] = []
+        self.history: list[GrantedContainer] = []
         self.pods: dict[tuple[str, str], str] = {}
         self.named: set[str] = set()
 
-    def told(self, addresses: dict[str, str]) -> Container:
+    def told(self, addresses: dict[str, str]) -> GrantedContainer:
         self.version += 1
-        told = Container("nc", self.version, 4, dict(addresses))
+        told = GrantedContainer("nc", self.version, 4, dict(addresses))
         self.history.append(told)
         return told
 
-    def counts(self) -> Counts:
-        return self.pool.counts("nc") if "nc" in self.pool.containers() else Counts()
+    def counts(self) -> StateCounts:
+        return self.pool.counts("nc") if "nc" in self.pool.containers() else StateCounts()
 
     def restored(self) -> Pool:
         pool = Pool(COOLDOWN_SECONDS)
@@ -85,7 +86,7 @@ class PoolMachine(RuleBasedStateMachine):
     def add(self, number: int) -> None:
         before = self.counts().available
         key = (f"sandbox-{number}", "eth0")
-        given = self.pool.assign(pod(number), self.now)
+        given = assign(self.pool, pod(number), self.now)
         if key in self.pods:
             assert ips(given) == [self.pods[key]]
         elif given is None:
@@ -104,7 +105,7 @@ class PoolMachine(RuleBasedStateMachine):
     @rule(count=st.integers(0, 4))
     def name(self, count: int) -> None:
         counts = self.pool.counts("nc")
-        named = self.pool.name_for_release("nc", count, self.now)
+        named = name_for_release(self.pool, "nc", count, self.now)
         assert len(named) == min(count, counts.pending_programming + counts.available)
         self.named |= set(named)
 
@@ -122,7 +123,7 @@ class PoolMachine(RuleBasedStateMachine):
     def an_older_version_arrives_late(self, data: st.DataObject) -> None:
         older = data.draw(st.sampled_from(self.history))
         if older.version < self.version:
-            assert self.pool.apply(older, self.now) == Applied()
+            assert self.pool.apply(older, self.now) == AppliedContainer()
 
     @precondition(lambda self: self.granted)
     @rule(data=st.data())
@@ -153,7 +154,7 @@ class PoolMachine(RuleBasedStateMachine):
         counts = self.counts()
         addresses = list(self.pool.addresses())
         by_state = {state: sum(address.state is state for address in addresses) for state in State}
-        assert counts == Counts(
+        assert counts == StateCounts(
             pending_programming=by_state[State.PENDING_PROGRAMMING],
             available=by_state[State.AVAILABLE],
             assigned=by_state[State.ASSIGNED],

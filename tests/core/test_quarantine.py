@@ -3,7 +3,13 @@
 import pytest
 
 from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdentity, kinship
-from podtide.core.subnet.quarantine import Course, Ending, course_of, ending_of, is_from_the_future
+from podtide.core.subnet.quarantine import (
+    QuarantineAction,
+    QuarantineEnd,
+    course_of,
+    ending_of,
+    is_from_the_future,
+)
 
 MACHINE = MachineIdentity("m", "s", "b")
 
@@ -32,27 +38,27 @@ def test_only_all_three_ids_together_prove_anything(
 @pytest.mark.parametrize(
     ("kin", "seconds_left", "hold", "witnessed", "course"),
     [
-        (Kinship.SAME_BOOT, 0.0, False, True, Course.MOVE),
-        (Kinship.SAME_BOOT, 9.0, True, False, Course.MOVE),
-        (Kinship.BOOTED_SINCE, 9.0, False, True, Course.END),
-        (Kinship.BOOTED_SINCE, 9.0, True, True, Course.END),
-        (Kinship.BOOTED_SINCE, 9.0, False, False, Course.WAIT),
-        (Kinship.BOOTED_SINCE, 0.0, True, False, Course.END),
-        (Kinship.UNPROVEN, 9.0, False, True, Course.WAIT),
-        (Kinship.UNPROVEN, 0.0, False, True, Course.END),
-        (Kinship.UNPROVEN, 0.0, True, True, Course.HOLD),
-        (Kinship.UNPROVEN, 9.0, True, False, Course.HOLD),
+        (Kinship.SAME_BOOT, 0.0, False, True, QuarantineAction.MOVE),
+        (Kinship.SAME_BOOT, 9.0, True, False, QuarantineAction.MOVE),
+        (Kinship.BOOTED_SINCE, 9.0, False, True, QuarantineAction.END),
+        (Kinship.BOOTED_SINCE, 9.0, True, True, QuarantineAction.END),
+        (Kinship.BOOTED_SINCE, 9.0, False, False, QuarantineAction.WAIT),
+        (Kinship.BOOTED_SINCE, 0.0, True, False, QuarantineAction.END),
+        (Kinship.UNPROVEN, 9.0, False, True, QuarantineAction.WAIT),
+        (Kinship.UNPROVEN, 0.0, False, True, QuarantineAction.END),
+        (Kinship.UNPROVEN, 0.0, True, True, QuarantineAction.HOLD),
+        (Kinship.UNPROVEN, 9.0, True, False, QuarantineAction.HOLD),
     ],
 )
 def test_what_becomes_of_a_quarantine(
-    kin: Kinship, seconds_left: float, hold: bool, witnessed: bool, course: Course
+    kin: Kinship, seconds_left: float, hold: bool, witnessed: bool, course: QuarantineAction
 ) -> None:
     assert course_of(kin, seconds_left, hold=hold, witnessed=witnessed) is course
 
 
 def test_what_a_living_pod_shows_is_not_free() -> None:
     ending = ending_of(["10.0.0.1", "10.0.0.2", "10.0.0.3"], {"10.0.0.2", "10.9.9.9"})
-    assert ending == Ending(free=("10.0.0.1", "10.0.0.3"), shown=("10.0.0.2",))
+    assert ending == QuarantineEnd(free=("10.0.0.1", "10.0.0.3"), shown=("10.0.0.2",))
 
 
 def test_a_quarantine_that_began_by_a_clock_that_was_ahead_is_known_by_that() -> None:

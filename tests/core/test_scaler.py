@@ -20,12 +20,12 @@ NOTHING = NodeScaler()
 
 def test_the_defaults_are_those_of_current_deployments() -> None:
     scaler = effective_scaler(NOTHING, None)
-    assert scaler == Scaler(batch=16, min_free=Fraction(1, 2), max_ips=250)
+    assert scaler == Scaler(batch=16, buffer=Fraction(1, 2), max_ips=250)
     assert [scaler.minimum_free, scaler.maximum_free] == [8, 24]
 
 
 def test_the_nodes_own_percent_becomes_a_fraction() -> None:
-    assert effective_scaler(NodeScaler(batch=10, request_percent=33), None).min_free == Fraction(33, 100)
+    assert effective_scaler(NodeScaler(batch=10, request_percent=33), None).buffer == Fraction(33, 100)
 
 
 def test_the_cluster_subnet_goes_before_the_node() -> None:
@@ -53,33 +53,33 @@ def test_the_batch_is_clamped_to_one_and_the_maximum(batch: int, in_force: int) 
 
 
 def test_a_negative_threshold_from_the_wire_reads_as_none_free() -> None:
-    assert effective_scaler(NodeScaler(request_percent=-1), None).min_free == 0
-    assert effective_scaler(NOTHING, SubnetScaler(1, Fraction(-1))).min_free == 0
+    assert effective_scaler(NodeScaler(request_percent=-1), None).buffer == 0
+    assert effective_scaler(NOTHING, SubnetScaler(1, Fraction(-1))).buffer == 0
 
 
 @pytest.mark.parametrize(
-    ("batch", "min_free", "max_ips", "words"),
+    ("batch", "buffer", "max_ips", "words"),
     [
         (0, Fraction(0), 1, "batch 0 is too small: addresses come in batches of at least 1"),
         (
             1,
             Fraction(-1, 2),
             1,
-            "minimum-free fraction -0.5 is negative: give 0 or more, such as 0.5 for half a batch",
+            "buffer -0.5 is negative: give 0 or more, such as 0.5 for half a batch",
         ),
         (1, Fraction(0), 0, "maximum of 0 addresses is too small: a node may hold at least 1"),
     ],
 )
 def test_what_a_person_states_is_refused_rather_than_clamped(
-    batch: int, min_free: Fraction, max_ips: int, words: str
+    batch: int, buffer: Fraction, max_ips: int, words: str
 ) -> None:
     with pytest.raises(InvalidScaler) as refused:
-        Scaler(batch=batch, min_free=min_free, max_ips=max_ips)
+        Scaler(batch=batch, buffer=buffer, max_ips=max_ips)
     assert str(refused.value) == words
 
 
 def test_the_least_scaler_is_allowed() -> None:
-    assert Scaler(batch=1, min_free=Fraction(0), max_ips=1).maximum_free == 1
+    assert Scaler(batch=1, buffer=Fraction(0), max_ips=1).maximum_free == 1
 
 
 def test_thresholds_in_percent_are_one_batch_apart() -> None:

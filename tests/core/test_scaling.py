@@ -1,9 +1,6 @@
 """The request formula: examples of the paper, laws, and every word of the explanation."""
 
-import json
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -13,7 +10,8 @@ from core.strategies import demands, primaries, scalers, uncapped_scalers
 from podtide.core.errors import InvalidScaler
 from podtide.core.exact import exact
 from podtide.core.subnet.scaler import Scaler
-from podtide.core.subnet.scaling import Bound, decide_request, to_release
+from podtide.core.subnet.scaling import RequestBound, decide_request, to_release
+from recordings import cns_targets
 
 HALF = Fraction(1, 2)
 USUAL = Scaler(16, HALF)
@@ -24,23 +22,23 @@ STARVED = Scaler(1, Fraction(0))
 @pytest.mark.parametrize(
     ("demand", "scaler", "held_primaries", "request_", "bound"),
     [
-        (25, USUAL, 0, 48, Bound.FORMULA),
-        (25, USUAL, 1, 47, Bound.FORMULA),
-        (25, EXHAUSTED, 0, 26, Bound.FORMULA),
-        (25, EXHAUSTED, 1, 26, Bound.FLOOR),
-        (25, STARVED, 0, 25, Bound.FORMULA),
-        (25, STARVED, 1, 25, Bound.FLOOR),
-        (0, USUAL, 1, 15, Bound.FORMULA),
-        (0, STARVED, 1, 0, Bound.FLOOR),
-        (36, USUAL, 0, 48, Bound.FORMULA),
-        (24, USUAL, 0, 32, Bound.FORMULA),
-        (250, USUAL, 1, 250, Bound.MAX),
-        (400, USUAL, 1, 250, Bound.MAX),
-        (234, USUAL, 6, 250, Bound.FORMULA),
+        (25, USUAL, 0, 48, RequestBound.FORMULA),
+        (25, USUAL, 1, 47, RequestBound.FORMULA),
+        (25, EXHAUSTED, 0, 26, RequestBound.FORMULA),
+        (25, EXHAUSTED, 1, 26, RequestBound.FLOOR),
+        (25, STARVED, 0, 25, RequestBound.FORMULA),
+        (25, STARVED, 1, 25, RequestBound.FLOOR),
+        (0, USUAL, 1, 15, RequestBound.FORMULA),
+        (0, STARVED, 1, 0, RequestBound.FLOOR),
+        (36, USUAL, 0, 48, RequestBound.FORMULA),
+        (24, USUAL, 0, 32, RequestBound.FORMULA),
+        (250, USUAL, 1, 250, RequestBound.MAX),
+        (400, USUAL, 1, 250, RequestBound.MAX),
+        (234, USUAL, 6, 250, RequestBound.FORMULA),
     ],
 )
 def test_requests_of_the_paper(
-    demand: int, scaler: Scaler, held_primaries: int, request_: int, bound: Bound
+    demand: int, scaler: Scaler, held_primaries: int, request_: int, bound: RequestBound
 ) -> None:
     decision = decide_request(demand, scaler, held_primaries)
     assert (decision.request, decision.bound) == (request_, bound)
@@ -82,13 +80,13 @@ def test_the_total_is_a_multiple_of_the_batch_unless_floor_or_cap_decided(
     scaler: Scaler, demand: int, held: int
 ) -> None:
     decision = decide_request(demand, scaler, held)
-    if decision.bound is Bound.FORMULA:
+    if decision.bound is RequestBound.FORMULA:
         assert (decision.request + held) % scaler.batch == 0
 
 
 @given(uncapped_scalers, demands, primaries)
 def test_some_address_is_free_whenever_a_buffer_is_asked_for(scaler: Scaler, demand: int, held: int) -> None:
-    assume(scaler.min_free > 0)
+    assume(scaler.buffer > 0)
     assert decide_request(demand, scaler, held).request > demand
 
 
@@ -183,15 +181,7 @@ def test_a_decision_is_a_value() -> None:
     assert len(decisions) == 2
 
 
-CNS_TARGETS = Path(__file__).parents[3] / "shared" / "cases" / "cns_targets.json"
-
-
-def _cns_rows() -> list[Any]:
-    return list(json.loads(CNS_TARGETS.read_text())["rows"]) if CNS_TARGETS.exists() else []
-
-
-@pytest.mark.skipif(not CNS_TARGETS.exists(), reason="the recorded targets of CNS are not beside this clone")
-@pytest.mark.parametrize("row", _cns_rows(), ids=str)
+@pytest.mark.parametrize("row", cns_targets(), ids=str)
 def test_targets_agree_with_what_cns_computed(row: tuple[int, int, float, int, list[int]]) -> None:
     demand, batch, buffer, target, clamped = row
     assert decide_request(demand, Scaler(batch, exact(buffer), 10**9)).request == target

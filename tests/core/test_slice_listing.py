@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.networks.slice_list import LARGEST_BYTES, WHOLE_UP_TO_BYTES, Entry, listing, room_for
+from podtide.core.networks.slice_list import LARGEST_BYTES, WHOLE_UP_TO_BYTES, SliceEntry, listing, room_for
 from podtide.core.networks.slices import SliceAssignment, Slicing
 from podtide.core.ranges import parse_range
 
@@ -19,7 +19,7 @@ def first(slicing: Slicing, count: int, name: str = "node-{}") -> list[SliceAssi
     return [SliceAssignment(name.format(index), slicing[index]) for index in range(count)]
 
 
-def as_json(entries: list[Entry]) -> int:
+def as_json(entries: list[SliceEntry]) -> int:
     return len(json.dumps([{"nodeName": node, "sliceRange": slice_} for node, slice_ in entries]))
 
 

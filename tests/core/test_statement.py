@@ -21,14 +21,14 @@ from podtide.core.subnet.statement import (
 buffers = st.sampled_from(
     [Fraction(0), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2), Fraction(1), Fraction(3, 2)]
 )
-scalers = st.builds(Scaler, batch=st.integers(1, 64), min_free=buffers, max_ips=st.integers(1, 250))
+scalers = st.builds(Scaler, batch=st.integers(1, 64), buffer=buffers, max_ips=st.integers(1, 250))
 
 
 def statement(demand: int, scaler: Scaler, primaries: int = 1, top: int = 0) -> Statement:
     return Statement(
         demand=demand,
         batch=scaler.batch,
-        buffer=scaler.min_free,
+        buffer=scaler.buffer,
         max_ips=scaler.max_ips,
         primaries=primaries,
         request=request_at(demand, scaler, primaries),
@@ -65,7 +65,7 @@ def test_what_a_container_takes_lies_within_its_window_at_every_batch(
     demand: int, scaler: Scaler, batch: int
 ) -> None:
     stated = stated_demand(statement(demand, scaler))
-    rung = SubnetScaler(batch, scaler.min_free)
+    rung = SubnetScaler(batch, scaler.buffer)
     assert (
         taken_at(stated.low, stated, rung)
         <= taken_at(demand, stated, rung)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from msgspec import structs
 
-from podtide.core.subnet.demand_by_batch import Holding, SubnetDemand
+from podtide.core.subnet.demand_by_batch import ContainerDemand, SubnetDemand
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.core.subnet.statement import StatedDemand
 
@@ -46,6 +46,8 @@ def test_a_buffer_is_compared_as_a_node_network_config_says_it() -> None:
 
 
 def test_the_unanswered_are_counted() -> None:
-    late = Holding(StatedDemand(batch=16, buffer="0.5"), 16)
-    seen = structs.replace(SUBNET, holdings={late: 3, Holding(StatedDemand(batch=8, buffer="0.5"), 8): 2})
+    late = ContainerDemand(StatedDemand(batch=16, buffer="0.5"), 16)
+    seen = structs.replace(
+        SUBNET, holdings={late: 3, ContainerDemand(StatedDemand(batch=8, buffer="0.5"), 8): 2}
+    )
     assert seen.unanswered == 3

@@ -10,7 +10,7 @@ from podtide.core.errors import InvalidRange, MixedFamilies
 from podtide.core.subnet.chunks import WHOLE
 from podtide.core.subnet.layout import (
     MOST_ADDRESSES,
-    Place,
+    AddressPlace,
     SubnetLayout,
     choose_gateways,
     first_overlap,
@@ -73,7 +73,7 @@ def test_growing_renumbers_nothing() -> None:
     assert [after.mask(chunk) for chunk in range(2)] == [before.mask(chunk) for chunk in range(2)]
     assert everything(after) == everything(before) + [f"10.9.0.{last}" for last in range(2, 7)]
     assert after.block(2).cidr == "10.9.0.0/29"
-    assert after.address(Place(2, 1)) == "10.9.0.1"
+    assert after.address(AddressPlace(2, 1)) == "10.9.0.1"
     assert after.cidrs == ("10.0.0.0/27", "10.9.0.0/29")
 
 
@@ -127,7 +127,7 @@ def test_losing_a_cidr_renumbers_nothing() -> None:
     whole = layout("10.0.0.0/27", "10.9.0.0/29")
     rest = SubnetLayout(["10.9.0.0/29"], ["10.9.0.1"], first_chunks=[2])
     assert rest.mask(2) == whole.mask(2)
-    assert rest.address(Place(2, 3)) == whole.address(Place(2, 3))
+    assert rest.address(AddressPlace(2, 3)) == whole.address(AddressPlace(2, 3))
     assert rest.find("10.9.0.0/29") == whole.blocks[1]
     assert rest.find("10.0.0.0/27") is None
     grown = SubnetLayout(["10.9.0.0/29", "10.7.0.0/29"], ["10.9.0.1", "10.7.0.1"], first_chunks=[2])
@@ -144,7 +144,7 @@ def test_an_8_is_described_as_quickly_as_a_29() -> None:
     assert wide.capacity == 2**24 - 3 - 1_000_000
     assert wide.next_chunk(wide.blocks[0], 0) == 1_000_002 // 16
     assert wide.mask(2**19) == WHOLE
-    assert wide.address(Place(2**20 - 1, 14)) == "10.255.255.254"
+    assert wide.address(AddressPlace(2**20 - 1, 14)) == "10.255.255.254"
     assert wide.next_chunk(wide.blocks[0], 2**20) is None
 
 
@@ -155,7 +155,7 @@ def test_of_a_wide_ipv6_cidr_the_first_2_to_the_53_are_used() -> None:
     last = MOST_ADDRESSES // 16 - 1
     assert wide.mask(last) == WHOLE
     assert wide.next_chunk(wide.blocks[0], last + 1) is None
-    assert wide.address(Place(last, 15)) == "2001:db8::1f:ffff:ffff:ffff"
+    assert wide.address(AddressPlace(last, 15)) == "2001:db8::1f:ffff:ffff:ffff"
     with pytest.raises(InvalidRange, match="make another subnet"):
         layout("2001:db8::/64", "2001:db9::/64")
 

@@ -1,13 +1,10 @@
 """What the real Whereabouts 0.9.4 answered, through our code: one test for each recorded row of its pure functions.
 
-The recordings lie beside the repository, in ../shared/cases; without them these tests are skipped. Where podtide answers
-otherwise on purpose, the row stands in one of the tables below, with the reason, the line that demands it, and our own
-answer. These functions are Whereabouts' innermost, and what they get wrong is in WIRE.md §6 only where it shows.
+The recordings are in tests/recorded. Where podtide answers otherwise on purpose, the row stands in one of the tables
+below, with the reason, the entry of docs/design that demands it, and our own answer.
 """
 
-import json
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -16,18 +13,11 @@ from podtide.core.errors import InvalidRange, InvalidSlice, MixedFamilies, Range
 from podtide.core.networks.allocations import Allocation, Allocations
 from podtide.core.networks.slices import Slicing, parse_slice_size
 from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_range
+from recordings import whereabouts
 
 Row: TypeAlias = dict[str, Any]
 
-RECORDINGS = Path(__file__).parents[3] / "shared" / "cases" / "whereabouts.json"
-
-if not RECORDINGS.exists():
-    pytest.skip(
-        "there are no recordings of Whereabouts in ../shared/cases beside this clone", allow_module_level=True
-    )
-
-CASES = json.loads(RECORDINGS.read_text())
-
+CASES = {section: whereabouts(section) for section in ("allocate", "iphelpers")}
 
 QUESTIONS = ("in", "ip", "offset", "cidr", "range", "range_start", "range_end", "slice_size")
 
@@ -121,10 +111,7 @@ def test_compare_ips(row: Row) -> None:
 
 
 def assert_step(row: Row, by: int, edge: str) -> None:
-    """One step up or down. Whereabouts wraps around at the edge; there is no address beyond it, in any range.
-
-    WIRE.md §5: "Lowest free address within first and last usable".
-    """
+    """One step up or down. Whereabouts wraps around at the edge (design T27); no range has an address beyond it."""
     if row["in"] == edge:
         with pytest.raises(InvalidRange, match="is outside of"):
             moved(row["in"], by)
@@ -148,8 +135,8 @@ def test_dec_ip(row: Row) -> None:
 @rows("iphelpers", "IPAddOffset")
 def test_ip_add_offset(row: Row) -> None:
     if row["ip"] == "255.255.255.255":
-        # Whereabouts carries over into another family (::1:0:0:0); an offset beyond the network is no address. WIRE.md
-        # §5: "decimal offset from the range's network address".
+        # Whereabouts carries over into another family (::1:0:0:0); an offset beyond the network is no address (design
+        # T27).
         with pytest.raises(InvalidRange):
             moved(row["ip"], int(row["offset"]))
     else:
@@ -157,11 +144,11 @@ def test_ip_add_offset(row: Row) -> None:
 
 
 OFFSETS_THAT_DIFFER = {
-    # Whereabouts subtracts byte by byte without borrowing: two addresses could share an IPPool's key. WIRE.md §5:
-    # "decimal offset from the range's network address".
+    # Whereabouts subtracts byte by byte without borrowing: two addresses could share an IPPool's key (design
+    # T27).
     ("10.0.1.5", "10.0.0.255"): 6,
     ("10.1.0.1", "10.0.255.254"): 3,
-    # Whereabouts keeps the low 64 bits. WIRE.md §6: "IPv6 offsets ≥ 2^63 lose entries".
+    # Whereabouts keeps the low 64 bits (design T17).
     ("fd00:1:0:5::1", "fd00:1::"): 5 * 2**64 + 1,
 }
 
@@ -210,17 +197,17 @@ def test_network_bounds(row: Row) -> None:
 
 
 SLICINGS_THAT_DIFFER = {
-    # Host bits are dropped here as everywhere else; Whereabouts refuses them only in this one function. WIRE.md §5:
-    # "host bits dropped".
+    # Host bits are dropped here as everywhere else; Whereabouts refuses them only in this one function (design
+    # W15).
     ("10.0.0.1/24", "/26"): ["10.0.0.0/26", "10.0.0.64/26", "10.0.0.128/26", "10.0.0.192/26"],
 }
 SLICE_SIZES_REFUSED_HERE = {
-    # Whereabouts answers nothing at all, and no node ever gets a slice. WIRE.md §5: "`node_slice_size` (`/24` or `24`)".
+    # Whereabouts answers nothing at all, and no node ever gets a slice (design T31).
     ("10.0.0.0/24", ""): "is no prefix length",
     # Both refuse it.
     ("10.0.0.0/24", "-1"): "is no prefix length",
-    # Whereabouts cuts slices of one address, from which every ADD then fails ("has no usable IP addresses"). WIRE.md §5:
-    # "network and broadcast skipped".
+    # Whereabouts cuts slices of one address, from which every ADD then fails ("has no usable IP addresses";
+    # design T31).
     ("10.0.0.0/30", "/32"): "leaves no usable address in a slice",
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.processes import Program
-from podtide.cluster.kubernetes.in_cluster import SERVICE_ACCOUNT
+from podtide.cluster.kubernetes.finding import SERVICE_ACCOUNT
 
 _OWN_VIEW = ("unshare", "--mount", "sh", "-c")
 _EMPTY_RUN = "mount -t tmpfs none /run"

@@ -120,7 +120,7 @@ async def an_allocator(site: Site) -> AsyncIterator[tuple[Program, str]]:
             "default",
             "pods",
             SUBNET,
-            "--server",
+            "--allocator",
             url,
             "--token-file",
             site.admins_token,

@@ -37,7 +37,7 @@ ALL_ON: dict[str, Any] = {
     "agent__podAnnotations": {"example.org/team": "network"},
     "cni__forWhereabouts": True,
     "cni__routes": ["0.0.0.0/0", "::/0"],
-    "settings": {"batch": 8, "shrink_delay": "5s", "min_free": 0.25},
+    "settings": {"batch": 8, "shrink_delay": "5s", "buffer": 0.25},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it comes": {},
@@ -157,12 +157,12 @@ def test_the_nodes_directories_are_where_the_values_say(chart: Chart) -> None:
 
 
 def test_settings_reach_every_program(chart: Chart) -> None:
-    started = list(containers(chart.objects(settings={"batch": 8, "leak_grace": "10m", "min_free": 0.25})))
+    started = list(containers(chart.objects(settings={"batch": 8, "leak_grace": "10m", "buffer": 0.25})))
     assert len(started) == 3
     for container in started:
         variables = {each["name"]: each.get("value") for each in container["env"]}
         assert (variables["PODTIDE_BATCH"], variables["PODTIDE_LEAK_GRACE"]) == ("8", "10m")
-        assert variables["PODTIDE_MIN_FREE"] == "0.25"
+        assert variables["PODTIDE_BUFFER"] == "0.25"
 
 
 def test_the_schema_knows_every_setting_and_no_other() -> None:

@@ -35,7 +35,7 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,
 )
-from podtide.resources.pod import Container, Pod, PodSpec
+from podtide.resources.pod import Pod, PodContainer, PodSpec
 
 SLICED = secondary("returned-sliced", range="10.22.0.0/16", node_slice_size="/24")
 SHARED = secondary("returned-shared", range="10.23.0.0/24")
@@ -93,7 +93,7 @@ class Books:
 
 async def bind(admin: KubernetesCluster, node: str, *names: str) -> None:
     """Let there be Pods on a node."""
-    spec = PodSpec(node_name=node, containers=[Container(name="main", image="web")])
+    spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="web")])
     for name in names:
         await admin.create(
             Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec), manager="test"

@@ -158,7 +158,7 @@ class Fleet:
 
     async def check(self) -> dict[str, Any]:
         """What `podtide check` finds, in the cluster and in the allocator's books."""
-        where = ("--kubeconfig", self._site.control_plane.kubeconfig, "--server", self._allocator_url)
+        where = ("--kubeconfig", self._site.control_plane.kubeconfig, "--allocator", self._allocator_url)
         answer = await asyncio.to_thread(run_podtide, "check", *where, "--output", "json")
         assert answer.stdout, answer.stderr
         found: dict[str, Any] = json.loads(answer.stdout)

@@ -65,7 +65,7 @@ def allocator(site: Site, cidr: str) -> Iterator[str]:
         is_ready=lambda: is_well(port, "/readyz"),
     )
     with running(program):
-        added = run_podtide("subnet", "add", NETWORK, SUBNET, cidr, "--server", url)
+        added = run_podtide("subnet", "add", NETWORK, SUBNET, cidr, "--allocator", url)
         assert added.returncode == 0, added.stderr
         yield url
 

@@ -22,11 +22,11 @@ from podtide.cluster.informer import Informer
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedWrites, unguarded
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
 from podtide.core.audit.networks import NetworkPicture, audit_networks
 from podtide.core.errors import RetryError
-from podtide.core.networks.leaks import Patience
+from podtide.core.networks.leaks import LeakGrace
 from podtide.core.pool.pool import Owner
 from podtide.core.ranges import IPAddress
 from podtide.networks.audit_picture import draw_networks
@@ -37,10 +37,11 @@ from podtide.resources.network_attachment import NetworkAttachmentDefinition, Ne
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 MANAGER = "test"
@@ -109,10 +110,12 @@ class Machine:
         networks = SecondaryNetworks(
             FaultyCluster(fleet.cluster, self.luck),
             self.name,
-            settings=SETTINGS,
-            clock=fleet.clock,
-            randomness=seeded_randomness(f"{self.name}/{fleet.number()}"),
-            log=fleet.log,
+            runtime=Runtime(
+                clock=fleet.clock,
+                randomness=seeded_randomness(f"{self.name}/{fleet.number()}"),
+                log=fleet.log,
+                settings=SETTINGS,
+            ),
         )
         self._task = asyncio.create_task(networks.run())
         return networks
@@ -157,23 +160,24 @@ class Fleet:
         line = FaultyCluster(self.cluster, self.controller_luck)
         clock, log, counts = self.clock, self.log, ControllerCounts()
         randomness = seeded_randomness(f"controller/{self.number()}")
-        nodes = Informer(line, Node, clock=clock, randomness=randomness, log=log)
+        nodes = Informer(line, Node, runtime=Runtime(clock=clock, randomness=randomness, log=log))
         slices = SliceController(
-            line, settings=SETTINGS, counts=counts, nodes=nodes, clock=clock, randomness=randomness, log=log
+            line,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=SETTINGS),
+            counts=counts,
+            nodes=nodes,
         )
-        repair = Repair(
+        repair = RepairLoop(
             line,
             writes=GuardedWrites(line, unguarded, counts.writes),
             nodes=nodes,
-            patience=Patience(
+            patience=LeakGrace(
                 leak_grace_seconds=SETTINGS.leak_grace_seconds,
                 quarantine_seconds=SETTINGS.quarantine_seconds,
             ),
             interval_seconds=SETTINGS.repair_interval_seconds,
             counts=counts.repair,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log),
         )
         self._controller = asyncio.create_task(_lead(nodes, slices, repair))
 
@@ -250,7 +254,7 @@ class Fleet:
     # Pods
 
     async def schedule(self, name: str, node: str, networks: Iterable[str]) -> None:
-        spec = PodSpec(node_name=node, containers=[Container(name="main", image="none")])
+        spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="none")])
         made = await self.cluster.create(
             Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec), manager=MANAGER
         )
@@ -460,7 +464,7 @@ def held(picture: NetworkPicture) -> set[tuple[str, str, IPAddress]]:
     }
 
 
-async def _lead(nodes: Informer[Node], slices: SliceController, repair: Repair) -> None:
+async def _lead(nodes: Informer[Node], slices: SliceController, repair: RepairLoop) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(nodes.run())
         group.create_task(slices.run())

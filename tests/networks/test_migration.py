@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podtide.networks.migration import Migration, Mode, Situation, plan_migration
+from podtide.networks.migration import Migration, MigrationSnapshot, Mode, plan_migration
 from podtide.networks.pods import NETWORK_STATUS_ANNOTATIONS, addresses_shown
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
@@ -70,7 +70,7 @@ def pod(podref: str, phase: PodPhase = PodPhase.RUNNING) -> Pod:
 
 def plan(*attachments: NetworkAttachmentDefinition, **more: Any) -> Migration:
     nothing = dict.fromkeys(("reservations", "pools", "slice_pools", "pods"), ())
-    return plan_migration(Situation(attachments=attachments, **{**nothing, **more}))
+    return plan_migration(MigrationSnapshot(attachments=attachments, **{**nothing, **more}))
 
 
 def left(found: Migration) -> dict[str, str]:

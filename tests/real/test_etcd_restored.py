@@ -29,6 +29,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetwork
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.memory_disk import MemoryDisk
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 NODE = "restored"
@@ -95,16 +96,16 @@ async def test_programs_go_on_after_a_real_etcd_was_restored(control_plane_binar
             await cluster.create(Node(metadata=ObjectMeta(name=NODE)), manager="test")
             options = ControllerOptions(cluster="east", network="blue", subnet="pods")
             controller = Controller(
-                cluster, allocator, options, settings=Settings(), clock=clock, randomness=Random(2), log=log
+                cluster,
+                allocator,
+                options,
+                runtime=Runtime(clock=clock, randomness=Random(2), log=log, settings=Settings()),
             )
             networks = SecondaryNetworks(
                 cluster,
                 NODE,
                 disk=MemoryDisk(),
-                settings=Settings(),
-                clock=clock,
-                randomness=Random(3),
-                log=log,
+                runtime=Runtime(clock=clock, randomness=Random(3), log=log, settings=Settings()),
             )
 
             async def add(sandbox: str) -> str:

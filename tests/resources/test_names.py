@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from podtide.core.errors import InvalidRange
-from podtide.core.ranges import IPAddress, IPNetwork, network_at
+from podtide.core.ranges import AddressRange, IPAddress, IPNetwork, network_at
 from podtide.resources.names import (
     LONGEST_NAME,
     InvalidName,
@@ -13,7 +13,6 @@ from podtide.resources.names import (
     SlicedRange,
     address_at,
     classic_pool_name,
-    offset_key,
     reservation_name,
     reserved_address,
 )
@@ -125,7 +124,7 @@ def test_a_reservation_of_another_network_is_none_of_ours() -> None:
 @given(addresses_in_networks())
 def test_an_address_s_key_leads_back_to_it_whatever_the_size(place: tuple[IPNetwork, IPAddress]) -> None:
     network, address = place
-    key = offset_key(network, address)
+    key = str(AddressRange(network, ()).offset(address))
     assert key == str(int(key))
     assert address_at(network, key) == address
 
@@ -144,5 +143,5 @@ def test_an_offset_past_the_last_address_there_is_stands_for_none() -> None:
 
 def test_an_address_outside_the_pool_has_no_key() -> None:
     for address in (IPv4Address("10.0.2.0"), IPv4Address("10.0.0.255"), IPv6Address("fd00::1")):
-        with pytest.raises(InvalidRange, match="outside that range"):
-            offset_key(IPv4Network("10.0.1.0/24"), address)
+        with pytest.raises(InvalidRange, match=r"has no offset in 10\.0\.1\.0/24"):
+            AddressRange(IPv4Network("10.0.1.0/24"), ()).offset(address)

@@ -1,12 +1,12 @@
-"""Names and keys as Whereabouts 0.9.4 formed them, recorded from its own code."""
+"""Names and keys as Whereabouts 0.9.4 formed them, recorded from its own code (tests/recorded)."""
 
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from podtide.core.errors import InvalidRange
+from podtide.core.ranges import AddressRange
 from podtide.resources.names import (
     InvalidName,
     Naming,
@@ -15,19 +15,13 @@ from podtide.resources.names import (
     classic_pool_name,
     normalise_address,
     normalise_range,
-    offset_key,
     reservation_name,
 )
-
-CASES = Path(__file__).parents[3] / "shared" / "cases" / "whereabouts.json"
-
-pytestmark = pytest.mark.skipif(
-    not CASES.exists(), reason=f"the recorded cases are not beside this clone: {CASES}"
-)
+from recordings import whereabouts
 
 
 def recorded(section: str) -> pytest.MarkDecorator:
-    cases = msgspec.json.decode(CASES.read_bytes())["names"][section] if CASES.exists() else []
+    cases = whereabouts("names")[section]
     return pytest.mark.parametrize("case", cases, ids=lambda case: msgspec.json.encode(case).decode())
 
 
@@ -50,8 +44,8 @@ def test_a_pool_has_the_same_name(case: dict[str, str]) -> None:
 def test_a_reservation_has_the_same_name(case: dict[str, str]) -> None:
     network, address = case["network_name"], ip_address(case["ip"])
     if case["out"].startswith("-"):
-        # Whereabouts forms a name that no API server takes, and the ADD fails there. The text is the same, as WIRE.md §5
-        # has it; podtide says what is wrong with it before it writes (WIRE.md §7: "7 invalid config").
+        # Whereabouts forms a name that no API server takes, and the ADD fails there. The text is the same (design W14);
+        # podtide says what is wrong with it before it writes (design T26).
         assert normalise_address(address) == case["out"]
         with pytest.raises(InvalidName):
             reservation_name(network, address)
@@ -70,12 +64,12 @@ def test_a_key_stands_for_the_same_address(case: dict[str, str | None]) -> None:
 @recorded("ip_to_allocation_key")
 def test_an_address_has_the_same_key(case: dict[str, str]) -> None:
     network, address = ip_network(case["pool_range"]), ip_address(case["ip"])
+    of = AddressRange(network, ())
     if address in network:
-        assert offset_key(network, address) == case["key"]
+        assert str(of.offset(address)) == case["key"]
     else:
         # Whereabouts takes the distance without its sign, so 10.0.0.5 gets the key of 10.0.1.251, and releasing
-        # the one would free the other. podtide refuses: an address outside the range has no key (WIRE.md §5: "decimal
-        # offset from the range's network address").
+        # the one would free the other. podtide refuses: an address outside the range has no key (design T27).
         assert str(address_at(network, case["key"])) == "10.0.1.251"
         with pytest.raises(InvalidRange):
-            offset_key(network, address)
+            of.offset(address)

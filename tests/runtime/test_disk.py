@@ -69,6 +69,17 @@ def test_a_replaced_file_has_the_new_content_whole(disk: Disk) -> None:
     assert disk.read("pool") == b"short"
 
 
+def test_files_are_listed_by_name_and_gone_once_they_are_removed(disk: Disk) -> None:
+    assert disk.names() == []
+    for name in ("b", "a@eth0"):
+        disk.replace(name, b"content")
+    assert disk.names() == ["a@eth0", "b"]
+    disk.remove("b")
+    disk.remove("never there")
+    assert disk.names() == ["a@eth0"]
+    assert disk.read("b") is None
+
+
 def test_a_log_keeps_what_is_appended_in_order(disk: Disk) -> None:
     log = disk.open_log("journal", 0)
     log.append(b"one,")

@@ -7,18 +7,17 @@ from hypothesis import strategies as st
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.core.pool.pacing import Pace
-from podtide.core.subnet.batch import Patience
+from podtide.core.subnet.batch import BatchDelays
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import Scaler
-from podtide.runtime.environment import InvalidSetting
-from podtide.runtime.settings import SETTINGS, Settings, load_settings
+from podtide.runtime.settings import SETTINGS, InvalidSetting, Settings, load_settings
 
 
 def test_the_defaults_are_those_of_the_design() -> None:
     shown = {setting.name: setting.show(setting.default) for setting in SETTINGS}
     assert shown == {
         "batch": "16",
-        "min_free": "0.5",
+        "buffer": "0.5",
         "max_ips": "250",
         "lower_threshold": "0.8",
         "upper_threshold": "0.9",
@@ -42,11 +41,11 @@ def test_the_defaults_are_those_of_the_design() -> None:
 
 def test_the_core_decides_by_the_same_defaults() -> None:
     settings = Settings()
-    assert Scaler(settings.batch, settings.min_free, settings.max_ips) == Scaler()
+    assert Scaler(settings.batch, settings.buffer, settings.max_ips) == Scaler()
     assert Thresholds(settings.lower_threshold, settings.upper_threshold) == Thresholds()
     patience = (settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds)
     assert Pace(*patience) == Pace()
-    assert Patience(settings.answer_wait_seconds, settings.starved_dwell_seconds) == Patience()
+    assert BatchDelays(settings.answer_wait_seconds, settings.starved_dwell_seconds) == BatchDelays()
 
 
 def test_nothing_stated_gives_the_defaults() -> None:
@@ -56,13 +55,13 @@ def test_nothing_stated_gives_the_defaults() -> None:
 def test_a_flag_goes_before_the_environment_and_both_before_the_default() -> None:
     environment = {
         "PODTIDE_BATCH": "32",
-        "PODTIDE_MIN_FREE": "0.1",
+        "PODTIDE_BUFFER": "0.1",
         "PODTIDE_SHRINK_DELAY": "2m",
         "HOME": "/root",
     }
     settings = load_settings(environment, {"batch": "8", "gather": "50ms"})
     assert settings == Settings(
-        batch=8, min_free=Fraction(1, 10), shrink_delay_seconds=120.0, gather_seconds=0.05
+        batch=8, buffer=Fraction(1, 10), shrink_delay_seconds=120.0, gather_seconds=0.05
     )
 
 
@@ -122,9 +121,7 @@ def test_no_setting_is_larger_than_an_allocator_takes() -> None:
 
 
 def test_a_flag_that_is_no_setting_is_refused_with_those_that_are() -> None:
-    with pytest.raises(
-        InvalidSetting, match=r"^setting 'bacth' does not exist: give one of batch, min_free, "
-    ):
+    with pytest.raises(InvalidSetting, match=r"^setting 'bacth' does not exist: give one of batch, buffer, "):
         load_settings({}, {"bacth": "8"})
 
 
@@ -134,8 +131,8 @@ def test_a_flag_that_is_no_setting_is_refused_with_those_that_are() -> None:
         ({"batch": "0"}, "--batch=0 is refused: give a whole number, at least 1 and at most 65536"),
         ({"batch": "1.5"}, "--batch=1.5 is refused: give a whole number, at least 1 and at most 65536"),
         (
-            {"min_free": "-0.1"},
-            "--min-free=-0.1 is refused: give a decimal or fraction such as 0.5 or 1/2, at least 0 and at most 65536",
+            {"buffer": "-0.1"},
+            "--buffer=-0.1 is refused: give a decimal or fraction such as 0.5 or 1/2, at least 0 and at most 65536",
         ),
         (
             {"upper_threshold": "1"},

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from burst_story import requests_of
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import AllocatorUnavailable, Container, Wish
+from podtide.allocator.port import AllocatedContainer, AllocatorUnavailable, Wish
 from podtide.cluster.interceptor import ClusterInterceptor, ListRequest
 from podtide.cluster.port import Cluster, Conflict, NotFound, Page, R
 from podtide.core.machine_identity import UNKNOWN_MACHINE
@@ -24,6 +24,7 @@ from podtide.resources.pod import Pod
 from podtide.runtime.disk import Locked
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.simulation.world.recording import RecordingAllocator
 from podtide.simulation.world.world import PortWrappers, World
 from scenarios.looking import addresses_of_pods, config_of, count, granted, has_exactly, pool, subnet
@@ -84,7 +85,7 @@ class LosesOneAnswer(RecordingAllocator):
 
     lost = 0
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         answer = await super().put_container(wish)
         if wish.count and not self.lost:
             self.lost += 1
@@ -252,10 +253,12 @@ async def test_a_second_agent_on_a_node_is_refused(stage: Stage) -> None:
                 world.cluster,
                 NODE,
                 machine.disk,
-                settings=machine.settings,
-                clock=world.clock,
-                randomness=seeded_randomness(2),
-                log=make_logger(StringIO(), world.clock),
+                runtime=Runtime(
+                    clock=world.clock,
+                    randomness=seeded_randomness(2),
+                    log=make_logger(StringIO(), world.clock),
+                    settings=machine.settings,
+                ),
             )
         await world.workload.add_pods(NODE, 5)
         await world.until(lambda: world.running_pods() == 15, within=60)

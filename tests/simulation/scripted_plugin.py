@@ -6,7 +6,7 @@ from itertools import count
 
 import msgspec
 
-from podtide.cni.arguments import Call, parse_environment
+from podtide.cni.arguments import CniCall, parse_environment
 from podtide.cni.versions import LATEST, Verb
 
 OUT_OF_ADDRESSES = "no address is free"
@@ -16,7 +16,7 @@ class ScriptedPlugin:
     """Gives 10.0.0.1 and on. ADDs fail as often as `failing_adds` says, and take `add_seconds`."""
 
     def __init__(self, *, failing_adds: int = 0, failing_dels: int = 0, add_seconds: float = 0.0) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[CniCall] = []
         self.environments: list[Mapping[str, str]] = []
         self.most_adds_at_once = 0
         self.held: dict[str, str] = {}

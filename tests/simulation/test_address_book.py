@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from podtide.allocator.port import Container, Wish
+from podtide.allocator.port import AllocatedContainer, Wish
 from podtide.core.audit.invariants import Picture
 from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.resources.node import Node
@@ -139,12 +139,12 @@ async def test_what_pods_have_of_a_former_node_is_not_the_present_one_s_though_n
         await world.auditor.check()
 
 
-async def container_of(world: World, node: str) -> Container:
+async def container_of(world: World, node: str) -> AllocatedContainer:
     (container,) = (await world.allocator.list_containers(node=node)).items
     return container
 
 
-def wish(container: Container, *, count: int | None = None, release: tuple[str, ...] = ()) -> Wish:
+def wish(container: AllocatedContainer, *, count: int | None = None, release: tuple[str, ...] = ()) -> Wish:
     return Wish(
         id=container.id,
         network=container.network,

@@ -76,7 +76,12 @@ async def test_a_pod_gets_a_sandbox_an_address_and_shows_it() -> None:
         )
         (sandbox,) = node.kubelet.sandboxes()
         (call,) = plugin.calls
-        assert (call.container_id, call.ifname, call.pod.podref) == (sandbox.id, "eth0", "default/web")
+        assert (call.container_id, call.ifname, call.pod.pod_namespace, call.pod.pod_name) == (
+            sandbox.id,
+            "eth0",
+            "default",
+            "web",
+        )
         assert (call.pod.pod_uid, call.pod.infra_container_id) == (pod.metadata.uid, sandbox.id)
 
 

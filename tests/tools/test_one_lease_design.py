@@ -1,11 +1,9 @@
 """The model that benchmarks set beside slices: it asks the API server for what the real Whereabouts was recorded to ask.
 
-The recordings lie beside the repository, in ../shared/cases; without them the test that needs them is skipped.
+The recordings are in tests/recorded.
 """
 
 import asyncio
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +22,8 @@ from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
+from recordings import whereabouts
 
-RECORDED = Path(__file__).parents[3] / "shared" / "cases" / "whereabouts.json"
 VERBS = {"POST": "create", "PUT": "replace", "PATCH": "replace"}
 KINDS = {
     "leases": "Lease",
@@ -56,9 +54,7 @@ def call_of(request: dict[str, Any]) -> Call:
 
 
 async def test_it_makes_the_calls_that_whereabouts_makes_in_that_order() -> None:
-    if not RECORDED.exists():
-        pytest.skip("there are no recordings of Whereabouts in ../shared/cases beside this clone")
-    steps = json.loads(RECORDED.read_text())["cni_scenarios"][0]["steps"]
+    steps = whereabouts("cni_scenarios")[0]["steps"]
     first, _deleted, second = (list(map(call_of, step["requests"])) for step in steps)
     server = BusyApiServer()
     for name, recorded in (("first", first), ("second", second)):

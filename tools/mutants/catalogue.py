@@ -1,4 +1,4 @@
-"""The mutants: each is one line of production code, changed so that a rule of DESIGN.md no longer holds.
+"""The mutants: each is one line of production code, changed so that a rule of docs/design no longer holds.
 
 Most rules are here because somebody's IPAM broke them once. No mutant has a scenario of its own: `podtide simulate
 --faults all` has to come upon it by chance, within 200 seeds.
@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         name="older-version-accepted",
-        file="core/pool/pool.py",
+        file="core/pool/container_updates.py",
         old="if container.version < holding.version:",
         new="if container.version < 0:",
         why="an older version of a network container brings back what was released since",
@@ -61,15 +61,15 @@ MUTANTS = (
     Mutant(
         name="assign-before-journal",
         file="agent/pool/journaled_pool.py",
-        old="return self._change(Assigned(owner, tuple(address.ip for address in chosen)))",
-        new="return self.pool.take(owner, [address.ip for address in chosen], self._clock.monotonic())",
+        old="addresses = self._record(Assigned(owner, tuple(address.ip for address in chosen)))",
+        new="addresses = self.pool.take(owner, [address.ip for address in chosen], self._clock.monotonic())",
         why="a pod has its address before the journal has it",
     ),
     Mutant(
         name="free-by-pod-name",
         file="agent/api/address_service.py",
-        old="return self._given(self._holdings.free(*key) or self._free_stand_in(owner))",
-        new="return self._given(tuple(freed for each in self._holdings.demand.owners() if each.name == owner.name for freed in self._holdings.free(each.sandbox, each.interface)))",
+        old="return self._given(self._journaled.free(*key) or self._free_stand_in(owner))",
+        new="return self._given(tuple(freed for each in self._journaled.demand.owners() if each.name == owner.name for freed in self._journaled.free(each.sandbox, each.interface)))",
         why="the DEL of a pod's earlier sandbox frees what the present one of that name has",
     ),
     Mutant(
@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         name="naming-not-journaled",
         file="agent/pool/journaled_pool.py",
-        old="self._change(Named(container_id, names))",
+        old="self._record(Named(container_id, names))",
         new="self.pool.name(container_id, names, self._clock.monotonic())",
         why="a restarted agent does not know what its predecessor named, and hands it out",
     ),
@@ -117,8 +117,8 @@ MUTANTS = (
     Mutant(
         name="taken-from-a-pod",
         file="core/pool/states.py",
-        old="Event.WITHDRAWN: State.ORPHANED,",
-        new="Event.WITHDRAWN: None,",
+        old="AddressEvent.WITHDRAWN: State.ORPHANED,",
+        new="AddressEvent.WITHDRAWN: None,",
         why="an address that the cluster withdraws disappears from under its pod",
     ),
     Mutant(
@@ -145,8 +145,8 @@ MUTANTS = (
     Mutant(
         name="late-sandbox-not-suspected",
         file="agent/pool/leak_collector.py",
-        old="self._holdings.lives(owner)",
-        new="self._holdings.suspects.put_off(owner, self._clock.monotonic())",
+        old="self._journaled.lives(owner)",
+        new="self._journaled.suspects.put_off(owner, self._clock.monotonic())",
         why="what a pod's late ADD took stays taken, because its living sandbox is the older one",
     ),
     Mutant(
@@ -158,23 +158,23 @@ MUTANTS = (
     ),
     Mutant(
         name="answer-before-the-write",
-        file="agent/networks/committer.py",
-        old="await self._write(copy)",
-        new="asyncio.ensure_future(self._write(copy))",
+        file="agent/networks/pool_loop.py",
+        old="await self._write(pool, copy)",
+        new="asyncio.ensure_future(self._write(pool, copy))",
         why="an ADD of a secondary network is answered before the pool's write is acknowledged",
         networks=4,
     ),
     Mutant(
         name="foreign-reservation-ignored",
-        file="agent/networks/reserving.py",
-        old="if sighting is None:",
-        new="if False:",
+        file="core/networks/round.py",
+        old="self._waiting.append(offer.add)",
+        new="self._place(offer)",
         why="an address that is reserved for another pod is handed out",
         networks=4,
     ),
     Mutant(
         name="unreserved-by-name",
-        file="agent/networks/reservations.py",
+        file="agent/networks/reservation_objects.py",
         old="await self._cluster.delete(*place, uid=seen.uid, resource_version=seen.resource_version)",
         new="await self._cluster.delete(*place)",
         why="a late DEL gives up what another pod has reserved since",
@@ -182,8 +182,8 @@ MUTANTS = (
     ),
     Mutant(
         name="reserved-no-more-for-an-earlier-sandbox",
-        file="agent/networks/committer.py",
-        old="if (holder := copy.allocations.holder(address)) is not None:",
+        file="core/networks/round.py",
+        old="if (holder := self._copy.allocations.holder(address)) is not None:",
         new="if (holder := None) is not None:",
         why="an ADD that came to nothing gives up what its pod's earlier sandbox has in the pool",
         networks=4,
@@ -191,7 +191,7 @@ MUTANTS = (
     Mutant(
         name="entry-freed-before-its-pool",
         file="controller/slices/range_reconciler.py",
-        old="await self._collecting.collect(name, freed, plan.kept, of)",
+        old="await self._removal.collect(name, freed, plan.kept, of)",
         new="pass",
         why="a slice is given to another node while the pool of the former one is there",
         networks=4,

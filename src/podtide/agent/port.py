@@ -1,10 +1,10 @@
-"""What the agent's API may ask of the node's addresses, whoever calls: the CNI plugin or a client of Azure CNS.
+"""The port between the agent's API and the node's addresses, for the CNI plugin and for clients of Azure CNS.
 
 Everything here is answered from memory and the journal: no call waits for the cluster, except an ADD that finds no
 free address, and that one waits for the address which is already on its way.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -20,23 +20,27 @@ class NotReady(RetryError):
 
 
 class OutOfContact(RetryError):
-    """The cluster has not been heard of for `contact_timeout`: the node may have been removed, so nothing new is given."""
+    """The API server was silent for `contact_timeout`: the node may have been removed, so nothing new is assigned."""
 
 
 class NoAddress(RetryError):
-    """No address became free in time. The words say why, and what is being done about it."""
+    """No address became free in time. The message says why, and what is being done about it."""
 
 
 class Overtaken(RetryError):
     """A DEL for the same sandbox came while the ADD waited, or after it: the ADD is void."""
 
 
+class Stopping(RetryError):
+    """The agent is stopped before an address became free."""
+
+
 class NotAssigned(FixError):
-    """CHECK: the sandbox does not hold what it is said to hold."""
+    """CHECK: the sandbox does not have the addresses that the runtime believes it has."""
 
 
-class Given(Struct, frozen=True, kw_only=True):
-    """An address that a sandbox has, with what its network is like."""
+class PodAddress(Struct, frozen=True, kw_only=True):
+    """An address of a sandbox, with what its network container says about the network."""
 
     ip: str
     subnet: str
@@ -48,8 +52,17 @@ class Given(Struct, frozen=True, kw_only=True):
     """The network container's primary address."""
 
 
+class PendingAdd(Struct, frozen=True):
+    """An ADD that waits for an address. It is in the queue from the moment it is made."""
+
+    wait: Callable[[], Awaitable[tuple[PodAddress, ...]]]
+    """Returns the addresses. Raises NotReady, NoAddress, Overtaken or a DiskError. When cancelled, the ADD leaves the queue."""
+    leave: Callable[[], None]
+    """Leaves the queue without waiting, so that nothing is assigned later. Idempotent, also after `wait`."""
+
+
 class NodeState(Struct, frozen=True, kw_only=True):
-    """The node at one instant, for metrics, health and people."""
+    """The state of the node at one instant, for metrics, health checks and people."""
 
     node: str
     synced: bool
@@ -58,9 +71,9 @@ class NodeState(Struct, frozen=True, kw_only=True):
     """Addresses of all network containers by state."""
     primaries: int
     requested: int | None
-    """`requestedIPCount` as last written or seen; None while no NodeNetworkConfig is known."""
+    """`requestedIPCount` as last written or read; None while no NodeNetworkConfig is known."""
     demand: int | None
-    """None while it is unknown: absence means nothing until the agent has seen its pods."""
+    """None while it is unknown, which it is until the agent has listed its pods."""
     waiting_pods: int
     """Pods of this node that have no address yet."""
     scaler: Scaler | None
@@ -71,55 +84,58 @@ class NodeState(Struct, frozen=True, kw_only=True):
     writes: int
     """How often this process wrote the NodeNetworkConfig."""
     restatements: int
-    """How many of those stated anew what a request follows from that stayed as it was."""
+    """How many of those changed only the statement beside the request."""
     collected_leaks: int
     alarms: int
-    """How often a network container lacked what it must not lack, or granted what is another's."""
+    """How often a network container lacked an address that it must not lack, or granted one of another container."""
     last_decision: str
     """The last decision in words, with its numbers."""
 
 
 class Addresses(Protocol):
-    """The node's addresses as its API sees them."""
+    """The node's addresses, for its API."""
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
-        """One address per family; the same owner gets the same. In the journal before it is answered.
+    def start_add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...] | PendingAdd:
+        """One address per family, or a place in the queue. Idempotent: the same owner gets the same addresses.
 
-        `arrived` is when the request reached the agent (its monotonic clock): a DEL of the same sandbox and interface
-        that came later makes it Overtaken, even if that DEL was carried out first. `wanted` are the very addresses to
-        give, if they are free. Raises NotReady, OutOfContact, NoAddress, Overtaken.
+        An address is in the journal before it is returned. `arrived` is when the request reached the agent (its
+        monotonic clock): a DEL of the same sandbox and interface that came later makes the ADD Overtaken, even if that
+        DEL was carried out first. `wanted` are the very addresses to assign, if they are free. Raises NotReady,
+        OutOfContact, Overtaken or a DiskError.
         """
         ...
 
-    def add_now(
+    async def add(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
-        """The same, if it needs no wait; None if it does, and then nothing has happened. Raises what `add` raises."""
+    ) -> tuple[PodAddress, ...]:
+        """`start_add`, and the wait if there is one. When cancelled, the ADD leaves the queue."""
         ...
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
-        """The sandbox's interface is gone; what it held is free. Nothing for what is not known. Cancels a waiting ADD."""
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
+        """Free what the sandbox's interface has, and cancel its waiting ADD. Returns what was freed; () if unknown."""
         ...
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
-        """What the sandbox's interface holds; NotAssigned when that is nothing."""
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
+        """The addresses of the sandbox's interface; NotAssigned when there are none."""
         ...
 
     def collect_garbage(self, network: str, alive: frozenset[tuple[str, str]]) -> int:
-        """Free what sandboxes of this network hold that are not among the living; answers how many those were."""
+        """Free the addresses of this network's sandboxes that are not `alive`. Returns how many sandboxes those were."""
         ...
 
     def require_ready(self) -> None:
         """NotReady unless pods, NodeNetworkConfig and subnet are known and there is a network container.
 
-        A full pool is no reason: the runtime would declare the node unready and its pods would be evicted.
+        A full pool does not count: the runtime would declare the node unready and its pods would be evicted.
         """
         ...
 
     def state(self) -> NodeState:
-        """The node as it is now."""
+        """The current state of the node."""
         ...
 
     def all_addresses(self) -> Iterable[Address]:
-        """Every address of the pool, to read."""
+        """Every address of the pool. To read, not to change."""
         ...

@@ -11,22 +11,20 @@ Each loop looks at how things are and makes one move; none depends on being stop
 """
 
 import asyncio
-from random import Random
 from typing import NoReturn, TypeVar
 
 from podtide.agent.api.address_service import AddressService
-from podtide.agent.api.node_snapshot import Observer
+from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
-from podtide.agent.pool.holdings import Holdings
-from podtide.agent.pool.journaled_pool import KeptPool
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.pool.pods import pod_on_node
 from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.gateway_warning import OneGateway
+from podtide.agent.request.gateway_warning import GatewayWarning
 from podtide.agent.request.node_config import config_key, subnets_of
-from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.agent.request.subnet_view import SubnetView
@@ -41,10 +39,8 @@ from podtide.resources.base import Resource
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 R = TypeVar("R", bound=Resource)
 
@@ -60,34 +56,28 @@ class NodeAgent:
         node_name: str,
         disk: Disk,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         policy: RequestPolicy = _EXACT,
         networks_namespace: str = SYSTEM_NAMESPACE,
         journal_slack_bytes: int | None = None,
     ) -> None:
         """`journal_slack_bytes` is how much the journal grows before it is shortened, where that is not the usual."""
         self._cluster = cluster
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log = log.bind(node=node_name)
-        self._kept = KeptPool.open(disk, cooldown_seconds=settings.cooldown_seconds, clock=clock, log=log)
+        self._runtime = runtime = runtime.bind(node=node_name)
+        self._log = runtime.log
+        self._journaled = JournaledPool.open(
+            disk, cooldown_seconds=runtime.settings.cooldown_seconds, clock=runtime.clock, log=runtime.log
+        )
         if journal_slack_bytes is not None:
-            self._kept.shorten_after(journal_slack_bytes)
+            self._journaled.shorten_after(journal_slack_bytes)
         self.networks = SecondaryNetworks(
             cluster,
             node_name,
             namespace=networks_namespace,
             disk=disk,
-            settings=settings,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
         )
         """The networks with ranges of their own."""
-        self._holdings = Holdings(self._kept, clock=clock, log=log)
         self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
         key = config_key(node_name)
         self._configs = self._informer(
@@ -98,71 +88,67 @@ class NodeAgent:
             cluster,
             node_name,
             self._configs,
-            self._holdings,
+            self._journaled,
             changed=self._config_changed,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
         )
-        self._subnets = Subnets(self._view, clock=clock)
-        self._knowledge = Knowledge(
+        self._subnets = Subnets(self._view, clock=runtime.clock)
+        self._readiness = Readiness(
             node_name,
             self._pods,
             self._configs,
             self._follower,
             self._subnets,
-            contact_timeout_seconds=settings.contact_timeout_seconds,
+            contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
         )
-        self._recovery = Recovery(self._holdings, self._pods, clock=clock, log=log)
-        targets = TargetMaker(self._follower, self._holdings, self._subnets, policy)
+        self._recovery = Recovery(self._journaled, self._pods, clock=runtime.clock, log=runtime.log)
+        targets = TargetMaker(self._follower, self._journaled, self._subnets, policy)
         self.requester = Requester(
             cluster,
             self._follower,
-            self._holdings,
-            self._knowledge,
+            self._journaled,
+            self._readiness,
             targets,
             patience=Pace(
-                settings.gather_seconds, settings.gather_at_most_seconds, settings.shrink_delay_seconds
+                runtime.settings.gather_seconds,
+                runtime.settings.gather_at_most_seconds,
+                runtime.settings.shrink_delay_seconds,
             ),
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
         )
         self._leaks = LeakCollector(
             cluster,
             node_name,
-            self._holdings,
-            grace_seconds=settings.leak_grace_seconds,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            self._journaled,
+            grace_seconds=runtime.settings.leak_grace_seconds,
+            runtime=runtime,
         )
-        observer = Observer(
+        state_reader = NodeStateReader(
             node_name,
-            knowledge=self._knowledge,
+            readiness=self._readiness,
             follower=self._follower,
             subnets=self._subnets,
-            holdings=self._holdings,
+            journaled=self._journaled,
             targets=targets,
             requester=self.requester,
             leaks=self._leaks,
         )
         self._service = AddressService(
-            self._holdings,
+            self._journaled,
             self._follower,
-            self._knowledge,
+            self._readiness,
             self._recovery,
-            observer,
+            state_reader,
             subnets=self._subnets,
-            add_wait_seconds=settings.add_wait_seconds,
-            clock=clock,
+            add_wait_seconds=runtime.settings.add_wait_seconds,
+            clock=runtime.clock,
         )
-        self._one_gateway: OneGateway | None = None
+        self._gateway_warning: GatewayWarning | None = None
         self._pods.add_handler(self._pod_changed)
 
     def expect_one_gateway(self) -> None:
         """Tell when the node's addresses need more gateways than its network can have: one, of IPv4."""
-        self._one_gateway = OneGateway(self._subnets, self._log)
+        self._gateway_warning = GatewayWarning(self._subnets, self._log)
 
     @property
     def addresses(self) -> Addresses:
@@ -172,22 +158,22 @@ class NodeAgent:
     @property
     def pool(self) -> Pool:
         """The node's pool, to read and to follow."""
-        return self._holdings.pool
+        return self._journaled.pool
 
     @property
     def node_uid(self) -> str:
         """The Node that the pool is of, by its uid; "" as long as none is known."""
-        return self._holdings.identity.node_uid if self._holdings.identity is not None else ""
+        return self._journaled.identity.node_uid if self._journaled.identity is not None else ""
 
     @property
     def is_in_doubt(self) -> bool:
         """Whether the NodeNetworkConfig was seen to go, and none of the present was seen since: what is free is withheld."""
-        return bool(self._holdings.doubt)
+        return bool(self._journaled.doubt)
 
     @property
     def synced(self) -> asyncio.Event:
         """Set once pods, NodeNetworkConfig and subnet have all been seen."""
-        return self._knowledge.synced
+        return self._readiness.synced
 
     async def run(self) -> NoReturn:
         """Keep the pool until cancelled, or until an invariant is broken (StopError)."""
@@ -205,9 +191,9 @@ class NodeAgent:
                     self._look_when_pods_are_known(),
                 ):
                     group.create_task(loop)
-                await self._holdings.failed.wait()
-                assert self._holdings.failure is not None
-                raise self._holdings.failure
+                await self._journaled.failed.wait()
+                assert self._journaled.failure is not None
+                raise self._journaled.failure
         except BaseExceptionGroup as errors:
             # A group of one or two equal reasons to stop would only hide them.
             raise _first(errors) from None
@@ -215,13 +201,13 @@ class NodeAgent:
     def close(self) -> None:
         """Let another agent have the disk."""
         self.networks.close()
-        self._kept.close()
+        self._journaled.close()
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is not None:
-            self._holdings.pod_seen(pod_on_node(new))
+            self._journaled.pod_seen(pod_on_node(new))
         elif old is not None:
-            self._holdings.pod_gone(pod_on_node(old))
+            self._journaled.pod_gone(pod_on_node(old))
 
     def _config_changed(self) -> None:
         self._subnets.follow(subnets_of(self._follower.networks.values()))
@@ -234,20 +220,18 @@ class NodeAgent:
 
     def _look(self) -> None:
         """Something was seen on which it depends what is asked for, and what may be handed out."""
-        self._knowledge.look()
+        self._readiness.look()
         self.requester.look()
         self._service.serve()
-        if self._one_gateway is not None:
-            self._one_gateway.look(self._follower.networks.values())
+        if self._gateway_warning is not None:
+            self._gateway_warning.look(self._follower.networks.values())
 
     def _view(self, subnet: str) -> SubnetView:
         return SubnetView(
             subnet,
             self._cluster,
             changed=self._look,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
         )
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
@@ -255,9 +239,7 @@ class NodeAgent:
             self._cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
         )
 
 

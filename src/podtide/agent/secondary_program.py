@@ -1,55 +1,46 @@
-"""The agent of a node whose first network is another program's: it serves secondary networks, and keeps no pool.
+"""The agent of a node whose primary network is another program's: it serves secondary networks, and keeps no pool.
 
-To the API it looks like any agent. Who asks it for an address of the node's pool is told that there is none.
+To the API it looks like any agent. An ADD without a range is refused.
 """
 
 import asyncio
 from collections.abc import Iterable
-from random import Random
 from typing import NoReturn
 
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
-from podtide.agent.pool.journaled_pool import LOCK
-from podtide.agent.port import Given, NodeState, NotAssigned, NotReady
+from podtide.agent.pool.pool_storage import LOCK
+from podtide.agent.port import NodeState, NotAssigned, NotReady, PendingAdd, PodAddress
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidConfig
 from podtide.core.pool.pool import Address, Owner
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 _NO_POOL = "this agent serves secondary networks alone: give the network a 'range', or run the agent with a node pool"
 
 
 class SecondaryAgent:
-    """The agent of one node, for secondary networks alone. Made, it has the disk's lock."""
+    """The agent of one node, for secondary networks alone. It has the lock of its disk from construction to `close`."""
 
-    def __init__(  # noqa: PLR0913 - whose agent, on what, by which rules, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node_name: str,
         disk: Disk,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         networks_namespace: str = SYSTEM_NAMESPACE,
     ) -> None:
         self.synced = asyncio.Event()
-        """Set once the cluster has been heard of."""
+        """Set once the cluster was reached."""
         self._lock = disk.lock(LOCK)
         self.networks = SecondaryNetworks(
             cluster,
             node_name,
             namespace=networks_namespace,
             disk=disk,
-            settings=settings,
-            clock=clock,
-            randomness=randomness,
-            log=log.bind(node=node_name),
+            runtime=runtime.bind(node=node_name),
         )
         self.addresses = NoPool(node_name, self.synced)
 
@@ -68,51 +59,53 @@ class SecondaryAgent:
                 continue
 
     def close(self) -> None:
-        """Let another agent have the disk."""
+        """Release the lock of the disk."""
         self.networks.close()
         self._lock.release()
 
 
 class NoPool:
-    """`agent.port.Addresses` of a node that has none."""
+    """The addresses of a node without a pool."""
 
     def __init__(self, node: str, synced: asyncio.Event) -> None:
         self._node = node
         self._synced = synced
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
-        """See `Addresses.add`."""
-        del owner, arrived, wanted
-        raise InvalidConfig(_NO_POOL)
-
-    def add_now(
+    def start_add(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
-        """See `Addresses.add_now`."""
+    ) -> tuple[PodAddress, ...] | PendingAdd:
+        """Refused: there is no pool to take an address from."""
         del owner, arrived, wanted
         raise InvalidConfig(_NO_POOL)
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
-        """See `Addresses.delete`."""
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
+        """Refused: there is no pool to take an address from."""
+        del owner, arrived, wanted
+        raise InvalidConfig(_NO_POOL)
+
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
+        """Nothing to free."""
         del owner
         return ()
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
-        """See `Addresses.check`."""
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
+        """Always NotAssigned."""
         raise NotAssigned(f"sandbox {owner.sandbox} has nothing of the node's pool: {_NO_POOL}")
 
     def collect_garbage(self, network: str, alive: frozenset[tuple[str, str]]) -> int:
-        """See `Addresses.collect_garbage`."""
+        """Nothing to free."""
         del network, alive
         return 0
 
     def require_ready(self) -> None:
-        """See `Addresses.require_ready`. What there is to be ready for is the cluster."""
+        """NotReady until the cluster was reached."""
         if not self._synced.is_set():
             raise NotReady(f"the agent of {self._node} has not reached the cluster yet")
 
     def state(self) -> NodeState:
-        """See `Addresses.state`."""
+        """The current state of the node: without addresses, requests and subnet."""
         return NodeState(
             node=self._node,
             synced=self._synced.is_set(),
@@ -135,5 +128,5 @@ class NoPool:
         )
 
     def all_addresses(self) -> Iterable[Address]:
-        """See `Addresses.all_addresses`."""
+        """No addresses."""
         return ()

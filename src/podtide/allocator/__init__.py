@@ -1,6 +1,6 @@
 """The owner of the subnets: which address is reserved for which node, in a database, for one cluster or for many.
 
-    port       the contract, with its promises
+    port       the contract, with its promises; what it speaks of is in subnets, containers, quarantine, terms and errors
     store/     the port on SQLite or PostgreSQL
     service/   the port over HTTP: the server
     client/    and the client

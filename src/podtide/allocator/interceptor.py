@@ -10,17 +10,17 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from podtide.allocator.port import (
+    AllocatedContainer,
     Allocator,
     Bounds,
     CidrHolders,
-    Container,
     ContainerPage,
     Debt,
-    InForce,
-    Moved,
+    MoveResult,
     QuarantinePage,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     SubnetSpec,
     Utilization,
     Wish,
@@ -80,7 +80,7 @@ class AllocatorInterceptor(Allocator):
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
         return await self._pass("list_subnets", network, lambda to: to.list_subnets(network))
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         return await self._pass("put_container", wish.node, lambda to: to.put_container(wish))
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
@@ -90,7 +90,7 @@ class AllocatorInterceptor(Allocator):
             lambda to: to.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
         )
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         return await self._pass("move_container", wish.node, lambda to: to.move_container(wish))
 
     async def quarantined(
@@ -119,7 +119,7 @@ class AllocatorInterceptor(Allocator):
             ),
         )
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         return await self._pass(
             "get_container", container_id, lambda to: to.get_container(container_id, cluster=cluster)
         )
@@ -150,10 +150,10 @@ class AllocatorInterceptor(Allocator):
             "set_bounds", name, lambda to: to.set_bounds(network, name, cluster=cluster, bounds=bounds)
         )
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         return await self._pass("demand", name, lambda to: to.demand(network, name))
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         return await self._pass("put_in_force", name, lambda to: to.put_in_force(network, name, decided))
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:

@@ -5,7 +5,8 @@ The service's schema states the same numbers (`wire`), so that a client can know
 
 import re
 
-from podtide.allocator.port import Bounds, InForce, SubnetSpec, Wish
+from podtide.allocator.containers import Wish
+from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec
 from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
@@ -162,7 +163,7 @@ def check_bounds(bounds: Bounds) -> None:
     )
 
 
-def check_in_force(decided: InForce) -> None:
+def check_in_force(decided: SubnetInForce) -> None:
     """Refuse what no node could go by."""
     _check_number("batch", decided.batch, MOST_WANTED, least=1)
     _check_fraction("buffer", decided.buffer)

@@ -15,326 +15,86 @@ So Q = R + free, always, in every transaction.
 
 from typing import Protocol
 
-from msgspec import Struct
-
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    CidrInUse,
+    ContainerPage,
+    GrantedAddress,
+    LastWish,
+    MoveResult,
+    Wish,
+)
+from podtide.allocator.errors import (
+    AllocatorError,
+    AllocatorUnavailable,
+    AnotherCluster,
+    AnotherTerm,
+    InForceConflict,
+    NoSuchContainer,
+    NoSuchSubnet,
+    NotAllowed,
+    StaleWish,
+    StoreRecovering,
+    SubnetExists,
+    SubnetFull,
+    SubnetInUse,
+)
+from podtide.allocator.quarantine import (
+    Quarantined,
+    QuarantinePage,
+)
+from podtide.allocator.subnets import (
+    Bounds,
+    CidrHolder,
+    CidrHolders,
+    ClusterBounds,
+    ContainerCount,
+    Debt,
+    Subnet,
+    SubnetDemandReport,
+    SubnetInForce,
+    SubnetSpec,
+    Utilization,
+)
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
-from podtide.core.errors import FixError, PodtideError, RetryError
-from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
-from podtide.core.subnet.statement import StatedDemand
 
-
-class AllocatorError(PodtideError):
-    """The allocator answered no, or did not answer. Every method of the port raises only these and InvalidInput."""
-
-
-class NoSuchSubnet(AllocatorError, FixError):
-    """No network or subnet of that name."""
-
-
-class NoSuchContainer(AllocatorError, FixError):
-    """No container of that id, or it is another cluster's."""
-
-
-class SubnetExists(AllocatorError, FixError):
-    """A subnet of that name is there with other properties, or its addresses overlap another's."""
-
-
-class SubnetInUse(AllocatorError, FixError):
-    """Containers, or addresses in quarantine, are still in the subnet, or in the CIDR that is to leave it."""
-
-
-class SubnetFull(AllocatorError, RetryError):
-    """Not even a primary is left for a new container. It is remembered among those who are owed."""
-
-
-class StaleWish(AllocatorError, FixError):
-    """A newer wish was taken, or the container was deleted: this one came too late and changes nothing."""
-
-
-class Overtaken(AllocatorError, RetryError):
-    """Somebody else changed what is in force since it was read: read it again and decide anew."""
-
-
-class AnotherCluster(AllocatorError, FixError):
-    """The name belongs to the cluster with another uid, or the container does."""
-
-
-class AnotherTerm(AllocatorError, RetryError):
-    """Another controller, of a cluster with the same uid, has a term that is not over."""
-
-
-class StoreRecovering(AllocatorError, RetryError):
-    """The store went back, and grants nothing until every cluster has reported what its nodes hold."""
-
-
-class NotAllowed(AllocatorError, FixError):
-    """The credential may not do this."""
-
-
-class AllocatorUnavailable(AllocatorError, RetryError):
-    """No answer: whether the call took effect is unknown. Make it again."""
-
-
-class SubnetSpec(Struct, frozen=True, kw_only=True):
-    """A subnet as a person states it."""
-
-    network: str
-    name: str
-    cidrs: tuple[str, ...]
-    gateways: tuple[str, ...] = ()
-    """Each is an address of the CIDR it is for. Of a CIDR that none is named for, it is the first usable address."""
-    keep_back: tuple[str, ...] = ()
-    """Addresses never to be given, beside network, last address and gateway."""
-    keep_back_first: int = 0
-    """How many of the lowest usable addresses after the gateways are kept back as well."""
-
-
-class InForce(Struct, frozen=True, kw_only=True):
-    """What is in force for every node of a subnet, in all clusters that share it. Fractions are exact text."""
-
-    batch: int = 0
-    """0 until it was decided for the first time."""
-    buffer: str = "0"
-    top: int = 0
-    """The largest batch that all clusters allow."""
-    exhausted: bool = False
-    starved: bool = False
-    step: str = ""
-    """What moved last, in the words of an Event's reason."""
-    reason: str = ""
-    """Why, for people in every cluster."""
-    serial: int = 0
-    """Grows by one with every change: whoever decides says from which one."""
-    age_seconds: float = 0.0
-    """Since when batch, buffer and starved are so, by the allocator's clock. What a caller gives is ignored."""
-
-
-class Bounds(Struct, frozen=True, kw_only=True):
-    """Between which bounds a cluster wants the subnet's batch (see `core.subnet.batch_bounds`). Fractions are exact text."""
-
-    batch: int
-    buffer: str
-    lower: str
-    upper: str
-    min_batch: int = 1
-    fixed: int | None = None
-
-
-class ClusterBounds(Struct, frozen=True):
-    """The bounds of one cluster."""
-
-    cluster: str
-    bounds: Bounds
-
-
-class Alike(Struct, frozen=True):
-    """How many containers of a subnet are alike in what decides its batch (see `core.subnet.demand_by_batch.Holding`)."""
-
-    stated: StatedDemand
-    taken: int
-    containers: int
-
-
-class Subnet(Struct, frozen=True, kw_only=True):
-    """A subnet as it stands."""
-
-    network: str
-    name: str
-    cidrs: tuple[str, ...]
-    gateways: tuple[str, ...]
-    """One for each CIDR; "" for one that has none, because all of it was in use when it was to get one."""
-    keep_back: tuple[str, ...]
-    keep_back_first: int
-    capacity: int
-    """Q: addresses that can be reserved."""
-    reserved: int
-    """R: primaries, secondaries, and addresses in quarantine."""
-    containers: int
-    owed: int
-    """Addresses asked for and not granted yet, by all containers together."""
-    quarantined: int = 0
-    """Of the reserved ones, those of removed nodes, which go to nobody for a while."""
-    in_force: InForce = InForce()
-    draining: tuple[str, ...] = ()
-    """The CIDRs that drain: nothing is granted of them, and each leaves the subnet when nothing in it is reserved."""
-    draining_reserved: int = 0
-    """Of the reserved ones, those in CIDRs that drain. They are in Q until they are given back."""
-
-
-class CidrHolder(Struct, frozen=True, kw_only=True):
-    """A container that has addresses of a CIDR."""
-
-    container: str
-    cluster: str
-    node: str
-    primary: bool
-    """Whether its primary address is in it."""
-    addresses: int
-    """How many of its secondary addresses are in it."""
-
-
-class CidrHolders(Struct, frozen=True, kw_only=True):
-    """What of a CIDR is reserved, and for whom."""
-
-    cidr: str
-    holders: tuple[CidrHolder, ...]
-    quarantined: int
-    """Addresses of removed nodes."""
-
-
-class SubnetDemand(Struct, frozen=True, kw_only=True):
-    """All that the batch of a subnet is decided from, of one instant."""
-
-    subnet: Subnet
-    alike: tuple[Alike, ...]
-    """Every container once, newcomers that wait for their primary among them."""
-    bounds: tuple[ClusterBounds, ...]
-    """Of the clusters that have containers in the subnet, by name."""
-
-
-class LastWish(Struct, frozen=True, kw_only=True):
-    """The wish that an older one is to be taken in place of. Empty: the container is deleted, or has no address yet."""
-
-    request_uid: str = ""
-    generation: int = 0
-
-
-class Wish(Struct, frozen=True, kw_only=True):
-    """All that a node wants of a subnet. `id` is the Node's uid."""
-
-    id: str
-    network: str
-    subnet: str
-    cluster: str
-    node: str
-    request_uid: str
-    """The uid of the NodeNetworkConfig."""
-    generation: int
-    """The NodeNetworkConfig's generation: of two wishes with one request_uid, the higher is the newer."""
-    count: int
-    """Secondary addresses wanted in all."""
-    release: tuple[str, ...] = ()
-    """Names of addresses the node gives back for good; its primary's is `core.subnet.grants.primary_name`."""
-    waiting_pods: int = 0
-    """Pods on the node that have no address: nodes with more of them are served first."""
-    stated: StatedDemand | None = None
-    """What is known of the node's demand; None is a container that has asked for nothing yet."""
-    statement_number: int = 0
-    """Grows with every statement of the node: of two wishes with one generation, what the higher states is the newer."""
-    cluster_uid: str = ""
-    """Who the cluster is (see `core.subnet.cluster_identity`); the container records it. "" for whoever is no cluster."""
-    seen: int = 0
-    """The highest version of any container in the subnet that the cluster has seen (see `core.subnet.store_continuity`)."""
-    machine: MachineIdentity = UNKNOWN_MACHINE
-    """What the living Node states it runs on; one that is not known leaves what was stated before."""
-    instead_of: LastWish | None = None
-    """Given only for a request object that went back, as after a restore of etcd: the last wish that was taken, as read
-    before a fresh read showed the older object (see `core.subnet.grants.is_taken_anew`)."""
-
-
-class GrantedAddress(Struct, frozen=True):
-    """A secondary address. Its name is minted for this grant and never used again."""
-
-    name: str
-    ip: str
-
-
-class CidrInUse(Struct, frozen=True):
-    """A CIDR that a container has addresses of, and its gateway."""
-
-    cidr: str
-    gateway: str
-
-
-class Container(Struct, frozen=True, kw_only=True):
-    """What a node has of a subnet."""
-
-    id: str
-    network: str
-    subnet: str
-    cluster: str
-    node: str
-    primary: str
-    gateway: str
-    """Of the CIDR that the primary is in."""
-    cidr: str
-    """The subnet's CIDR that the primary is in."""
-    addresses: tuple[GrantedAddress, ...]
-    """In the order of their names' minting."""
-    version: int
-    """Grows with every change of what is granted, and never otherwise; drawn from the subnet's sequence."""
-    request_uid: str
-    generation: int
-    wanted: int
-    owed: int
-    """How many more were wanted than could be given."""
-    cidrs: tuple[CidrInUse, ...] = ()
-    """Every CIDR that its addresses are in, the primary's first: prefix length and gateway are those of the CIDR."""
-    cluster_uid: str = ""
-    """The uid of the cluster that it is of; "" for one from before clusters had uids."""
-
-
-class Moved(Struct, frozen=True, kw_only=True):
-    """What came of moving a former Node's addresses to the one that its machine is now."""
-
-    container: Container
-    moved: tuple[str, ...]
-    """The addresses that came, a former primary among them."""
-    missing: int
-    """How many the former Node had beside these when it was removed: others may have them."""
-
-
-class Quarantined(Struct, frozen=True, kw_only=True):
-    """What a removed container left, and nobody gets until somebody who looked says so."""
-
-    container: str
-    cluster: str
-    cluster_uid: str
-    """"" for what was removed before clusters had uids."""
-    node: str
-    network: str
-    subnet: str
-    addresses: tuple[str, ...]
-    machine: MachineIdentity
-    """What its Node last stated to run on."""
-    until: float
-    """Wall-clock seconds of the allocator, before which nobody should say so."""
-    seconds_left: float
-    """How long that is, by the allocator's clock; 0 when it is over."""
-
-
-class QuarantinePage(Struct, frozen=True):
-    """One page of a list; `more` is the token for the next, "" on the last."""
-
-    items: tuple[Quarantined, ...]
-    more: str = ""
-
-
-class Debt(Struct, frozen=True, kw_only=True):
-    """Somebody who is owed addresses, in the order they will be served."""
-
-    container: str
-    cluster: str
-    node: str
-    owed: int
-    waiting_pods: int
-    since: float
-    """Wall-clock seconds since when."""
-
-
-class Utilization(Struct, frozen=True):
-    """How full a subnet was at one time. `timestamp` is RFC 3339; the wire's own names (WIRE.md section 2)."""
-
-    timestamp: str
-    capacity: int
-    reserved: int
-
-
-class ContainerPage(Struct, frozen=True):
-    """One page of a list; `more` is the token for the next, "" on the last."""
-
-    items: tuple[Container, ...]
-    more: str = ""
+__all__ = [
+    "AdministeredAllocator",
+    "AllocatedContainer",
+    "Allocator",
+    "AllocatorError",
+    "AllocatorUnavailable",
+    "AnotherCluster",
+    "AnotherTerm",
+    "Bounds",
+    "CidrHolder",
+    "CidrHolders",
+    "CidrInUse",
+    "ClusterBounds",
+    "ContainerCount",
+    "ContainerPage",
+    "Debt",
+    "GrantedAddress",
+    "InForceConflict",
+    "LastWish",
+    "MoveResult",
+    "NoSuchContainer",
+    "NoSuchSubnet",
+    "NotAllowed",
+    "QuarantinePage",
+    "Quarantined",
+    "StaleWish",
+    "StoreRecovering",
+    "Subnet",
+    "SubnetDemandReport",
+    "SubnetExists",
+    "SubnetFull",
+    "SubnetInForce",
+    "SubnetInUse",
+    "SubnetSpec",
+    "Utilization",
+    "Wish",
+]
 
 
 class Allocator(Protocol):
@@ -384,7 +144,7 @@ class Allocator(Protocol):
         """The subnets of a network, or of all, by network and name."""
         ...
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """Carry out the whole wish, as far as there are addresses, and answer what the node has now.
 
         A new id gets a primary first; when those who are owed before it leave no free address for that, the answer is
@@ -423,7 +183,7 @@ class Allocator(Protocol):
         """
         ...
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """Like `put_container`, but first the addresses move here that the same machine left under a former uid.
 
         Those are what is in quarantine in the wish's subnet of removed containers of the same cluster (by name and uid) and
@@ -460,7 +220,7 @@ class Allocator(Protocol):
         """
         ...
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """What a node has."""
         ...
 
@@ -485,14 +245,14 @@ class Allocator(Protocol):
         """Keep between which bounds a cluster wants the subnet's batch. The same again changes nothing."""
         ...
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """What the batch is decided from, all of one instant, without a scan of containers."""
         ...
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """Let this be in force, if it was decided from what is so: `decided.serial` is the one that was read.
 
-        Overtaken when somebody changed it since. The same again, after a lost answer, answers the subnet and changes
+        InForceConflict when somebody changed it since. The same again, after a lost answer, answers the subnet and changes
         nothing. What was decided has the next serial.
         """
         ...

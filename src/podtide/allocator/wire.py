@@ -9,6 +9,20 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from podtide.allocator.errors import (
+    AllocatorUnavailable,
+    AnotherCluster,
+    AnotherTerm,
+    InForceConflict,
+    NoSuchContainer,
+    NoSuchSubnet,
+    NotAllowed,
+    StaleWish,
+    StoreRecovering,
+    SubnetExists,
+    SubnetFull,
+    SubnetInUse,
+)
 from podtide.allocator.limits import (
     LARGEST_NUMBER,
     LARGEST_VERSION,
@@ -19,20 +33,6 @@ from podtide.allocator.limits import (
     MOST_SEEN,
     MOST_WANTED,
     NAME,
-)
-from podtide.allocator.port import (
-    AllocatorUnavailable,
-    AnotherCluster,
-    AnotherTerm,
-    NoSuchContainer,
-    NoSuchSubnet,
-    NotAllowed,
-    Overtaken,
-    StaleWish,
-    StoreRecovering,
-    SubnetExists,
-    SubnetFull,
-    SubnetInUse,
 )
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
@@ -246,7 +246,7 @@ class Forgotten(Struct, frozen=True):
     containers: int
 
 
-class Refusal(Struct, frozen=True):
+class RefusalBody(Struct, frozen=True):
     """Why a request was not carried out: the name of the port's error, and one line for a person."""
 
     error: str
@@ -262,7 +262,7 @@ STATUSES: dict[type[PodtideError], HTTPStatus] = {
     SubnetInUse: HTTPStatus.CONFLICT,
     SubnetFull: HTTPStatus.CONFLICT,
     StaleWish: HTTPStatus.CONFLICT,
-    Overtaken: HTTPStatus.CONFLICT,
+    InForceConflict: HTTPStatus.CONFLICT,
     AnotherCluster: HTTPStatus.CONFLICT,
     AnotherTerm: HTTPStatus.CONFLICT,
     StoreRecovering: HTTPStatus.CONFLICT,

@@ -1,4 +1,4 @@
-"""The command line: one file per command, and the only place that puts programs together.
+"""The command line: one module or package per command, and the only place that puts programs together.
 
 A command is imported when it is used, so `podtide --help` costs no more than click itself.
 """
@@ -8,7 +8,7 @@ import sys
 import click
 
 from podtide import __version__
-from podtide.cli.lazy import LazyGroup
+from podtide.cli.lazy_group import LazyGroup
 from podtide.core.errors import FixError, PodtideError
 
 BAD_INPUT = 2
@@ -56,10 +56,10 @@ FAILED = 1
             "List, and end, the quarantine of what removed nodes had.",
         ),
         "simulate": (
-            "podtide.cli.simulate.command:simulate",
+            "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
         ),
-        "subnet": ("podtide.cli.subnet.command:subnet", "Add, list, show, grow, shrink and remove subnets."),
+        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow, shrink and remove subnets."),
         "top": (
             "podtide.cli.top.command:top",
             "Show how full the subnets are and how the nodes do, worst first.",
@@ -77,7 +77,7 @@ def podtide() -> None:
 
 
 def main() -> None:
-    """Run the command; what goes wrong is one line on stderr: exit 2 when the input must change, 1 otherwise."""
+    """Run the command. An error is one line on stderr: exit status 2 if the input must change, else 1."""
     try:
         sys.exit(podtide.main(prog_name="podtide", standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
@@ -95,9 +95,9 @@ def main() -> None:
     except PodtideError as error:
         _fail(str(error), FAILED)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has enough; say nothing more
+        sys.stderr.close()  # the reader closed the pipe, such as head(1): print no error
     except OSError as error:
-        sys.stdout = None  # or Python would try once more to write what is left of the answer
+        sys.stdout = None  # else Python would try again to flush the rest of the output at exit
         _fail(f"cannot write the answer: {error.strerror}", FAILED)
 
 

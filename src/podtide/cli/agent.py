@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,28 +17,31 @@ from podtide.agent.cni_installation import Installation, keep_installed
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
 from podtide.agent.secondary_program import SecondaryAgent
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cni_options import installation_options
 from podtide.cli.health import serving_health
-from podtide.cli.named_file import NamedFile
-from podtide.cli.names import NODE_NAME
-from podtide.cli.node_name import find_node_name
+from podtide.cli.names import NODE_NAME, require_object_name
+from podtide.cli.path_options import NamedFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cni.conflist import InterfaceType
+from podtide.cni.network_config import FLAT_FILE_PATHS
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.listening import ListenAddress, parse_listen_address
 from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 _OPEN = "the API of CNS is for this machine's root alone: listen on 127.0.0.1"
+NODE_NAME_FILES = tuple(Path(path).with_name("nodename") for path in FLAT_FILE_PATHS)
+"""Beside Whereabouts' flat files; the first file that contains a name counts."""
 
 
-class _Plan(Struct, frozen=True, kw_only=True):
-    """What to run, checked before anything is opened."""
+class _AgentPlan(Struct, frozen=True, kw_only=True):
+    """What to run: all options, checked before anything is opened."""
 
     node_name: str
     state_directory: Path
@@ -56,38 +60,38 @@ class _Plan(Struct, frozen=True, kw_only=True):
     "--node-name",
     type=NODE_NAME,
     metavar="NAME",
-    help="This node's name. Default: $NODENAME, else what Whereabouts' nodename file says, else the host's name.",
+    help="This Node's name. Default: $NODENAME, else the name in Whereabouts' nodename file, else the host's name.",
 )
 @click.option(
     "--state-directory",
     default="/var/lib/podtide",
     metavar="DIRECTORY",
     show_default=True,
-    help="Where the journal is kept; made if missing. One agent at a time may have it.",
+    help="The directory of the journal; created if missing. Only one agent at a time can use it.",
 )
 @click.option(
     "--socket",
     type=NamedFile(),
     default=Path("/run/podtide/agent.sock"),
     show_default=True,
-    help="Where the plugin finds the agent.",
+    help="The Unix socket on which the plugin reaches the agent.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
-    help="Where clients of Azure CNS find the agent, such as 127.0.0.1:10090; a loopback address. It answers "
-    "processes of root alone, and /healthz, /readyz and /metrics to anybody. Default: nowhere.",
+    help="Where to serve the API of Azure CNS, such as 127.0.0.1:10090; a loopback address. It answers "
+    "processes of root only; /healthz, /readyz and /metrics are open to all. Default: nowhere.",
 )
 @click.option(
     "--metrics-listen",
     metavar="ADDRESS:PORT",
-    help="Where to serve /metrics, /healthz and /readyz to others, such as 0.0.0.0:9091. Default: nowhere.",
+    help="Where to serve /metrics, /healthz and /readyz to other machines, such as 0.0.0.0:9091. Default: nowhere.",
 )
 @click.option(
     "--node-pool/--no-node-pool",
     default=True,
     show_default=True,
-    help="Whether the node has a pool, for its primary network; without, secondary networks alone are served.",
+    help="Whether the node has a pool for its primary network; without it, only secondary networks are served.",
 )
 @networks_namespace_option
 @installation_options
@@ -113,22 +117,24 @@ def agent(  # noqa: PLR0913 - one argument per option
     installation: Installation | None,
     node_pool: bool,
     networks_namespace: str,
-    there: ClusterReach,
+    there: ClusterConnection,
     settings: Settings,
     log: Logger,
 ) -> None:
     """Run the agent of a node: keep its pool of addresses, and answer the CNI plugin.
 
-    SIGTERM stops it: ADDs that wait are told to try again, and nothing that was answered is forgotten.
+    SIGTERM stops it: ADDs that wait are answered with "try again", and nothing that was answered is lost.
     """
     if not state_directory:
-        raise InvalidInput("--state-directory names no directory: give its path, or leave out the option")
+        raise InvalidInput(
+            "--state-directory is empty: give the path of a directory, or leave out the option"
+        )
     if not node_pool and installation is not None and installation.where.networks is not None:
         raise InvalidInput(
             "the primary network to install has its addresses from the node's pool: leave out --no-node-pool, or "
             "--cni-conf-directory"
         )
-    plan = _Plan(
+    plan = _AgentPlan(
         node_name=node_name or find_node_name(os.environ),
         state_directory=Path(state_directory),
         socket=socket,
@@ -147,7 +153,37 @@ def agent(  # noqa: PLR0913 - one argument per option
     run(lambda: _serve(plan, log.bind(node=plan.node_name)), log)
 
 
-async def _serve(plan: _Plan, log: Logger) -> None:
+def find_node_name(environment: Mapping[str, str], files: Iterable[Path] = NODE_NAME_FILES) -> str:
+    """The node's name where no option states it: from `NODENAME`, else from a file, else the host's name.
+
+    The host's name is a guess, because a Node may be named otherwise. Whereabouts' installer therefore leaves the name
+    in a file on the node, for its own programs and those that replace them (design W18).
+    """
+    if stated := environment.get("NODENAME", "").strip():
+        require_object_name(stated, "the environment variable NODENAME")
+        return stated
+    for path in files:
+        if written := _written_in(path):
+            require_object_name(written, f"the node name in {path}")
+            return written
+    host = socket.gethostname().lower()  # as a kubelet does by default
+    require_object_name(host, "no --node-name is given, and the host's name")
+    return host
+
+
+def _written_in(path: Path) -> str:
+    """The name in the file; "" if there is no file. A file that cannot be read is an error, not a reason to guess."""
+    try:
+        return path.read_text().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path} is to say this node's name, and cannot be read ({error}): correct that, or give --node-name"
+        ) from error
+
+
+async def _serve(plan: _AgentPlan, log: Logger) -> None:
     signals = Signals()
     clock = SystemClock()
     async with KubernetesCluster(plan.access, clock=clock, randomness=system_randomness()) as cluster:
@@ -156,10 +192,7 @@ async def _serve(plan: _Plan, log: Logger) -> None:
             cluster,
             plan.node_name,
             DirectoryDisk(plan.state_directory),
-            settings=plan.settings,
-            clock=clock,
-            randomness=system_randomness(),
-            log=log,
+            runtime=Runtime(clock=clock, randomness=system_randomness(), log=log, settings=plan.settings),
             networks_namespace=plan.networks_namespace,
         )
         if isinstance(node, NodeAgent) and _has_one_gateway(plan.installation):
@@ -173,15 +206,15 @@ async def _serve(plan: _Plan, log: Logger) -> None:
 
 
 def _has_one_gateway(installation: Installation | None) -> bool:
-    """Whether the network that the agent installs is of the plugin that can have no second one."""
+    """Whether the network that the agent installs uses the bridge plugin, which supports one gateway only."""
     if installation is None or installation.where.networks is None:
         return False
     return installation.network.type is InterfaceType.BRIDGE
 
 
-async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
-    """Serve the node's addresses until told to stop; then first those who wait, and the cluster after."""
-    notes = DeletionNotes(plan.socket, node.addresses, node.networks, log=log)
+async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
+    """Serve the node's addresses until a signal comes; then answer ADDs that wait, and leave the cluster last."""
+    notes = DeletionNotes.beside(plan.socket, node.addresses, node.networks, log=log)
     notes.carry_out_all()
     running = asyncio.create_task(node.run())
     tasks = {running, asyncio.create_task(notes.keep_carrying_out())}
@@ -212,8 +245,8 @@ async def _answer(plan: _Plan, node: NodeAgent | SecondaryAgent, signals: Signal
 
 
 @asynccontextmanager
-async def _shown(plan: _Plan, api: AgentApi) -> AsyncIterator[ListenAddress | None]:
-    """Metrics and health where others may see them; yields where that is, if anywhere."""
+async def _shown(plan: _AgentPlan, api: AgentApi) -> AsyncIterator[ListenAddress | None]:
+    """Serves metrics and health on --metrics-listen, if given; yields the address."""
     if plan.metrics_listen is None:
         yield None
         return

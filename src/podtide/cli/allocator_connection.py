@@ -1,4 +1,4 @@
-"""How a command reaches an allocator: a running one by its URL, or the database itself."""
+"""How a command reaches an allocator: a running one by its URL (--allocator), or its database (--database)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
-from podtide.cli.named_file import ExistingFile
+from podtide.cli.path_options import ExistingFile
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.clock import SystemClock
 
@@ -20,45 +20,46 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FILE = ExistingFile()
 _DEADLINE_SECONDS = 3.0
-"""A person waits for the answer."""
+"""Short, because a person waits for the answer."""
 
 
-class Reach(Struct, frozen=True, kw_only=True):
-    """Where the allocator is, as the options say."""
+class AllocatorLocation(Struct, frozen=True, kw_only=True):
+    """The options that say where the allocator is, checked."""
 
-    server: str | None
+    url: str | None
     token_file: Path | None
     ca_file: Path | None
     database: str | None
 
     def __post_init__(self) -> None:
-        if bool(self.server) == bool(self.database):
-            raise InvalidInput(
-                "say where the subnets are: either --server URL of an allocator, or --database URL"
-            )
+        if bool(self.url) == bool(self.database):
+            raise InvalidInput("say where the subnets are: either --allocator URL, or --database URL")
         if self.database and (self.token_file or self.ca_file):
-            raise InvalidInput("--token-file and --ca-file are for --server: a database asks for neither")
+            raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
 
     def asked_in_vain(self, error: PodtideError) -> str:
-        """That the allocator could not be asked, and which option to correct. It says nothing of others, who go other ways."""
+        """The message that the allocator could not be asked, and which option to correct.
+
+        It says nothing of the controller, which reaches the allocator by other options.
+        """
         flag = "--database" if self.database else self._at_fault(error)
-        where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.server}")
+        where = "could not ask the allocator" + ("'s database" if self.database else f" at {self.url}")
         return f"{where}: {error}" if flag in str(error) else f"{where} ({error}): correct {flag}"
 
     def _at_fault(self, error: PodtideError) -> str:
-        """The option that said what the error is about: errors name the files that were read."""
+        """The option that the error is about: errors name the files that were read."""
         if self.ca_file and str(self.ca_file) in str(error):
             return "--ca-file"
         if isinstance(error, NotAllowed) or (self.token_file and str(self.token_file) in str(error)):
             return "--token-file"
-        return "--server"
+        return "--allocator"
 
     def ask_as_administration(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
-        """The answer to a question that a cluster may not ask."""
+        """Runs a question that needs the administrator's token, and returns the answer."""
         return asyncio.run(self._ask(question))
 
     def ask(self, question: Callable[[Allocator], Awaitable[T]]) -> T:
-        """The answer to one question."""
+        """Runs a question, and returns the answer."""
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Callable[[AdministeredAllocator], Awaitable[T]]) -> T:
@@ -67,16 +68,18 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def allocator(self) -> AsyncIterator[AdministeredAllocator]:
-        """The allocator, until the context ends."""
-        if self.server:
+        """Yields the allocator, open until the context ends."""
+        if self.url:
             from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
+                AllocatorAddress,
+                AllocatorTimeouts,
                 HttpAllocator,
-                Patience,
-                Server,
             )
 
-            server = Server(url=self.server, token_file=self.token_file, authority=self.ca_file)
-            async with HttpAllocator(server, patience=Patience(deadline_seconds=_DEADLINE_SECONDS)) as there:
+            server = AllocatorAddress(url=self.url, token_file=self.token_file, authority=self.ca_file)
+            async with HttpAllocator(
+                server, patience=AllocatorTimeouts(deadline_seconds=_DEADLINE_SECONDS)
+            ) as there:
                 yield there
         else:
             from podtide.allocator.store import open_allocator  # noqa: PLC0415 - as above
@@ -86,28 +89,37 @@ class Reach(Struct, frozen=True, kw_only=True):
                 yield here
 
 
-def reach_options(command: Command) -> Command:
-    """Adds the options that say where; the command gets a `Reach` as `reach`."""
-    return _with_options(command, may_be_nowhere=False)
+def allocator_options(command: Command) -> Command:
+    """Adds these options to a command, which gets an `AllocatorLocation` as `location`."""
+    return _with_options(command, is_optional=False)
 
 
-def optional_reach_options(command: Command) -> Command:
-    """The same for a command that can do without: where no option says anything, it gets None."""
-    return _with_options(command, may_be_nowhere=True)
+def optional_allocator_options(command: Command) -> Command:
+    """The same for a command that works without an allocator: it gets None if none of the options is given."""
+    return _with_options(command, is_optional=True)
 
 
-def _with_options(command: Command, *, may_be_nowhere: bool) -> Command:
+def _with_options(command: Command, *, is_optional: bool) -> Command:
     @wraps(command)
     def reaching(**given: Any) -> Any:
-        where = {option: given.pop(option) for option in Reach.__struct_fields__}
-        is_nowhere = may_be_nowhere and all(value is None for value in where.values())
-        return command(reach=None if is_nowhere else Reach(**where), **given)
+        where = {option: given.pop(option) for option in AllocatorLocation.__struct_fields__}
+        is_unset = is_optional and all(value is None for value in where.values())
+        return command(location=None if is_unset else AllocatorLocation(**where), **given)
 
     for option in (
-        click.option("--database", metavar="URL", help="The database, where no allocator need run."),
-        click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM."),
-        click.option("--token-file", type=_FILE, help="The token to show to the allocator."),
-        click.option("--server", metavar="URL", help="A running allocator, such as https://allocator:8080."),
+        click.option(
+            "--database",
+            metavar="URL",
+            help="The allocator's database itself, instead of a running allocator.",
+        ),
+        click.option("--ca-file", type=_FILE, help="The CA certificate of the allocator, as PEM."),
+        click.option("--token-file", type=_FILE, help="The file with the token for the allocator."),
+        click.option(
+            "--allocator",
+            "url",
+            metavar="URL",
+            help="The URL of a running allocator, such as https://allocator:8080.",
+        ),
     ):
         reaching = option(reaching)
     return reaching  # type: ignore[return-value]  # its options are the command's and these

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from podtide.cli.named_file import NamedFile
+from podtide.cli.path_options import NamedFile
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
@@ -29,12 +29,12 @@ from podtide.runtime.port_limits import raise_descriptor_limit
 @click.option(
     "--file",
     type=NamedFile(),
-    help="Keep the objects in this file (made if missing), instead of in memory alone.",
+    help="Keep the objects in this file (created if missing), instead of in memory only.",
 )
 @click.option(
     "--kubeconfig",
     type=NamedFile(),
-    help="Write a kubeconfig for this cluster there, for kubectl and for podtide's own programs.",
+    help="Write a kubeconfig for this cluster to this file, for kubectl and for podtide's own programs.",
 )
 def cluster(*, listen: str, file: Path | None, kubeconfig: Path | None) -> None:
     """Serve a small cluster of our own over HTTP, as a Kubernetes API server would.

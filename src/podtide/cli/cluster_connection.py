@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from podtide.cli.named_file import NamedFile
 from podtide.cli.names import NAMESPACE
-from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
+from podtide.cli.path_options import NamedFile
+from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster, find_access
 from podtide.cluster.port import Cluster
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
@@ -22,18 +22,18 @@ from podtide.runtime.randomness import system_randomness
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PATIENCE = Patience(connect_seconds=3.0, answer_seconds=15.0)
-"""A person waits for the answer."""
+_PATIENCE = ApiServerTimeouts(connect_seconds=3.0, answer_seconds=15.0)
+"""Short, because a person waits for the answer."""
 
 
-class ClusterReach(Struct, frozen=True, kw_only=True):
-    """Which cluster, as the options say."""
+class ClusterConnection(Struct, frozen=True, kw_only=True):
+    """The options that say which cluster."""
 
     kubeconfig: Path | None
     context: str
 
     def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
-        """The answer to one question."""
+        """Runs a question, and returns the answer."""
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
@@ -42,28 +42,28 @@ class ClusterReach(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def cluster(self) -> AsyncIterator[Cluster]:
-        """The cluster, until the context ends."""
+        """Yields the cluster, open until the context ends."""
         async with KubernetesCluster(
             self.access(), clock=SystemClock(), randomness=system_randomness(), patience=_PATIENCE
         ) as cluster:
             yield cluster
 
     def namespace(self) -> str:
-        """The namespace to work in where nobody names one; "" when nothing says which."""
+        """The namespace of the kubeconfig's context, or of the pod; "" if neither states one."""
         return self.access().namespace
 
     def networks_namespace(self) -> str:
-        """Where the pools of secondary networks are when nobody says: in the namespace of the kubeconfig's context.
+        """The default namespace of the pools of secondary networks: that of the kubeconfig's context, else kube-system.
 
-        Where that has none it is kube-system (WIRE.md §5), and so it is in a pod, whose own namespace says where
-        podtide runs, and not where pools are.
+        In a pod it is kube-system (design W18): the pod's own namespace says where podtide runs, and not where pools
+        are.
         """
         access = self.access()
         contexts_own = "" if access.is_pods_own else access.namespace
         return contexts_own or SYSTEM_NAMESPACE
 
     def access(self) -> Access:
-        """How to reach it, and as whom."""
+        """How to reach the cluster, and with which credentials."""
         return find_access(
             kubeconfig=self.kubeconfig, context=self.context, environment=os.environ, home=Path.home()
         )
@@ -74,17 +74,17 @@ networks_namespace_option = click.option(
     type=NAMESPACE,
     default="",
     metavar="NAME",
-    help="Where the pools of secondary networks are. Default: the namespace of the kubeconfig's context, else kube-system.",
+    help="The namespace of secondary networks' pools. Default: that of the kubeconfig's context, else kube-system.",
 )
-"""Names a namespace; "" is for `ClusterReach.networks_namespace` to answer."""
+"""The namespace of the pools; where it is "", `ClusterConnection.networks_namespace` is the default."""
 
 
 def cluster_options(command: Command) -> Command:
-    """Adds the options that say which cluster; the command gets a `ClusterReach` as `there`."""
+    """Adds the options that say which cluster; the command gets a `ClusterConnection` as `there`."""
 
     @wraps(command)
     def reaching(*, kubeconfig: Path | None, context: str, **others: Any) -> Any:
-        return command(there=ClusterReach(kubeconfig=kubeconfig, context=context), **others)
+        return command(there=ClusterConnection(kubeconfig=kubeconfig, context=context), **others)
 
     for option in (
         click.option("--context", default="", help="The context of the kubeconfig to use."),

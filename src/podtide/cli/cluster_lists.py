@@ -1,4 +1,4 @@
-"""Whole lists of objects, page by page, for commands that look once."""
+"""Whole lists of objects, page by page, for commands that read once."""
 
 from typing import TypeVar
 
@@ -12,16 +12,16 @@ _ALL_IN_ONE = 0
 
 
 async def list_all(cluster: Cluster, kind: type[R], namespace: str = "", *, fields: str = "") -> list[R]:
-    """Every object, all of one instant."""
+    """All objects of a kind, consistent at one resourceVersion."""
     try:
         return await _read_pages(cluster, kind, namespace, fields, _PAGE_ITEMS)
     except Gone:
-        # The server forgot the list's instant between two pages. In one answer there is nothing to forget.
+        # The resourceVersion of the list expired between two pages. A list in one page cannot expire.
         return await _read_pages(cluster, kind, namespace, fields, _ALL_IN_ONE)
 
 
 async def list_if_known(cluster: Cluster, kind: type[R], namespace: str = "") -> list[R]:
-    """The same for a kind that a cluster need not know: then there are none."""
+    """The same; an empty list if the cluster does not know the kind."""
     try:
         return await list_all(cluster, kind, namespace)
     except NotFound:
@@ -29,7 +29,7 @@ async def list_if_known(cluster: Cluster, kind: type[R], namespace: str = "") ->
 
 
 async def get_if_there(cluster: Cluster, kind: type[R], name: str, namespace: str = "") -> R | None:
-    """One object; None where there is none."""
+    """The object; None if it does not exist."""
     try:
         return await cluster.get(kind, name, namespace)
     except NotFound:

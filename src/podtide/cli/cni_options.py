@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from podtide.agent.cni_installation import Installation, RuntimeDirectories, read_plugin
-from podtide.cli.named_directory import NamedDirectory
-from podtide.cli.named_file import NamedFile
+from podtide.cli.path_options import NamedDirectory, NamedFile
 from podtide.cni.conflist import InterfaceType, PrimaryNetwork
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
@@ -71,12 +70,12 @@ _OPTIONS = (
     click.option(
         "--cni-bin-directory",
         type=NamedDirectory(),
-        help="Where the runtime looks for plugins: once ready, the agent installs its own there. Default: it installs nothing.",
+        help="The runtime's directory of plugins, into which the agent installs its own once it is ready. Default: none.",
     ),
     click.option(
         "--cni-conf-directory",
         type=NamedDirectory(),
-        help="Where the runtime looks for networks: once ready, the agent makes the primary network there. Default: it makes none.",
+        help="The runtime's directory of networks, into which the agent writes the primary one once it is ready. Default: none.",
     ),
     click.option(
         "--plugin",
@@ -85,7 +84,7 @@ _OPTIONS = (
         help="The plugin to install. Default: $PODTIDE_PLUGIN.",
     ),
     click.option(
-        "--for-whereabouts", is_flag=True, help="Install the plugin under the name whereabouts, too."
+        "--for-whereabouts", is_flag=True, help="Install the plugin under the name whereabouts as well."
     ),
     click.option(
         "--network-name",
@@ -99,20 +98,20 @@ _OPTIONS = (
         type=click.Choice([each.value for each in InterfaceType]),
         default=_DEFAULT.type.value,
         show_default=True,
-        help="The plugin that makes pods' interfaces in it.",
+        help="The plugin that creates the interfaces of pods.",
     ),
     click.option(
         "--mtu",
         type=int,
         default=_DEFAULT.mtu,
         show_default="the interface plugin's own",
-        help="Its MTU; 0 leaves it to the interface plugin.",
+        help="The MTU of pods' interfaces; 0 leaves it to the interface plugin.",
     ),
     click.option(
         "--ip-masq/--no-ip-masq",
         default=_DEFAULT.ip_masq,
         show_default=True,
-        help="Whether what pods send outside their subnet bears the node's address.",
+        help="Whether packets of pods that leave their subnet get the node's address as source (SNAT).",
     ),
     click.option(
         "--route",
@@ -121,7 +120,7 @@ _OPTIONS = (
         default=_DEFAULT.routes,
         metavar="CIDR",
         show_default=True,
-        help="What pods reach through their gateway; may be repeated.",
+        help="A CIDR that pods reach through their gateway; may be repeated.",
     ),
 )
 
@@ -142,6 +141,6 @@ def _installation(
     if where is None:
         return None
     if plugin is None:
-        raise InvalidInput("there is no plugin to install: name it by --plugin FILE, or by PODTIDE_PLUGIN")
+        raise InvalidInput("no plugin to install is given: name its file with --plugin or PODTIDE_PLUGIN")
     read_plugin(plugin)  # that it is none is said at once
     return Installation(where=where, plugin=plugin, network=network, for_whereabouts=for_whereabouts)

@@ -10,70 +10,58 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.allocator_connection import AllocatorLocation
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.health import serving_health
-from podtide.cli.named_file import ExistingFile
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
+from podtide.cli.path_options import ExistingFile
 from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.allocator_outage import ANSWER_SECONDS
 from podtide.controller.metrics import ControllerMetrics
 from podtide.controller.program import Controller, ControllerOptions
-from podtide.core.errors import InvalidInput
 from podtide.resources.names import Naming
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.ids import new_uuid
 from podtide.runtime.listening import ListenAddress, parse_listen_address
 from podtide.runtime.logging import Logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 _FILE = ExistingFile()
 
 
 _RETRY_SECONDS = 3.0
-"""How long the client itself goes on trying; after that the controller tells nodes, and tries again."""
+"""How long the client itself retries; after that the controller tells nodes, and retries the call."""
 
 
-class _AllocatorPlace(Struct, frozen=True, kw_only=True):
-    """Where the subnets are: behind a running allocator, or in a database that this process opens itself."""
-
-    url: str | None
-    token_file: Path | None
-    ca_file: Path | None
-    database: str | None
-
-    def __post_init__(self) -> None:
-        if bool(self.url) == bool(self.database):
-            raise InvalidInput("say where the subnets are: either --allocator URL, or --database URL")
-        if self.database and (self.token_file or self.ca_file):
-            raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
+class _ControllerAllocator(AllocatorLocation, frozen=True, kw_only=True):
+    """The same options for a program: it waits longer for an answer, and may open the database as the allocator."""
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncIterator[Allocator]:
-        """The allocator, until the context ends."""
+        """Yields the allocator, open until the context ends."""
         if self.url:
             from podtide.allocator.client import (  # noqa: PLC0415 - one of two ways is taken
+                AllocatorAddress,
+                AllocatorTimeouts,
                 HttpAllocator,
-                Patience,
-                Server,
             )
 
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
-            server = Server(
-                url=self.url, token_file=self.token_file, authority=self.ca_file, flag="--allocator"
-            )
-            # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
-            patience = Patience(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
+            server = AllocatorAddress(url=self.url, token_file=self.token_file, authority=self.ca_file)
+            # Shorter than the controller's own timeout, so that it learns the reason; failed attempts are retried only briefly.
+            patience = AllocatorTimeouts(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
             async with HttpAllocator(server, patience=patience) as there:
                 yield there
         else:
-            from podtide.allocator.store import Rules, open_allocator  # noqa: PLC0415 - as above
+            from podtide.allocator.store import StoreRules, open_allocator  # noqa: PLC0415 - as above
 
             assert self.database
-            rules = Rules(
+            rules = StoreRules(
                 cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
             )
             async with await open_allocator(
@@ -82,11 +70,11 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
                 yield here
 
 
-class _Plan(Struct, frozen=True, kw_only=True):
-    """What to run, checked before anything is opened."""
+class _ControllerPlan(Struct, frozen=True, kw_only=True):
+    """What to run: all options, checked before anything is opened."""
 
     options: ControllerOptions
-    allocator: _AllocatorPlace
+    allocator: _ControllerAllocator
     identity: str
     metrics_listen: ListenAddress | None
     access: Access
@@ -120,13 +108,13 @@ class _Plan(Struct, frozen=True, kw_only=True):
     type=OBJECT_NAME,
     default="",
     metavar="NAME",
-    help="The subnet of a second address, for dual stack, of nodes without the label podtide.io/subnet-v6.",
+    help="For dual stack, the subnet of the second address of nodes without the label podtide.io/subnet-v6.",
 )
 @click.option(
     "--cluster-subnets/--no-cluster-subnets",
     default=True,
     show_default=True,
-    help="Whether to make ClusterSubnets; without them every node is told the batch by itself, as Azure CNS has it.",
+    help="Whether to write ClusterSubnets; without them each NodeNetworkConfig gets the batch, as Azure CNS expects.",
 )
 @click.option(
     "--secondary-networks/--no-secondary-networks",
@@ -140,32 +128,34 @@ class _Plan(Struct, frozen=True, kw_only=True):
     type=click.Choice([naming.value for naming in Naming]),
     default=Naming.PODTIDE.value,
     show_default=True,
-    help="Whose rule the names of nodes' own pools follow; pools under either name are found.",
+    help="Which program's naming the nodes' own pools follow; pools under either name are found.",
 )
 @click.option(
     "--repair-schedule",
     default="",
     metavar="CRON",
-    help="When to look for leaks in secondary networks, such as '30 4 * * *' (UTC). Default: every --repair-interval.",
+    help="When to search secondary networks for leaks, such as '30 4 * * *' (UTC). Default: every --repair-interval.",
 )
 @click.option(
     "--hold-removed-nodes/--no-hold-removed-nodes",
     default=False,
     show_default=True,
-    help="Hold what a removed node had until its machine returns or is booted, or `podtide quarantine end` frees it.",
+    help="Hold a removed node's addresses until its machine returns or reboots, or `podtide quarantine end` is run.",
 )
-@click.option("--allocator", metavar="URL", help="A running allocator, such as https://allocator:8080.")
-@click.option("--token-file", type=_FILE, help="The token to show to the allocator.")
-@click.option("--ca-file", type=_FILE, help="Who signs the allocator's certificate, as PEM.")
+@click.option(
+    "--allocator", metavar="URL", help="The URL of a running allocator, such as https://allocator:8080."
+)
+@click.option("--token-file", type=_FILE, help="The file with the token for the allocator.")
+@click.option("--ca-file", type=_FILE, help="The CA certificate of the allocator, as PEM.")
 @click.option(
     "--database",
     metavar="URL",
-    help="Be the allocator too, for this cluster alone, on sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    help="Run the allocator in this process, for this cluster only, on sqlite:///FILE or postgresql://USER@HOST/NAME.",
 )
 @click.option(
     "--identity",
     metavar="NAME",
-    help="What this replica is called in the Lease. Default: the host's name and chance.",
+    help="The holder's name of this replica in the Lease. Default: the host's name and a random part.",
 )
 @click.option(
     "--metrics-listen",
@@ -175,7 +165,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
 @cluster_options
 @setting_options(
     "batch",
-    "min_free",
+    "buffer",
     "max_ips",
     "lower_threshold",
     "upper_threshold",
@@ -209,7 +199,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     database: str | None,
     identity: str | None,
     metrics_listen: str | None,
-    there: ClusterReach,
+    there: ClusterConnection,
     settings: Settings,
     log: Logger,
 ) -> None:
@@ -218,7 +208,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     It also watches how full the subnets are, sets the batch, and gives nodes slices of secondary networks. Of several
     replicas one acts, by a Lease; SIGTERM stops one, and another takes over at once. cooldown is for --database.
     """
-    plan = _Plan(
+    plan = _ControllerPlan(
         options=ControllerOptions(
             cluster=cluster_name,
             network=network,
@@ -231,7 +221,9 @@ def controller(  # noqa: PLR0913 - one argument per option
             repair_schedule=repair_schedule,
             hold_removed_nodes=hold_removed_nodes,
         ),
-        allocator=_AllocatorPlace(url=allocator, token_file=token_file, ca_file=ca_file, database=database),
+        allocator=_ControllerAllocator(
+            url=allocator, token_file=token_file, ca_file=ca_file, database=database
+        ),
         identity=identity or f"{socket.gethostname()}-{new_uuid(system_randomness())}",
         metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
         if metrics_listen is not None
@@ -242,7 +234,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     run(lambda: _control(plan, log), log)
 
 
-async def _control(plan: _Plan, log: Logger) -> None:
+async def _control(plan: _ControllerPlan, log: Logger) -> None:
     signals = Signals()
     clock, randomness = SystemClock(), system_randomness()
     async with (
@@ -254,10 +246,7 @@ async def _control(plan: _Plan, log: Logger) -> None:
             cluster,
             allocator,
             plan.options,
-            settings=plan.settings,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=plan.settings),
         )
         running = asyncio.create_task(controlling.run_elected(plan.identity))
         try:

@@ -1,4 +1,4 @@
-"""`podtide crds`: what a cluster must know before podtide can run in it."""
+"""`podtide crds`: the CustomResourceDefinitions that a cluster needs before podtide can run in it."""
 
 import click
 

@@ -30,23 +30,27 @@ _SCRIPT = ".py"
     epilog="Stories: " + "; ".join(f"{story.name} ({story.sentence})" for story in STORIES.values()) + "."
 )
 @click.option(
-    "--story", type=click.Choice(list(STORIES)), default="tide", show_default=True, help="What happens."
+    "--story",
+    type=click.Choice(list(STORIES)),
+    default="tide",
+    show_default=True,
+    help="Which story is told.",
 )
 @click.option(
-    "--nodes", type=click.IntRange(2, 200), default=20, show_default=True, help="How many nodes there are."
+    "--nodes", type=click.IntRange(2, 200), default=20, show_default=True, help="The number of nodes."
 )
 @click.option(
-    "--subnet", metavar="CIDR", help="The subnet of all pods. Default: the smallest that the story fits into."
+    "--subnet", metavar="CIDR", help="The subnet of all pods. Default: the smallest in which the story fits."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="What chance is drawn from.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed of all random choices.")
 @click.option(
     "--speed",
     type=click.FloatRange(0.1, 20.0),
     default=1.0,
     show_default=True,
-    help="How many times as fast; 1 is about a minute.",
+    help="The speed factor; 1 takes about a minute.",
 )
-@click.option("--plain", is_flag=True, help="Print lines, as is done where there is no terminal.")
+@click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
 def demo(  # noqa: PLR0913 - one argument per option
     *, story: str, nodes: int, subnet: str | None, seed: int, speed: float, plain: bool
 ) -> None:
@@ -62,29 +66,27 @@ def demo(  # noqa: PLR0913 - one argument per option
     directory = Path(tempfile.mkdtemp(prefix="podtide-"))
     with ExitStack() as tidying_up:
         tidying_up.callback(shutil.rmtree, directory)
-        options = DemoOptions(directory=directory, plugin=find_plugin(), subnet=cidr, speed=speed, seed=seed)
-        outcome = asyncio.run(_play(told, options, nodes, plain=plain or not sys.stdout.isatty()))
+        plan = DemoOptions(directory=directory, plugin=find_plugin(), subnet=cidr, speed=speed, seed=seed)
+        outcome = asyncio.run(_play(told, plan, nodes, plain=plain or not sys.stdout.isatty()))
         _report(outcome)
         if not outcome.is_clean:
             tidying_up.pop_all()
-            _tell(f"what the programs logged is kept in {options.log}", indent=2)
+            _tell(f"what the programs logged is kept in {plan.log}", indent=2)
             sys.exit(_NOT_CLEAN)
 
 
-async def _play(story: Story, options: DemoOptions, nodes: int, *, plain: bool) -> DemoOutcome:
+async def _play(story: Story, plan: DemoOptions, nodes: int, *, plain: bool) -> DemoOutcome:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as opened:
-        world = await opened.enter_async_context(open_real_world(options))
-        _introduce(story, options, nodes)
+        world = await opened.enter_async_context(open_real_world(plan))
+        _introduce(story, plan, nodes)
         teller = opened.enter_context(_teller(plain=plain))
         await ship_released_lease(world)
         controller = world.start_controller(elected=True)
-        why = f"{own_command()} why {_where(options)}"
-        stage = DemoStage(
-            world, controller, teller, nodes=nodes, speed=options.speed, seed=options.seed, why=why
-        )
+        why = f"{own_command()} why {_where(plan)}"
+        stage = DemoStage(world, controller, teller, nodes=nodes, speed=plan.speed, seed=plan.seed, why=why)
         return await play(story, stage, stopped.wait())
 
 
@@ -105,28 +107,28 @@ def _teller(*, plain: bool) -> Iterator[Teller]:
         yield teller
 
 
-def _introduce(story: Story, options: DemoOptions, nodes: int) -> None:
-    _tell(f"podtide demo, story {story.name}: {nodes} nodes in subnet {options.subnet}.")
-    if options.plugin.suffix == _SCRIPT:
+def _introduce(story: Story, plan: DemoOptions, nodes: int) -> None:
+    _tell(f"podtide demo, story {story.name}: {nodes} nodes in subnet {plan.subnet}.")
+    if plan.plugin.suffix == _SCRIPT:
         _tell("The plugin is the portable script: the one in Rust is not built (`make plugin` builds it).")
     click.echo("Look at it from another terminal while it runs:")
-    podtide, where = own_command(), _where(options)
+    podtide, where = own_command(), _where(plan)
     for command in (
         f"{podtide} top {where}",
         f"{podtide} why {where} node/node-{'1'.zfill(len(str(nodes)))}",
         f"{podtide} check {where}",
-        f"kubectl {_cluster_of(options)} get nnc -A",
+        f"kubectl {_cluster_of(plan)} get nnc -A",
     ):
         click.echo(f"    {command}")
 
 
-def _where(options: DemoOptions) -> str:
-    """The cluster and the allocator's database: the demonstration serves no allocator that --server could name."""
-    return f"{_cluster_of(options)} --database {options.database}"
+def _where(plan: DemoOptions) -> str:
+    """The flags for other commands: the cluster and the database, because the demo serves no allocator over HTTP."""
+    return f"{_cluster_of(plan)} --database {plan.database}"
 
 
-def _cluster_of(options: DemoOptions) -> str:
-    return f"--kubeconfig {options.kubeconfig}"
+def _cluster_of(plan: DemoOptions) -> str:
+    return f"--kubeconfig {plan.kubeconfig}"
 
 
 def _report(outcome: DemoOutcome) -> None:
@@ -143,6 +145,6 @@ def _report(outcome: DemoOutcome) -> None:
 
 
 def _tell(words: str, indent: int = 0) -> None:
-    """On a screen, in lines that break between words."""
+    """Print a line; on a terminal, wrapped between words."""
     for line in folded(" " * indent, " " * 2 * indent, words, screen_width()):
         click.echo(line)

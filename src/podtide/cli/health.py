@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics` for whoever looks after a program, and nothing else."""
+"""A port with `/healthz`, `/readyz` and `/metrics` only, for probes and Prometheus."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from podtide.runtime.listening import ListenAddress
 from podtide.runtime.port_limits import PortLimits
 
 _LIMITS = PortLimits(connections=128)
-"""Prometheus, the kubelet's probes and a person or two."""
+"""Enough for Prometheus, the kubelet's probes and a few people."""
 
 
 @asynccontextmanager
@@ -23,7 +23,7 @@ async def serving_health(
     metrics: Callable[[], bytes],
     unreadiness: Callable[[], str] = str,
 ) -> AsyncIterator[ListenAddress]:
-    """Serve them, at the address that this yields, until the context ends. `unreadiness` is "" once it is ready."""
+    """Serve them until the context ends; yields the address. `unreadiness` returns "" once the program is ready."""
 
     async def health(_request: web.Request) -> web.Response:
         return _verdict("" if is_running() else "the program has ended")

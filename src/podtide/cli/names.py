@@ -1,4 +1,4 @@
-"""Names as arguments, refused before anything is asked for them, in the words of who would refuse them later."""
+"""Names as arguments, refused before any call, in the words of the program that would refuse them later."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ from podtide.resources.names import LONGEST_LABEL_VALUE, LONGEST_NAME, is_namesp
 
 
 def require_object_name(name: str, source: str) -> None:
-    """Refuse what Kubernetes does not take for an object's name; `source` is where it was said."""
+    """Refuse a name that is not valid for a Kubernetes object; `source` says where it comes from."""
     if not is_object_name(name):
         raise InvalidInput(
-            f"{source} {shortened(name)!r} is no name that Kubernetes takes: give lower-case letters, digits, '-' and '.', "
+            f"{source} {shortened(name)!r} is not a valid Kubernetes name: use lower-case letters, digits, '-' and '.', "
             f"with a letter or digit at both ends, at most {LONGEST_NAME}"
         )
 
@@ -32,13 +32,13 @@ def _require_new_subnet_name(name: str, source: str) -> None:
 def _require_namespace(name: str, source: str) -> None:
     if not is_namespace(name):
         raise InvalidInput(
-            f"{source} {shortened(name)!r} is no namespace's name: give lower-case letters, digits and '-', with a letter or "
+            f"{source} {shortened(name)!r} is not a valid name of a namespace: use lower-case letters, digits and '-', with a letter or "
             f"digit at both ends, at most {LONGEST_LABEL_VALUE}"
         )
 
 
 class NameType(click.ParamType[str]):
-    """A name that passes a check. An empty one is a name that is not given, unless it `may_not_be_empty`."""
+    """A name that passes a check. An empty one counts as not given, unless it `may_not_be_empty`."""
 
     name = "name"
 
@@ -47,7 +47,7 @@ class NameType(click.ParamType[str]):
         self._may_not_be_empty = may_not_be_empty
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it was written."""
+        """The name, checked."""
         del ctx
         text = str(value)
         if self._may_not_be_empty and not text:
@@ -71,11 +71,11 @@ def _require_allocator_name(name: str, source: str) -> None:
 
 
 OBJECT_NAME = NameType(require_object_name)
-"""Of a Node, and of a subnet, after which two objects are named."""
+"""The name of a Node, or of a subnet, after which two objects are named."""
 NODE_NAME = NameType(require_object_name, may_not_be_empty=True)
-"""Of this Node: an empty one, as an unset variable of a shell leaves it, must not become a guess."""
+"""The name of this Node: an empty one, as an unset shell variable leaves it, must not lead to a guess."""
 NAMESPACE = NameType(_require_namespace)
 NEW_SUBNET_NAME = NameType(_require_new_subnet_name)
-"""Of a subnet that is to be made. One that is there already may have a longer name."""
+"""The name of a subnet to be created. One that exists may have a longer name."""
 ALLOCATOR_NAME = NameType(_require_allocator_name)
-"""Of a network or a cluster, which only the allocator knows; also of a subnet that is there already."""
+"""The name of a network or a cluster, which only the allocator knows; also of a subnet that exists."""

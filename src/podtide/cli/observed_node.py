@@ -1,4 +1,4 @@
-"""A node as the cluster's objects show it: what its pods need, what it asks for, what it was given.
+"""A node as the cluster's objects show it: what its pods need, what it asks for, what it was granted.
 
 `podtide top`, `why` and `check` all read a node this way, so that no two of them count differently.
 """
@@ -18,9 +18,9 @@ class ObservedNode(Struct, frozen=True, kw_only=True):
 
     name: str
     config: NodeNetworkConfig | None
-    """None while there is none: the controller has not made it, or the node is gone."""
+    """None if there is none: the controller has not created it yet, or the node is deleted."""
     pods: tuple[Pod, ...]
-    """Those bound to the node, whatever they need."""
+    """All pods bound to the node."""
 
     @property
     def served(self) -> tuple[Pod, ...]:
@@ -34,41 +34,41 @@ class ObservedNode(Struct, frozen=True, kw_only=True):
 
     @property
     def demand(self) -> int:
-        """U: what the node's agent counts as well, as far as pods show it."""
+        """U, as the node's agent counts it, as far as pods show it."""
         return len(self.served) + len(self.waiting)
 
     @property
     def addresses_in_use(self) -> frozenset[str]:
-        """What its pods show."""
+        """The addresses that its pods show."""
         return frozenset(ip for pod in self.served for ip in shown_addresses(pod))
 
     @property
     def containers(self) -> tuple[NetworkContainer, ...]:
-        """What the node was given, one per subnet."""
+        """Its network containers, one per subnet."""
         return tuple(self.config.status.network_containers) if self.config else ()
 
     @property
     def requested(self) -> int:
-        """What it asks for, in each container."""
+        """The request, which counts for each container."""
         return self.config.spec.requested_ip_count if self.config else 0
 
     @property
     def named(self) -> frozenset[str]:
-        """Names of addresses it gives back."""
+        """The names of addresses that it gives back."""
         return frozenset(self.config.spec.ips_not_in_use) if self.config else frozenset()
 
     @property
     def held(self) -> int:
-        """Secondary addresses it was given, over all containers."""
+        """The number of its secondary addresses, over all containers."""
         return sum(len(container.ip_assignments) for container in self.containers)
 
     @property
     def owed(self) -> int:
-        """Addresses it asks for and was not given, over all containers."""
+        """The number of addresses that it asks for and has not been granted, over all containers."""
         return sum(self.owed_in(container) for container in self.containers)
 
     def free_in(self, subnet: str) -> int:
-        """Addresses of a subnet that it holds, does not give back, and no pod of it shows."""
+        """The number of addresses of a subnet that it holds, does not give back, and none of its pods shows."""
         in_use = self.addresses_in_use
         return sum(
             entry.name not in self.named and entry.ip not in in_use
@@ -83,7 +83,7 @@ class ObservedNode(Struct, frozen=True, kw_only=True):
         return min((self.free_in(each.subnet_name) for each in self.containers), default=0)
 
     def owed_in(self, container: NetworkContainer) -> int:
-        """Addresses it asks for and was not given in one container; what it gives back is as good as gone."""
+        """The number of addresses it is owed in one container; those that it gives back do not count as held."""
         kept = sum(entry.name not in self.named for entry in container.ip_assignments)
         return max(0, self.requested - kept)
 
@@ -91,7 +91,7 @@ class ObservedNode(Struct, frozen=True, kw_only=True):
 def observe_nodes(
     configs: Iterable[NodeNetworkConfig], pods: Iterable[Pod], names: Iterable[str] = ()
 ) -> tuple[ObservedNode, ...]:
-    """Every node that has a config, or a pod, or is named, by name."""
+    """All nodes that have a NodeNetworkConfig or a pod, or are in `names`, sorted by name."""
     by_name = {config.metadata.name: config for config in configs}
     bound: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:

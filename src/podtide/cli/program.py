@@ -1,4 +1,4 @@
-"""What the commands share that run a program until they are told to stop: settings, logs, the cluster, signals."""
+"""What commands share that run a program until a signal stops it: settings, logs, the cluster, signals."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from podtide.cli.cluster_connection import ClusterReach
+from podtide.cli.cluster_connection import ClusterConnection
 from podtide.cluster.kubernetes import Access, find_access
 from podtide.core.errors import PodtideError, StopError
 from podtide.runtime.clock import SystemClock
@@ -23,12 +23,12 @@ from podtide.runtime.settings import SETTINGS, Setting, load_settings
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Unforeseen(StopError):
-    """The program fell over something that nobody thought of. The log has the traceback."""
+class UnexpectedError(StopError):
+    """An error that no code handles. The log has the traceback."""
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
-    """Adds a flag for each of these settings; the command gets them all, from flags and environment, as `settings`."""
+    """Adds a flag for each of these settings; the command gets all settings, from flags and environment, as `settings`."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -60,7 +60,7 @@ def _option(setting: Setting) -> Callable[[Command], Command]:
 
 
 def log_option(command: Command) -> Command:
-    """`--log-level`; the command gets a logger as `log`, and what libraries log goes there too."""
+    """Adds `--log-level`; the command gets a logger as `log`, which also gets what libraries log."""
 
     @wraps(command)
     def with_log(*, log_level: str, **others: Any) -> Any:
@@ -69,12 +69,16 @@ def log_option(command: Command) -> Command:
         return command(log=log, **others)
 
     option = click.option(
-        "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What to log."
+        "--log-level",
+        type=click.Choice(LEVELS),
+        default="info",
+        show_default=True,
+        help="The least severe level that is logged.",
     )
     return option(with_log)  # type: ignore[return-value]  # its options are the command's and this one
 
 
-def access_to(there: ClusterReach) -> Access:
+def access_to(there: ClusterConnection) -> Access:
     """How to reach the cluster that the options name, checked before anything is started."""
     return find_access(
         kubeconfig=there.kubeconfig, context=there.context, environment=os.environ, home=Path.home()
@@ -82,7 +86,7 @@ def access_to(there: ClusterReach) -> Access:
 
 
 def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
-    """Run a program to its end. Whatever ends it unexpectedly is a line in the log and one for people."""
+    """Run a program to its end. An unexpected error is logged with its traceback and reported in one line."""
     raise_descriptor_limit()
     try:
         asyncio.run(program())
@@ -90,13 +94,13 @@ def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:
         raise
     except Exception as error:
         log.exception("failed", error=str(error))
-        raise Unforeseen(
-            f"stopped by an error nobody foresaw ({type(error).__name__}): please report it"
+        raise UnexpectedError(
+            f"stopped by an unexpected error ({type(error).__name__}): see the traceback in the log, and please report it"
         ) from error
 
 
 class Signals:
-    """SIGTERM and SIGINT, from now on."""
+    """SIGTERM and SIGINT, caught from now on."""
 
     def __init__(self) -> None:
         self._received: asyncio.Queue[str] = asyncio.Queue()
@@ -104,12 +108,12 @@ class Signals:
             asyncio.get_running_loop().add_signal_handler(number, self._received.put_nowait, number.name)
 
     async def next(self) -> str:
-        """The name of the next one."""
+        """The name of the next signal."""
         return await self._received.get()
 
 
 async def until_told(signals: Signals, tasks: Iterable["asyncio.Task[NoReturn]"], log: Logger) -> None:
-    """Let these run until a signal says to stop. If one ends before, that is an error, and it is raised."""
+    """Wait until a signal says to stop. If one of the tasks ends before, its error is raised."""
     told = asyncio.create_task(signals.next())
     try:
         done, _ = await asyncio.wait({told, *tasks}, return_when=asyncio.FIRST_COMPLETED)

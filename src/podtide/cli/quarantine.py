@@ -1,14 +1,14 @@
-"""`podtide quarantine`: what removed nodes had, which nobody gets until somebody knows that no pod has it."""
+"""`podtide quarantine`: addresses of deleted nodes, which are granted to no node until it is certain that no pod uses them."""
 
 from collections.abc import Iterable
 
 import click
 
 from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
-from podtide.cli.allocator_connection import Reach, reach_options
-from podtide.cli.cluster_connection import ClusterReach, cluster_options
+from podtide.cli.allocator.cluster import known_cluster
+from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.cluster_lists import list_all
-from podtide.cli.known_cluster import known_cluster
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.program import log_option
 from podtide.cli.screen_width import fitted, screen_width
@@ -22,7 +22,7 @@ from podtide.runtime.logging import Logger
 
 _COLUMNS = ("CLUSTER", "NODE", "SUBNET", "CONTAINER", "UNTIL", "ADDRESSES")
 _MOST_SHOWN = 2
-"""Addresses in a row on a screen; a file and `-o json` have all."""
+"""The most addresses in a row on a terminal; a file and `-o json` have all."""
 _WHAT_COULD_HAPPEN = (
     "a pod that still has one of them, on a machine that lives on, would share it with another pod"
 )
@@ -30,7 +30,7 @@ _WHAT_COULD_HAPPEN = (
 reason_option = click.option(
     "--reason",
     required=True,
-    help="Why no pod has the addresses any more. It is written to this command's log, and with --server to the allocator's.",
+    help="Why no pod has the addresses any more. It is written to this command's log, and with --allocator to the allocator's.",
 )
 
 
@@ -43,18 +43,18 @@ def quarantine() -> None:
     """List, and end, the quarantine of what removed nodes had.
 
     The controller ends quarantines by itself, once no living pod bound to the node's name shows the address. These
-    commands are for what it cannot know. Each asks a running allocator (--server) or the database itself (--database).
+    commands are for what it cannot know. Each asks a running allocator (--allocator) or its database (--database).
     """
 
 
 @quarantine.command("list")
-@click.option("--cluster", default="", metavar="NAME", help="Only what nodes of this cluster had.")
-@click.option("--node", default="", metavar="NAME", help="Only what nodes of this name had.")
-@reach_options
+@click.option("--cluster", default="", metavar="NAME", help="Only addresses of this cluster's nodes.")
+@click.option("--node", default="", metavar="NAME", help="Only addresses of nodes of this name.")
+@allocator_options
 @output_option
-def list_quarantined(*, cluster: str, node: str, reach: Reach, output: str) -> None:
+def list_quarantined(*, cluster: str, node: str, location: AllocatorLocation, output: str) -> None:
     """List what is in quarantine, and until when."""
-    left = reach.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
+    left = location.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
     width = screen_width()
     rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
     show(output, left, table(fitted(rows, width, dispensable=("CONTAINER",))))
@@ -63,10 +63,15 @@ def list_quarantined(*, cluster: str, node: str, reach: Reach, output: str) -> N
 @quarantine.command("end")
 @click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS...")
 @reason_option
-@click.option("--cluster", default="", metavar="NAME", help="Whose nodes had them, at the allocator.")
-@click.option("--force", is_flag=True, help=f"Do not look at the pods first: {_WHAT_COULD_HAPPEN}.")
+@click.option(
+    "--cluster",
+    default="",
+    metavar="NAME",
+    help="The cluster whose nodes had them, by its name at the allocator.",
+)
+@click.option("--force", is_flag=True, help=f"Do not read the pods first: {_WHAT_COULD_HAPPEN}.")
 @cluster_options
-@reach_options
+@allocator_options
 @output_option
 @log_option
 def end(  # noqa: PLR0913 - one argument per option
@@ -75,8 +80,8 @@ def end(  # noqa: PLR0913 - one argument per option
     reason: str,
     cluster: str,
     force: bool,
-    there: ClusterReach,
-    reach: Reach,
+    there: ClusterConnection,
+    location: AllocatorLocation,
     output: str,
     log: Logger,
 ) -> None:
@@ -87,7 +92,7 @@ def end(  # noqa: PLR0913 - one argument per option
     wanted = frozenset(str(parse_address(address)) for address in addresses)
     if not force:
         there.ask(lambda cluster_: refuse_if_shown(cluster_, wanted))
-    ended = reach.ask(
+    ended = location.ask(
         lambda allocator: end_quarantines(allocator, wanted, cluster=cluster, reason=reason, log=log)
     )
     words = f"{counted(ended, 'address is', 'addresses are')} free: {reason}"
@@ -97,23 +102,25 @@ def end(  # noqa: PLR0913 - one argument per option
 @quarantine.command("release-cluster")
 @click.argument("name")
 @reason_option
-@click.option("--force", is_flag=True, help="The cluster is gone for ever, and none of its machines runs.")
-@reach_options
+@click.option(
+    "--force", is_flag=True, help="Confirm that the cluster is gone for ever and none of its machines runs."
+)
+@allocator_options
 @output_option
 @log_option
 def release_cluster(  # noqa: PLR0913 - one argument per option
-    *, name: str, reason: str, force: bool, reach: Reach, output: str, log: Logger
+    *, name: str, reason: str, force: bool, location: AllocatorLocation, output: str, log: Logger
 ) -> None:
     """Free all that a cluster has which is gone for ever: its nodes' containers, what is in quarantine, and its name.
 
-    This is `podtide allocator cluster forget` with a reason. It is heard while the store recovers, too.
+    This is `podtide allocator cluster forget` with a reason. It also works while the allocator's database recovers.
     """
     if not force:
         raise InvalidInput(
             f"all addresses of cluster {name} would be free at once, and where one of its machines still runs, "
             f"{_WHAT_COULD_HAPPEN}: switch them off, then say --force"
         )
-    freed = reach.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
+    freed = location.ask_as_administration(lambda allocator: release_all(allocator, name, reason, log))
     show(
         output,
         {"cluster": name, "freed": freed, "reason": reason},
@@ -133,7 +140,7 @@ async def read_quarantined(allocator: Allocator, *, cluster: str = "", node: str
 
 
 async def refuse_if_shown(cluster: Cluster, addresses: frozenset[str]) -> None:
-    """Raises when a living pod shows to have one of the addresses, by a fresh list."""
+    """Raises if a living pod shows one of the addresses, by a fresh list."""
     for pod in await list_all(cluster, Pod):
         shown = {pod.status.pod_ip, *(each.ip for each in pod.status.pod_ips)} & addresses
         if shown and not has_ended(pod) and not pod.spec.host_network:
@@ -146,7 +153,7 @@ async def refuse_if_shown(cluster: Cluster, addresses: frozenset[str]) -> None:
 async def end_quarantines(
     allocator: Allocator, addresses: frozenset[str], *, cluster: str, reason: str, log: Logger
 ) -> int:
-    """End the quarantine of these addresses, each of which must be in one; how many that were."""
+    """End the quarantine of these addresses, each of which must be in one. Returns their number."""
     left = await read_quarantined(allocator, cluster=cluster)
     found = [(each, tuple(ip for ip in each.addresses if ip in addresses)) for each in left]
     found = [(each, ips) for each, ips in found if ips]
@@ -158,7 +165,7 @@ async def end_quarantines(
 
 
 async def release_all(allocator: AdministeredAllocator, cluster: str, reason: str, log: Logger) -> int:
-    """Forget the cluster, if it is known; how many addresses that frees."""
+    """Forget the cluster, if it is known. Returns the number of addresses that this frees."""
     await known_cluster(allocator, cluster)
     freed = sum(len(each.addresses) for each in await read_quarantined(allocator, cluster=cluster))
     more, is_last = "", False

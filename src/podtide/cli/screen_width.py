@@ -1,4 +1,4 @@
-"""How wide the screen is, and lines and tables that fit it. What goes to a file or another program is never shortened."""
+"""The width of the terminal, and lines and tables that fit it. Output to a file or another program is never shortened."""
 
 import shutil
 import sys
@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 
 _GAP = 2
 _NARROWEST = 8
-"""No cell is shortened to less."""
+"""The shortest that a cell may become."""
 
 
 def screen_width() -> int | None:
-    """The columns of the terminal that is written to; None where it is none."""
+    """The width of the terminal; None if stdout is not one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def folded(first: str, rest: str, words: str, width: int | None) -> Iterator[str]:
-    """The words after `first`, in lines of at most `width`, the further ones after `rest`."""
+    """The words after `first`, in lines of at most `width`; further lines begin with `rest`."""
     if width is None or len(first) + len(words) <= width:
         yield first + words
         return
@@ -33,10 +33,10 @@ def folded(first: str, rest: str, words: str, width: int | None) -> Iterator[str
 def fitted(
     rows: Sequence[Sequence[str]], width: int | None, *, dispensable: Sequence[str] = ()
 ) -> list[list[str]]:
-    """The rows of a table, the first being its heads, made to fit.
+    """The rows of a table, the first being its headers, made to fit.
 
-    First go the columns that are dispensable, in that order; then the longest cells of the widest columns are
-    shortened in their middle, for names differ at their ends.
+    First the dispensable columns are dropped, in that order; then the longest cells of the widest columns are shortened
+    in their middle, because names differ at their ends.
     """
     table = [list(row) for row in rows]
     if width is None:

@@ -1,4 +1,4 @@
-"""podtide's own commands as they are printed for people to run: with what makes them work from where they are read."""
+"""podtide's own commands as they are printed for people to copy, with the path and the flags that make them work."""
 
 import shlex
 import shutil
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podtide.cli.allocator_connection import Reach
-from podtide.cli.cluster_connection import ClusterReach
+from podtide.cli.allocator_connection import AllocatorLocation
+from podtide.cli.cluster_connection import ClusterConnection
 
 _NAME = "podtide"
 
 
 def own_command() -> str:
-    """How this program is started: by its name where a shell finds this one under it, else by its path."""
+    """How to start this program: by its name if the shell finds it in PATH, else by its path."""
     started = Path(sys.argv[0])
     found = shutil.which(_NAME)
     if found and started.name == _NAME and Path(found).resolve() == started.resolve():
@@ -24,36 +24,36 @@ def own_command() -> str:
     return f"{shlex.quote(sys.executable)} -m {_NAME}"
 
 
-class OwnCommands(Struct, frozen=True, kw_only=True):
-    """Commands that look at the same cluster and the same allocator as the one that prints them."""
+class SuggestedCommands(Struct, frozen=True, kw_only=True):
+    """Commands with the flags for the same cluster and the same allocator as the command that prints them."""
 
     podtide: str = _NAME
     cluster_flags: str = ""
     allocator_flags: str = ""
-    """Empty where nothing says where the allocator is."""
+    """Empty if no option says where the allocator is."""
 
     def check(self) -> str:
-        """Check the cluster, and the allocator where it is known."""
+        """The command that checks the cluster, and the allocator if it is known."""
         return " ".join(filter(None, (self.podtide, "check", self.cluster_flags, self.allocator_flags)))
 
     def grow(self, network: str, subnet: str) -> str:
-        """Grow a subnet; which CIDR it is to have is a person's to say, and so is what else is in capitals."""
-        where = self.allocator_flags or "--server URL"
+        """The command that grows a subnet; words in capitals, such as CIDR, are for a person to fill in."""
+        where = self.allocator_flags or "--allocator URL"
         return f"{self.podtide} subnet grow {network or 'NETWORK'} {subnet} CIDR {where}"
 
 
-def own_commands(there: ClusterReach, reach: Reach | None) -> OwnCommands:
-    """The commands for what the options of this one say."""
+def own_commands(there: ClusterConnection, location: AllocatorLocation | None) -> SuggestedCommands:
+    """The commands for the cluster and the allocator that the options name."""
     cluster = _flags(("--kubeconfig", there.kubeconfig), ("--context", there.context))
-    if reach is None:
-        return OwnCommands(podtide=own_command(), cluster_flags=cluster)
+    if location is None:
+        return SuggestedCommands(podtide=own_command(), cluster_flags=cluster)
     allocator = _flags(
-        ("--server", reach.server),
-        ("--token-file", reach.token_file),
-        ("--ca-file", reach.ca_file),
-        ("--database", reach.database),
+        ("--allocator", location.url),
+        ("--token-file", location.token_file),
+        ("--ca-file", location.ca_file),
+        ("--database", location.database),
     )
-    return OwnCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
+    return SuggestedCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
 
 
 def _flags(*options: tuple[str, object]) -> str:

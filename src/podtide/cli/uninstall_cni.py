@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from podtide.cli.named_directory import NamedDirectory
+from podtide.cli.path_options import NamedDirectory
 
 
 @click.command(name="uninstall-cni")
@@ -13,20 +13,20 @@ from podtide.cli.named_directory import NamedDirectory
     type=NamedDirectory(),
     default=Path("/opt/cni/bin"),
     show_default=True,
-    help="Where the runtime looks for plugins.",
+    help="The runtime's directory of plugins.",
 )
 @click.option(
     "--cni-conf-directory",
     type=NamedDirectory(),
     default=Path("/etc/cni/net.d"),
     show_default=True,
-    help="Where the runtime looks for networks.",
+    help="The runtime's directory of networks.",
 )
 def uninstall_cni(*, cni_bin_directory: Path, cni_conf_directory: Path) -> None:
     """Remove what the agent installed on this node: first the network, then the plugin.
 
-    Drain the node and stop its agent before: an agent that runs puts them back, and a pod that is left cannot be
-    taken down without the plugin. What is not podtide's is left as it is.
+    Drain the node and stop its agent first: a running agent installs them again, and a pod that remains cannot be
+    deleted without the plugin. Files that are not podtide's are left as they are.
     """
     from podtide.agent.cni_installation import RuntimeDirectories, uninstall  # noqa: PLC0415 - so that --help is quick
 

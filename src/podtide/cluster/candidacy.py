@@ -1,6 +1,6 @@
 """What one candidate remembers of a Lease, and whether it may take it. Decides only; `leader_election` acts."""
 
-from podtide.cluster.lease_record import Claim, Sighting, see
+from podtide.cluster.lease_record import LeaseClaim, ObservedLease, see
 from podtide.resources.lease import LeaseSpec
 from podtide.resources.timestamps import to_micro_time
 
@@ -13,12 +13,12 @@ class Candidacy:
         """Of all terms ever seen: the next is higher, also when the Lease was deleted or edited in between."""
         self._identity = identity
         self._lease_seconds = lease_seconds
-        self._sighting: Sighting | None = None
-        self._claim: Claim | None = None
+        self._sighting: ObservedLease | None = None
+        self._claim: LeaseClaim | None = None
         self._claimed_version = ""
-        self._ended_claim: Claim | None = None
+        self._ended_claim: LeaseClaim | None = None
 
-    def claim(self, spec: LeaseSpec, version: str, now: float, wall_seconds: float) -> Claim | None:
+    def claim(self, spec: LeaseSpec, version: str, now: float, wall_seconds: float) -> LeaseClaim | None:
         """The claim to write over this version of the Lease; None as long as it is another's.
 
         `now` is when the answer that showed the Lease had arrived.
@@ -31,7 +31,7 @@ class Candidacy:
         if not ended and now < self._sighting.free_at(self._lease_seconds):
             self._claim = None
         elif self._claim is None or self._claimed_version != version:
-            self._claim = Claim(self._identity, self.highest_number + 1, to_micro_time(wall_seconds))
+            self._claim = LeaseClaim(self._identity, self.highest_number + 1, to_micro_time(wall_seconds))
             self._claimed_version = version
         # Else an attempt on this very version may still be under way: the same claim again, so that it counts as ours.
         return self._claim

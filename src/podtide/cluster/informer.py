@@ -22,7 +22,6 @@ import asyncio
 import math
 from collections.abc import Callable
 from contextlib import aclosing
-from random import Random
 from typing import Generic, NoReturn
 
 from msgspec import Struct
@@ -43,8 +42,7 @@ from podtide.cluster.port import (
     WatchEvent,
 )
 from podtide.resources.base import Key
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 Listener = Callable[[], None]
 
@@ -76,15 +74,13 @@ EVERYTHING = Scope()
 class Informer(Generic[R]):
     """The objects of one kind and scope. `run` keeps the copy up to date; reads never leave the process."""
 
-    def __init__(  # noqa: PLR0913 - what to copy from where, and what it runs in: each a parameter, none global
+    def __init__(
         self,
         cluster: Cluster,
         kind: type[R],
         scope: Scope = EVERYTHING,
         *,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         can_do_without: bool = False,
     ) -> None:
         self.is_listing = False
@@ -104,15 +100,15 @@ class Informer(Generic[R]):
         self.kind = kind
         self._scope = scope
         self._can_do_without = can_do_without
-        self._randomness = randomness
+        self._randomness = runtime.randomness
         self._missed = 0
-        self._log = log.bind(kind=kind.api.kind)
+        self._log = runtime.log.bind(kind=kind.api.kind)
         self._cache = ObjectCache[R](self._log)
-        self._failures = FailureStreak(_BROKEN, clock, randomness, calm_seconds=_CALM_SECONDS)
-        self._endings = FailureStreak(_BROKEN, clock, randomness, calm_seconds=_CALM_SECONDS)
+        self._failures = FailureStreak(_BROKEN, runtime.clock, runtime.randomness, calm_seconds=_CALM_SECONDS)
+        self._endings = FailureStreak(_BROKEN, runtime.clock, runtime.randomness, calm_seconds=_CALM_SECONDS)
         """Watches that ended in good order, or whose version had expired. Counted apart: the first one after an outage
         has nothing to wait for."""
-        self._contact = Contact(clock)
+        self._contact = Contact(runtime.clock)
         self._complaint = ""
         self._resume_from = ""
         """The version that the copy shows; empty when the next step is to list."""

@@ -13,22 +13,19 @@ holder that gave its Lease up is succeeded at once. A new cluster whose Lease is
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from random import Random
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.candidacy import Candidacy
-from podtide.cluster.lease_record import Claim, held, released
+from podtide.cluster.lease_record import LeaseClaim, held, released
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError, Conflict, NotFound, Throttled
 from podtide.cluster.term import Term
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.runtime.clock import Clock
 from podtide.runtime.durations import format_duration
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 T = TypeVar("T")
 Lead = Callable[[Term], Coroutine[Any, Any, T]]
@@ -45,7 +42,7 @@ class _Tenure(Struct):
     """A term, and the Lease it rests on."""
 
     term: Term
-    claim: Claim
+    claim: LeaseClaim
     lease: Lease | None
     """As last answered; None while it is not known what became of our last write."""
 
@@ -53,28 +50,25 @@ class _Tenure(Struct):
 class LeaderElection:
     """One candidate for one Lease. `identity` must be this process's alone, such as host name and a new uuid."""
 
-    def __init__(  # noqa: PLR0913 - what is at stake, who stands, and what it runs in: each a parameter, none global
+    def __init__(
         self,
         cluster: Cluster,
         lease: Key,
         identity: str,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self._cluster = cluster
         self._key = lease
-        self._settings = settings
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log.bind(lease=str(lease), identity=identity)
-        self._candidacy = Candidacy(identity, settings.leader_lease_seconds)
-        self._attempt_seconds = settings.leader_renew_deadline_seconds / 2
+        self._settings = runtime.settings
+        self._clock = runtime.clock
+        self._randomness = runtime.randomness
+        self._log = runtime.log.bind(lease=str(lease), identity=identity)
+        self._candidacy = Candidacy(identity, runtime.settings.leader_lease_seconds)
+        self._attempt_seconds = runtime.settings.leader_renew_deadline_seconds / 2
         """A request that hangs must leave time for another before the deadline."""
-        patience = Backoff(settings.leader_retry_seconds, settings.leader_lease_seconds)
-        self._failures = FailureStreak(patience, clock, randomness)
+        patience = Backoff(runtime.settings.leader_retry_seconds, runtime.settings.leader_lease_seconds)
+        self._failures = FailureStreak(patience, runtime.clock, runtime.randomness)
         self._complaint = ""
         self._awaited: str | None = None
         """Who holds the Lease that is waited for, as last told."""
@@ -194,7 +188,7 @@ class LeaderElection:
             spec = LeaseSpec(lease_transitions=self._candidacy.highest_number)
             return await self._cluster.create(Lease(metadata=place, spec=spec), manager=_MANAGER)
 
-    async def _write(self, lease: Lease, claim: Claim) -> Lease:
+    async def _write(self, lease: Lease, claim: LeaseClaim) -> Lease:
         """Put the claim over exactly this version of the Lease."""
         spec = held(lease.spec, claim, self._settings.leader_lease_seconds, self._clock.wall())
         return await self._cluster.replace(structs.replace(lease, spec=spec), manager=_MANAGER)

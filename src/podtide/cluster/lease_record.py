@@ -26,7 +26,7 @@ _NUDGE_SECONDS = 0.000_002
 """One microsecond more might be rounded away: a float of today's time is good to a quarter of one."""
 
 
-class Claim(Struct, frozen=True):
+class LeaseClaim(Struct, frozen=True):
     """One hold of a Lease by one candidate, for one term."""
 
     identity: str
@@ -35,10 +35,10 @@ class Claim(Struct, frozen=True):
 
     def holds(self, spec: LeaseSpec) -> bool:
         """Whether the Lease shows this claim."""
-        return self == Claim(spec.holder_identity, spec.lease_transitions, spec.acquire_time or "")
+        return self == LeaseClaim(spec.holder_identity, spec.lease_transitions, spec.acquire_time or "")
 
 
-class Sighting(Struct, frozen=True):
+class ObservedLease(Struct, frozen=True):
     """A Lease as it was seen, and since when (by our clock) it has not been seen to change."""
 
     spec: LeaseSpec
@@ -55,17 +55,17 @@ class Sighting(Struct, frozen=True):
         return self.since + max(lease_seconds, self.spec.lease_duration_seconds or 0)
 
 
-def see(before: Sighting | None, spec: LeaseSpec, version: str, now: float) -> Sighting:
+def see(before: ObservedLease | None, spec: LeaseSpec, version: str, now: float) -> ObservedLease:
     """What is known after reading the Lease; `now` is when the answer had arrived.
 
     Its content counts with its version: a cluster that is restored from a backup gives versions out again.
     """
     if before is not None and (before.version, before.spec) == (version, spec):
         return before
-    return Sighting(spec, version, now)
+    return ObservedLease(spec, version, now)
 
 
-def held(before: LeaseSpec, claim: Claim, lease_seconds: float, wall_seconds: float) -> LeaseSpec:
+def held(before: LeaseSpec, claim: LeaseClaim, lease_seconds: float, wall_seconds: float) -> LeaseSpec:
     """The Lease when `claim` takes or renews it.
 
     The time of renewal always differs from the last one, however the wall clock jumps or stands: a write that

@@ -14,7 +14,6 @@ of them when there is no server.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from random import Random
 from typing import Generic
 
 from msgspec import Struct
@@ -23,8 +22,7 @@ from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Conflict, Throttled, Unavailable
 from podtide.cluster.work_queue import K, WorkQueue
 from podtide.core.errors import FixError, PodtideError, StopError
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 Reconcile = Callable[[K], Awaitable[float | None]]
 """Look at a key and make one move towards the wish. Answers in how many seconds to look again, if at all."""
@@ -44,15 +42,15 @@ class _Failing(Struct, frozen=True):
 class Workers(Generic[K]):
     """What works off one queue."""
 
-    def __init__(self, queue: WorkQueue[K], *, clock: Clock, randomness: Random, log: Logger) -> None:
+    def __init__(self, queue: WorkQueue[K], *, runtime: Runtime) -> None:
         self.retries = 0
         """How often a failed key was put back, for a chart."""
         self._queue = queue
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._clock = runtime.clock
+        self._randomness = runtime.randomness
+        self._log = runtime.log
         self._failing: dict[K, _Failing] = {}
-        self._outage = FailureStreak(Backoff(), clock, randomness)
+        self._outage = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
         self._outage_until = 0.0
 
     async def run(self, reconcile: Reconcile[K], *, count: int = 1) -> None:

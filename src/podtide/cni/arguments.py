@@ -42,13 +42,8 @@ class PodArguments(msgspec.Struct, frozen=True, kw_only=True):
     ips: tuple[IPInterface, ...] = ()
     gateways: tuple[IPAddress, ...] = ()
 
-    @property
-    def podref(self) -> str:
-        """`namespace/name`, as allocations and reservations record a pod."""
-        return f"{self.pod_namespace}/{self.pod_name}"
 
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class CniCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call of the plugin."""
 
     verb: Verb
@@ -59,7 +54,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     pod: PodArguments = PodArguments()
 
 
-def parse_environment(environment: Mapping[str, str]) -> Call:
+def parse_environment(environment: Mapping[str, str]) -> CniCall:
     """The call that these environment variables describe. Empty counts as missing, as it does for every plugin."""
     verb = _verb(environment.get("CNI_COMMAND", ""))
     if not all(map(environment.get, _REQUIRED[verb])):
@@ -76,7 +71,7 @@ def parse_environment(environment: Mapping[str, str]) -> Call:
         raise InvalidEnvironment(
             f"CNI_IFNAME {ifname!r} is no interface name; it has at most {_IFNAME_BYTES} bytes, no '/', ':' or space"
         )
-    return Call(
+    return CniCall(
         verb=verb,
         container_id=container_id,
         netns=environment.get("CNI_NETNS", ""),

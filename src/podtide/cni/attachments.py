@@ -19,7 +19,7 @@ _MISSPELLED = "cni.dev/attachments"
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Attachment(msgspec.Struct, frozen=True):
+class CniAttachment(msgspec.Struct, frozen=True):
     """One interface of one sandbox, as ADD knew it."""
 
     container_id: _Name = msgspec.field(name="containerID")
@@ -27,10 +27,10 @@ class Attachment(msgspec.Struct, frozen=True):
 
 
 class _Attachments(msgspec.Struct, frozen=True):
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[CniAttachment, ...] = ()
 
 
-def valid_attachments(configuration: bytes | str) -> frozenset[Attachment]:
+def valid_attachments(configuration: bytes | str) -> frozenset[CniAttachment]:
     """The attachments of the network that GC must leave alone. Null is how Go writes an empty list."""
     document = decode(configuration, "network configuration")
     key = VALID_ATTACHMENTS if VALID_ATTACHMENTS in document else _MISSPELLED

@@ -14,7 +14,7 @@ from podtide.core.errors import InvalidConfig, RangeFull
 from podtide.core.ranges import IPAddress, network_at, parse_address, parse_range
 
 MOST_REPORTED = 2**53
-"""Counts in JSON are exact up to here; what an IPv6 range has beyond nobody will miss (DESIGN.md, "IPv6")."""
+"""Counts in JSON are exact up to here; what an IPv6 range has beyond nobody will miss (design D14)."""
 
 
 class ExplainedRange(msgspec.Struct, frozen=True, kw_only=True):

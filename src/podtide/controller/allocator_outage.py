@@ -1,11 +1,11 @@
-"""Whether the allocator answers, so that a request it cannot carry out is told so within seconds.
+"""Whether the allocator answers, so that nodes learn within seconds that a request cannot be carried out.
 
-A node whose request is not answered must not go on reading `Granted=True` of the request before. Two things would let
-it: a call that is waited for much longer than anybody waits for an address, and requests that queue behind such calls,
-for workers are few and a dead allocator occupies all of them. So each call has `ANSWER_SECONDS`, and after a few calls
-in a row without an answer the allocator counts as away: requests are then refused without a call, each at once, and
-the looks at subnets alone, which are few, ask whether it is back. The first answer to anything ends that, and has the
-nodes that were refused looked at again, instead of each waiting out a back-off that has grown meanwhile.
+A node whose request is not answered must not go on showing `Granted=True` of the previous request. Two things would
+cause that: a call with a longer timeout than anybody waits for an address, and requests that queue behind such calls,
+because workers are few and a dead allocator occupies all of them. So each call has `ANSWER_SECONDS`, and after a few
+calls in a row without an answer the allocator counts as unavailable: requests are then refused at once, without a call,
+and only the reconciles of subnets, which are few, try whether it is back. The first answer to any call ends that, and
+queues the nodes that were refused, instead of each waiting for a back-off that has grown meanwhile.
 """
 
 import asyncio
@@ -18,16 +18,18 @@ from podtide.cluster.work_queue import WorkQueue
 T = TypeVar("T")
 
 ANSWER_SECONDS = 10.0
-"""For one call: an allocator behind a cloud's API takes several seconds. What the call did is unknown after that, as with
-any lost answer, and it is made again."""
+"""The timeout of one call: an allocator behind a cloud's API takes several seconds.
+
+What the call did is unknown after that, as with any lost answer, and it is retried.
+"""
 RETRY_SECONDS = 5.0
-"""How often a subnet is looked at while the allocator is away, however seldom it is polled otherwise."""
+"""How often a subnet is reconciled while the allocator is unavailable, however seldom it is polled otherwise."""
 _FAILURES_UNTIL_AWAY = 3
-"""One answer may be lost: that says nothing of the next."""
+"""How many calls in a row must fail: one lost answer says nothing of the next."""
 
 
-async def promptly(call: Awaitable[T], doing: str) -> T:
-    """The answer, if it comes within `ANSWER_SECONDS`; else AllocatorUnavailable."""
+async def with_deadline(call: Awaitable[T], doing: str) -> T:
+    """The result of the call, if it comes within `ANSWER_SECONDS`; else AllocatorUnavailable."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await call
@@ -38,7 +40,7 @@ async def promptly(call: Awaitable[T], doing: str) -> T:
 
 
 class AllocatorOutage:
-    """What the calls of one term have shown, and whom to look at when it is over."""
+    """Whether the allocator is unavailable, by the calls of one term, and which nodes were refused because of it."""
 
     def __init__(self, nodes: WorkQueue[str]) -> None:
         self._nodes = nodes
@@ -48,27 +50,27 @@ class AllocatorOutage:
 
     @property
     def is_known(self) -> bool:
-        """Whether the allocator counts as away."""
+        """Whether the allocator counts as unavailable."""
         return self._failures >= _FAILURES_UNTIL_AWAY
 
     @property
     def error(self) -> str:
-        """What was last said of it; "" while it answers."""
+        """The last error; "" while the allocator answers."""
         return self._error
 
     def note_failure(self, error: AllocatorUnavailable) -> bool:
-        """A call had no answer; whether the allocator counts as away for the first time now."""
+        """Count a call without an answer. Returns whether the allocator counts as unavailable from now on."""
         was_known = self.is_known
         self._failures += 1
         self._error = str(error)
         return self.is_known and not was_known
 
     def note_refused(self, node: str) -> None:
-        """The node's request is not carried out because of that: it has to be looked at when it is over."""
+        """Remember a node whose request was refused because of the outage, so that it is queued when it is over."""
         self._refused.add(node)
 
     def note_answer(self) -> bool:
-        """The allocator answered, be it with a refusal; whether it had counted as away."""
+        """Note that the allocator answered, even with a refusal. Returns whether an outage ended."""
         was_known = self.is_known
         self._failures, self._error = 0, ""
         refused, self._refused = sorted(self._refused), set()

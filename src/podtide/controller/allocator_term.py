@@ -1,18 +1,18 @@
-"""This controller's standing at the allocator: who its cluster is, its term there, and what the cluster has seen.
+"""This controller's term at the allocator: which cluster it acts for, and which versions the cluster has seen.
 
-The cluster is known by the uid of its namespace kube-system, and its name at the allocator belongs to that uid. Before
-anything is written, here or there, the allocator has to agree that this controller acts for the cluster: a controller
-with a wrong kubeconfig, or of a second cluster under the same name, waits and says why. The term is renewed every few
-seconds, and each renewal and wish carries the highest versions that the cluster's NodeNetworkConfigs showed, by which an
-allocator notices that its store went back (DESIGN.md "Who a cluster is", "A store that went back").
+A cluster is identified by the uid of its namespace kube-system, and its name at the allocator belongs to that uid.
+Before anything is written, to the cluster or the allocator, the allocator has to agree that this controller acts for
+the cluster: a controller with a wrong kubeconfig, or of a second cluster under the same name, waits and says why. The
+term is renewed every few seconds, and each renewal and wish carries the highest versions that the cluster's
+NodeNetworkConfigs showed, by which an allocator notices that its database was restored (design R6 and R7).
 
-A term that is not renewed in time may be another's by now: a controller of a clone's need not wait longer. What a call
-carries is the cluster's uid, which both have. So a controller that was stopped, or cut off, for as long as a term lasts
-does nothing more until the allocator has agreed again. Its own clock tells: it counts from before the claim was sent, so
-the term is over here no later than there.
+A term that is not renewed in time may belong to another controller by now: that of a cloned cluster need not wait
+longer, and calls carry the cluster's uid, which both have. So a controller that was stopped, or cut off, for as long as
+a term lasts does nothing more until the allocator has agreed again. Its own clock decides: it counts from before the
+claim was sent, so the term ends here no later than at the allocator.
 
-Where objects were listed anew, the server may be another cluster's than before, or this one's restored: so the uid is
-read again, and until it is known to be the same, nothing is written.
+Where objects were listed again, the server may be another cluster's than before, or a restored one: so the uid is read
+again, and until it is known to be the same, nothing is written.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from msgspec import structs
 
 from podtide.allocator.limits import LARGEST_VERSION, is_name
 from podtide.allocator.port import (
+    AllocatedContainer,
     Allocator,
     AllocatorError,
     AllocatorUnavailable,
     AnotherCluster,
-    Container,
     Quarantined,
     Wish,
 )
@@ -46,17 +46,17 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
 RENEW_SECONDS = 3.0
-"""A third of how long a term lasts."""
+"""A third of the duration of a term."""
 _REFUSED_SECONDS = 30.0
 _LAST_WORD_SECONDS = 2.0
 
 
 class ClusterDoubted(RetryError):
-    """It is not certain which cluster this is."""
+    """It is not certain which cluster the API server belongs to."""
 
 
-class Standing:
-    """One term's standing."""
+class AllocatorTerm:
+    """The term of one leader at the allocator."""
 
     def __init__(  # noqa: PLR0913 - whom it speaks with, for whom, and what it runs in: each a parameter, none global
         self,
@@ -71,7 +71,7 @@ class Standing:
         log: Logger,
     ) -> None:
         self.uid = ""
-        """The cluster's; "" until it was read."""
+        """The uid of the cluster; "" until it was read."""
         self._cluster = cluster
         self._allocator = allocator
         self._options = options
@@ -83,65 +83,65 @@ class Standing:
         self._seen = {
             (options.network, subnet): 0 for subnet in (options.subnet, options.subnet_v6) if subnet
         }
-        """The highest version by network and subnet: of every subnet that the cluster has to do with."""
+        """The highest version by network and subnet, for every subnet that this cluster uses."""
         self._objection: PodtideError | None = None
         self._is_open = False
         self._claimed = 0.0
-        """When the last claim was sent, by this machine's monotonic clock, and when the last that was agreed to."""
+        """When the last claim was sent, by this machine's monotonic clock; `_agreed` is when the last successful one was."""
         self._agreed = 0.0
         self._lists = 0
-        """How often anything was listed, and so how often it was asked which cluster this is."""
+        """How many lists were made, and so how often the uid of the cluster had to be read again."""
         self._doubted = asyncio.Event()
         self.recognised = asyncio.Event()
         """Set while it is certain which cluster this is."""
         self.news = asyncio.Event()
-        """Set when the allocator begins or ceases to refuse this controller."""
+        """Set when the allocator starts or stops refusing this controller."""
 
     @property
     def objection(self) -> str:
-        """Why this controller may not act, in words; "" when it may, or when that is not known."""
+        """Why this controller may not act; "" if it may, or if that is not known."""
         return str(self._objection or "")
 
     # What the cluster has seen
 
     def see(self, config: NodeNetworkConfig) -> None:
-        """A NodeNetworkConfig shows what the allocator once granted."""
+        """Note the versions that a NodeNetworkConfig shows."""
         for container in config.status.network_containers:
             if container.subnet_name:
                 self._note(
                     container.vnet_id or self._options.network, container.subnet_name, container.version
                 )
 
-    def see_answer(self, container: Container) -> None:
-        """The allocator granted something, whether or not a NodeNetworkConfig shows it yet."""
+    def see_answer(self, container: AllocatedContainer) -> None:
+        """Note the version of a grant, whether or not a NodeNetworkConfig shows it yet."""
         self._note(container.network, container.subnet, container.version)
 
     def see_quarantined(self, left: Quarantined) -> None:
-        """Something of the cluster is in a subnet, although no container shows a version."""
+        """Note a subnet in which this cluster has something in quarantine, although no container shows a version."""
         self._note(left.network, left.subnet, 0)
 
     def _note(self, network: str, subnet: str, version: int) -> None:
-        """What somebody else wrote into a status must not make the allocator refuse the claim as a whole."""
+        """Note a version, if it is valid: a bad one in a status must not make the allocator refuse the whole claim."""
         if 0 <= version <= LARGEST_VERSION and is_name(network) and is_name(subnet):
             self._seen[network, subnet] = max(version, self._seen.get((network, subnet), 0))
 
     def stamped(self, wish: Wish) -> Wish:
-        """The wish with who makes it and what it has seen. Raises while this controller may not act."""
+        """The wish with the cluster's uid and the version it has seen. Raises while this controller may not act."""
         self.check()
         seen = self._seen.get((wish.network, wish.subnet), 0)
         return structs.replace(wish, cluster_uid=self.uid, seen=seen)
 
     def doubt(self) -> None:
-        """Objects were listed anew: it may be another cluster that answered."""
+        """Note that objects were listed again: another cluster may have answered."""
         self._lists += 1
         self.recognised.clear()
         self._doubted.set()
 
     def check_cluster(self) -> None:
-        """Raise while it is not certain that this is the cluster which the term is for."""
+        """Raise while it is not certain that this is the cluster that the term is for."""
         if self.uid and not self.recognised.is_set():
             raise ClusterDoubted(
-                f"objects were listed anew, and it is not known yet whether this is still the cluster with uid {self.uid}: "
+                f"objects were listed again, and it is not known yet whether this is still the cluster with uid {self.uid}: "
                 "reading its namespace kube-system"
             )
 
@@ -152,7 +152,7 @@ class Standing:
             raise self._objection
         if not self._is_open:
             raise AllocatorUnavailable(
-                "the allocator has not answered yet who acts for this cluster: try again"
+                "the allocator has not confirmed yet that this controller acts for its cluster: try again"
             )
         if self._clock.monotonic() - self._agreed >= TERM_SECONDS:
             raise AllocatorUnavailable(
@@ -163,7 +163,10 @@ class Standing:
     # The term
 
     async def open(self) -> None:
-        """Wait until the allocator lets this controller act, or cannot be reached to say so: then `keep` goes on trying."""
+        """Wait until the allocator lets this controller act.
+
+        Returns also if it cannot be reached: `keep` goes on trying.
+        """
         while True:
             await self._renew()
             if self._objection is None:
@@ -173,7 +176,7 @@ class Standing:
     async def keep(self) -> NoReturn:
         """Renew the term until cancelled."""
         while True:
-            # Counted from the last claim: an answer that took long must not cost the term.
+            # Counted from the last claim, so that a slow answer does not let the term expire.
             waited = self._clock.monotonic() - self._claimed
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, self._pause_seconds() - waited)):
@@ -182,7 +185,7 @@ class Standing:
             await self._renew()
 
     async def close(self) -> None:
-        """Leave the next controller nothing to wait for, if the allocator can be told at once."""
+        """Close the term, if the allocator answers quickly, so that the next controller need not wait."""
         if not self._is_open:
             return
         try:
@@ -199,7 +202,7 @@ class Standing:
         return TermClaim(cluster=self._options.cluster, cluster_uid=self.uid, holder=self._holder, seen=seen)
 
     async def _renew(self) -> None:
-        """Ask once. Where there is no answer, what was so stays so, until the term is over."""
+        """Send one claim. Without an answer the term stays as it is, until it ends."""
         self._claimed = self._clock.monotonic()
         try:
             if not await self._recognise():
@@ -215,7 +218,9 @@ class Standing:
         for reached in opened.reached:
             self._note(reached.network, reached.subnet, reached.version)
         if self._objection is not None:
-            self._log.info("this controller may act now", cluster=self._options.cluster, uid=self.uid)
+            self._log.info(
+                "the allocator accepts this controller", cluster=self._options.cluster, uid=self.uid
+            )
             self._objection = None
             self._counts.refused = False
             self.news.set()
@@ -223,7 +228,7 @@ class Standing:
             self._reports.add(opened.recovery)
 
     async def _recognise(self) -> bool:
-        """Read which cluster this is, if that is not certain; AnotherCluster if it is not the one it was."""
+        """Read the cluster's uid, if it is in doubt. Returns whether it is certain; AnotherCluster if it changed."""
         if self.recognised.is_set():
             return True
         lists = self._lists
@@ -232,11 +237,11 @@ class Standing:
         except ClusterError:
             if not self.uid:
                 raise
-            return False  # the server was there a moment ago
+            return False  # it answered before, so this is an outage and will be retried
         if self.uid and found != self.uid:
             raise AnotherCluster(
-                f"namespace kube-system has uid {found}, and had {self.uid} when this controller began: the API server is "
-                "another cluster's now, or was restored from the backup of one; see where the controller's kubeconfig leads, "
+                f"namespace kube-system has uid {found}, but had {self.uid} when this controller started: the API server is "
+                "another cluster's now, or was restored from a backup of one; check the controller's kubeconfig, "
                 "then restart the controller"
             )
         self.uid = found
@@ -246,7 +251,7 @@ class Standing:
 
     def _refuse(self, error: PodtideError) -> None:
         if str(error) != self.objection:
-            self._log.error("this controller may not act; it waits", error=str(error))
+            self._log.error("the allocator refuses this controller; waiting", error=str(error))
             self.news.set()
         self._objection = error
         self._counts.refused = True

@@ -1,4 +1,4 @@
-"""What a controller has done and seen, counted for whoever charts it."""
+"""What a controller has done and seen, counted for metrics."""
 
 from collections import Counter
 from fractions import Fraction
@@ -22,7 +22,7 @@ class SubnetCounts(Struct, frozen=True, kw_only=True):
 
 
 class SliceCounts(Struct, frozen=True, kw_only=True):
-    """A secondary network's range that is cut into slices, as last looked at."""
+    """A secondary network's range that is cut into slices, as of its last reconcile."""
 
     assigned: int
     total: int
@@ -35,21 +35,21 @@ class RepairCounts(Struct, kw_only=True):
 
     looks: int = 0
     suspects: int = 0
-    """What seemed to be nobody's, or not to fit, at the last look."""
+    """Allocations and reservations that looked like leaks in the last pass."""
     repairs: Counter[str] = field(default_factory=Counter)
     """By what was done: `allocation-released`, `reservation-released`, `reservation-corrected`, `reservation-restored`."""
 
 
 class ControllerCounts(Struct, kw_only=True):
-    """Counted from the start of the process, over all its terms of leadership."""
+    """Counters since the start of the process, over all its terms of leadership."""
 
     leading: bool = False
     reconciles: int = 0
-    """How often a node was looked at."""
+    """Reconciles of nodes."""
     looks: int = 0
-    """How often a subnet was looked at."""
+    """Reconciles of subnets."""
     allocator_calls: Counter[str] = field(default_factory=Counter)
-    """By the port's method."""
+    """By the method of the port."""
     writes: Counter[str] = field(default_factory=Counter)
     """Writes to the cluster that succeeded, by kind; NodeNetworkConfig/status for a status."""
     owed_nodes: int = 0
@@ -57,12 +57,12 @@ class ControllerCounts(Struct, kw_only=True):
     refused: bool = False
     """Whether the allocator refuses to let this controller act for its cluster."""
     held_retirements: int = 0
-    """Nodes that seem gone, were not seen to go, and wait for a second look."""
+    """Nodes that seem deleted, whose deletion was not watched, and whose retirement waits for a second sweep."""
     retired_nodes: int = 0
-    """Nodes that were gone, and whose network containers were deleted."""
+    """Deleted nodes whose network containers were deleted."""
     subnets: dict[str, SubnetCounts] = field(default_factory=dict)
     network_looks: int = 0
-    """How often a secondary network was looked at."""
+    """Reconciles of secondary networks."""
     slices: dict[str, SliceCounts] = field(default_factory=dict)
     """By the name of the NodeSlicePool."""
     repair: RepairCounts = field(default_factory=RepairCounts)

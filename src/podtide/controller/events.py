@@ -1,6 +1,7 @@
-"""Events: a transition worth a person's attention, said once, on the object it happened to.
+"""Events: a transition that people should know of, written once, on the object it happened to.
 
-They are a courtesy: conditions carry the state. So one that cannot be written is logged, and nothing waits for it.
+They are best effort: conditions carry the state. So an Event that cannot be written is logged, and nothing waits for
+it.
 """
 
 from podtide.cluster.port import ClusterError
@@ -12,7 +13,7 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 
 _LONGEST_MESSAGE = 1024
-"""Kubernetes takes no more."""
+"""Kubernetes accepts no more."""
 
 
 class EventRecorder:
@@ -24,7 +25,7 @@ class EventRecorder:
         self._log = log
 
     async def record(self, about: Resource, reason: str, message: str, *, warning: bool) -> None:
-        """Say what happened to an object."""
+        """Write an Event on an object."""
         now = to_time(self._clock.wall())
         namespace = about.metadata.namespace or "default"
         event = Event(

@@ -1,20 +1,19 @@
-"""All that a controller does while it leads: copies of what it reads, two queues, and who works them off.
+"""Everything that a controller does while it leads: its caches, its work queues, and the reconcilers that work them off.
 
-    Nodes, NodeNetworkConfigs           → queue of nodes   → Nodes.reconcile
-    ClusterSubnets, ClusterSubnetStates → queue of subnets → SubnetLooks.look, which is also a poll
+    Nodes, NodeNetworkConfigs           → queue of nodes       → NodeReconciler.reconcile
+    owed nodes whose turn it is         → queue of nodes
+    ClusterSubnets, ClusterSubnetStates → queue of subnets     → SubnetReconciler.reconcile, also polled
     short grants, addresses given back  → queue of subnets
-    Nodes that went or came back        → queue of leftovers → Leftovers.look
-    whose turn it is                    → queue of nodes
+    Nodes that were deleted or are back → queue of quarantines → QuarantineReconciler.reconcile
 
-Beside them, secondary networks have copies and a queue of their own (`slices.program`), and share the copies of Nodes;
-and now and then all that they hold is looked through for leaks (`repair`).
+Beside them, secondary networks have caches and a queue of their own (`slices.program`), and share the cache of Nodes;
+and at an interval all that they hold is searched for leaks (`repair`).
 
-Copies are made anew for every term: a replica that does not lead has no use for them, and what it knew of an earlier
-term is not true any more.
+Caches are built again for every term: a replica that does not lead has no use for them, and what it knew of an earlier
+term is stale.
 """
 
 import asyncio
-from random import Random
 from typing import Any, NoReturn
 
 from podtide.allocator.port import Allocator
@@ -23,26 +22,26 @@ from podtide.cluster.port import Cluster, R
 from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.allocator_outage import AllocatorOutage
-from podtide.controller.allocator_term import Standing
+from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.fencing import Check, GuardedAllocator, GuardedWrites
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.container_status import own_addresses
-from podtide.controller.nodes.node_reconciler import Nodes
-from podtide.controller.nodes.quarantine import Leftovers
-from podtide.controller.nodes.recovery_report import Report
-from podtide.controller.nodes.request_reconciler import Requests
+from podtide.controller.nodes.node_reconciler import NodeReconciler
+from podtide.controller.nodes.quarantine import QuarantineReconciler
+from podtide.controller.nodes.recovery_report import RecoveryReport
+from podtide.controller.nodes.request_reconciler import RequestReconciler
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.sweep import Sweep
 from podtide.controller.options import ControllerOptions
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
-from podtide.controller.subnets.known_subnets import Subnets
+from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.subnets.objects import SubnetObjects
-from podtide.controller.subnets.subnet_reconciler import BatchRule, SubnetLooks
-from podtide.controller.term_context import Surroundings
-from podtide.core.networks.leaks import Patience
+from podtide.controller.subnets.subnet_reconciler import BatchRule, SubnetReconciler
+from podtide.controller.term_context import TermContext
+from podtide.core.networks.leaks import LeakGrace
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -50,18 +49,16 @@ from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import SUBNET_LABEL, SUBNET_V6_LABEL, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 REFUSED = "ControllerRefused"
-"""The reason of the Event that says so."""
+"""The reason of the Event that the allocator refuses this controller."""
 _NODE_WORKERS = 16
 _SUBNET_WORKERS = 4
 
 
-class Leading:
-    """One term's work. Made anew for each."""
+class Leader:
+    """The work of one term. A new one is made for each."""
 
     def __init__(  # noqa: PLR0913 - what it acts on, by which leave, and what it runs in: each a parameter, none global
         self,
@@ -72,123 +69,122 @@ class Leading:
         *,
         holder: str,
         counts: ControllerCounts,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         batch_rule: BatchRule,
     ) -> None:
         self._options = options
         self._counts = counts
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
         self._node_queue, self._subnet_queue = WorkQueue[str](), WorkQueue[str]()
-        self._sweep_queue, self._leftover_queue = WorkQueue[str](), WorkQueue[str]()
+        self._sweep_queue, self._quarantine_queue = WorkQueue[str](), WorkQueue[str]()
 
         system = Scope(namespace=SYSTEM_NAMESPACE)
-        self._node_copies = self._informer(cluster, Node, Scope())
+        self._node_cache = self._informer(cluster, Node, Scope())
         self._configs = self._informer(cluster, NodeNetworkConfig, system)
-        # Without ClusterSubnets the kind may not even be known; those that are there must not mislead agents.
-        self._subnet_copies = self._informer(
+        # Without ClusterSubnets the kind may not be installed; if it is, existing ones are cleared.
+        self._subnet_cache = self._informer(
             cluster, ClusterSubnet, system, can_do_without=not options.cluster_subnets
         )
         self._states = self._informer(cluster, ClusterSubnetState, system)
 
         self._reports = WorkQueue[int]()
-        self._standing = Standing(
-            cluster, allocator, options, holder, reports=self._reports, counts=counts, clock=clock, log=log
+        self._term = AllocatorTerm(
+            cluster,
+            allocator,
+            options,
+            holder,
+            reports=self._reports,
+            counts=counts,
+            clock=runtime.clock,
+            log=runtime.log,
         )
-        self._retirement = Retirement(clock, lambda: self._sweep_queue.add(options.cluster))
-        for copies in (self._node_copies, self._configs, self._subnet_copies, self._states):
-            copies.on_list.append(self._standing.doubt)
+        self._retirement = Retirement(runtime.clock, lambda: self._sweep_queue.add(options.cluster))
+        for cache in (self._node_cache, self._configs, self._subnet_cache, self._states):
+            cache.on_list.append(self._term.doubt)
 
         def check_all() -> None:
             check()
-            self._standing.check_cluster()
+            self._term.check_cluster()
 
         writes = GuardedWrites(cluster, check_all, counts.writes, [self._configs])
-        around = Surroundings(
+        context = TermContext(
             cluster=cluster,
             writes=writes,
-            allocator=GuardedAllocator(allocator, check_all, counts.allocator_calls, self._standing),
+            allocator=GuardedAllocator(allocator, check_all, counts.allocator_calls, self._term),
             outage=AllocatorOutage(self._node_queue),
-            # Also what is wrong with the cluster is told there.
-            events=EventRecorder(GuardedWrites(cluster, check, counts.writes), clock, log),
+            # Not fenced by the cluster's identity, because Events also report problems with it.
+            events=EventRecorder(GuardedWrites(cluster, check, counts.writes), runtime.clock, runtime.log),
             options=options,
-            settings=settings,
+            settings=runtime.settings,
             counts=counts,
-            clock=clock,
-            log=log,
+            clock=runtime.clock,
+            log=runtime.log,
         )
         defaults = [name for name in (options.subnet, options.subnet_v6) if name]
-        self._subnets = Subnets(self._subnet_queue, defaults)
-        self._leftovers = Leftovers(around, self._leftover_queue, self._node_queue)
-        requests = Requests(around, self._subnets, self._leftovers)
-        self._nodes = Nodes(
-            around,
-            self._node_copies,
+        self._subnets = KnownSubnets(self._subnet_queue, defaults)
+        self._quarantines = QuarantineReconciler(context, self._quarantine_queue, self._node_queue)
+        requests = RequestReconciler(context, self._subnets, self._quarantines)
+        self._nodes = NodeReconciler(
+            context,
+            self._node_cache,
             self._configs,
             requests,
             self._subnets,
-            leftovers=self._leftovers,
+            quarantines=self._quarantines,
             retirement=self._retirement,
         )
-        objects = SubnetObjects(around, self._subnet_copies, self._states)
-        self._looks = SubnetLooks(around, objects, self._subnets, self._node_queue, batch_rule)
+        objects = SubnetObjects(context, self._subnet_cache, self._states)
+        self._subnet_reconciler = SubnetReconciler(
+            context, objects, self._subnets, self._node_queue, batch_rule
+        )
         self._sweep = Sweep(
-            around,
-            self._node_copies,
+            context,
+            self._node_cache,
             self._configs,
             self._nodes,
             queue=self._node_queue,
-            standing=self._standing,
+            term=self._term,
             retirement=self._retirement,
         )
-        self._report = Report(
-            around,
-            self._standing,
+        self._report = RecoveryReport(
+            context,
+            self._term,
             self._configs,
-            self._node_copies,
+            self._node_cache,
             (self._node_queue, self._sweep_queue),
         )
-        self._events = around.events
+        self._events = context.events
         self._slices = SliceController(
             cluster,
-            settings=settings,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
             check=check_all,
             counts=counts,
-            nodes=self._node_copies,
+            nodes=self._node_cache,
             namespace=options.networks_namespace,
             naming=options.naming,
         )
-        self._repair = Repair(
+        self._repair = RepairLoop(
             cluster,
             writes=writes,
-            nodes=self._node_copies,
-            patience=Patience(
-                leak_grace_seconds=settings.leak_grace_seconds,
-                quarantine_seconds=settings.quarantine_seconds,
+            nodes=self._node_cache,
+            patience=LeakGrace(
+                leak_grace_seconds=runtime.settings.leak_grace_seconds,
+                quarantine_seconds=runtime.settings.quarantine_seconds,
             ),
-            interval_seconds=settings.repair_interval_seconds,
+            interval_seconds=runtime.settings.repair_interval_seconds,
             counts=counts.repair,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            runtime=runtime,
             namespace=options.networks_namespace,
             schedule=options.repair_schedule,
         )
 
     async def run(self) -> NoReturn:
         """Lead until cancelled, or until an invariant is broken."""
-        self._node_copies.add_handler(self._on_node)
+        self._node_cache.add_handler(self._on_node)
         self._configs.add_handler(self._on_config)
-        self._subnet_copies.add_handler(self._on_subnet)
+        self._subnet_cache.add_handler(self._on_subnet)
         self._states.add_handler(self._on_subnet)
-        informers: list[Informer[Any]] = [self._node_copies, self._configs, self._states, self._subnet_copies]
+        informers: list[Informer[Any]] = [self._node_cache, self._configs, self._states, self._subnet_cache]
         needed = informers if self._options.cluster_subnets else informers[:-1]
         try:
             async with asyncio.TaskGroup() as group:
@@ -201,46 +197,48 @@ class Leading:
                 self._counts.leading = True
                 if self._options.secondary_networks:
                     group.create_task(self._repair.run())
-                group.create_task(self._tell_of_standing())
-                await self._standing.open()
-                group.create_task(self._standing.keep())
+                group.create_task(self._report_refusals())
+                await self._term.open()
+                group.create_task(self._term.keep())
                 group.create_task(self._report_workers().run(self._report.run))
                 self._sweep_queue.add(self._options.cluster)
-                group.create_task(self._workers(self._sweep_queue).run(self._find_what_is_left))
-                group.create_task(self._workers(self._leftover_queue).run(self._leftovers.look))
+                group.create_task(self._workers(self._sweep_queue).run(self._sweep_cluster))
+                group.create_task(self._workers(self._quarantine_queue).run(self._quarantines.reconcile))
                 group.create_task(self._workers(self._node_queue).run(self._reconcile, count=_NODE_WORKERS))
                 group.create_task(
-                    self._workers(self._subnet_queue).run(self._looks.look, count=_SUBNET_WORKERS)
+                    self._workers(self._subnet_queue).run(
+                        self._subnet_reconciler.reconcile, count=_SUBNET_WORKERS
+                    )
                 )
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
             self._counts.leading = False
-            await self._standing.close()
-        raise AssertionError("queues that nobody stops have no end")
+            await self._term.close()
+        raise AssertionError("work queues ended without being stopped")
 
-    async def _find_what_is_left(self, cluster: str) -> float | None:
-        await self._standing.recognised.wait()
-        await self._leftovers.find(cluster)
+    async def _sweep_cluster(self, cluster: str) -> float | None:
+        await self._term.recognised.wait()
+        await self._quarantines.find(cluster)
         return await self._sweep.run(cluster)
 
     async def _reconcile(self, name: str) -> float | None:
-        await self._standing.recognised.wait()
+        await self._term.recognised.wait()
         try:
             return await self._nodes.reconcile(name)
         finally:
             self._counts.owed_nodes = self._subnets.owed_nodes
 
-    async def _tell_of_standing(self) -> NoReturn:
-        """Say by Events when the allocator begins to refuse this controller, and go on where it ceases to."""
+    async def _report_refusals(self) -> NoReturn:
+        """Write an Event when the allocator starts to refuse this controller, and queue everything when it stops."""
         while True:
-            await self._standing.news.wait()
-            self._standing.news.clear()
-            if objection := self._standing.objection:
+            await self._term.news.wait()
+            self._term.news.clear()
+            if objection := self._term.objection:
                 place = ObjectMeta(name="podtide-controller", namespace=SYSTEM_NAMESPACE)
                 await self._events.record(Lease(metadata=place), REFUSED, objection, warning=True)
             else:
-                for node in self._node_copies.items():
+                for node in self._node_cache.items():
                     self._node_queue.add(node.metadata.name)
                 self._sweep_queue.add(self._options.cluster)
 
@@ -248,19 +246,21 @@ class Leading:
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
-            if not self._node_copies.is_listing:  # else nobody knows how it went, or whether it did
-                self._leftovers.watched_to_its_end(old)
-                self._retirement.watched_to_its_end(old.metadata.uid)
+            if (
+                not self._node_cache.is_listing
+            ):  # a Node that only a new list lacks was not watched to be deleted
+                self._quarantines.note_watched_deletion(old)
+                self._retirement.note_watched_deletion(old.metadata.uid)
             self._node_queue.add(old.metadata.name)
             return
-        self._retirement.see(new.metadata.uid)
+        self._retirement.note_present(new.metadata.uid)
         if old is None or _what_matters(old) != _what_matters(new):
             self._node_queue.add(new.metadata.name)
-            self._leftovers.node_changed(new.metadata.name)
+            self._quarantines.node_changed(new.metadata.name)
 
     def _on_config(self, old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
         if new is not None:
-            self._standing.see(new)
+            self._term.see(new)
         self._node_queue.add(_name(old, new))
 
     def _on_subnet(self, old: Resource | None, new: Resource | None) -> None:
@@ -274,17 +274,15 @@ class Leading:
             cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             can_do_without=can_do_without,
         )
 
     def _report_workers(self) -> Workers[int]:
-        return Workers(self._reports, clock=self._clock, randomness=self._randomness, log=self._log)
+        return Workers(self._reports, runtime=self._runtime)
 
     def _workers(self, queue: WorkQueue[str]) -> Workers[str]:
-        return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        return Workers(queue, runtime=self._runtime)
 
 
 def _name(old: Resource | None, new: Resource | None) -> str:

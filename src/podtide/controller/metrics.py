@@ -15,11 +15,11 @@ _SUBNET_GAUGES = {
     "containers": "Network containers in a subnet.",
     "owed": "Addresses asked for in a subnet and not granted yet.",
     "exhausted": "Whether a subnet is exhausted: 1 if so.",
-    "starved": "Whether a subnet has nothing left while somebody is owed: 1 if so.",
+    "starved": "Whether a subnet has no free address while nodes are owed some: 1 if so.",
     "batch": "The batch in force for a subnet.",
     "buffer": "The part of a batch that nodes of a subnet keep free.",
     "top": "The largest batch that all clusters of a subnet allow.",
-    "unanswered": "Network containers in a subnet that do not go by the batch in force yet.",
+    "unanswered": "Network containers in a subnet that have not answered the batch in force yet.",
 }
 
 _SLICE_GAUGES = {
@@ -30,7 +30,7 @@ _SLICE_GAUGES = {
 
 
 class ControllerMetrics:
-    """What is told of one controller."""
+    """The metrics of one controller."""
 
     def __init__(self, counts: ControllerCounts) -> None:
         self._registry = CollectorRegistry()
@@ -38,12 +38,12 @@ class ControllerMetrics:
         self._registry.register(_CountsCollector(counts))
 
     def render(self) -> bytes:
-        """All of them in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
 class _CountsCollector(Collector):
-    """The counts as they are when they are looked at."""
+    """Reads the counts when it is scraped."""
 
     def __init__(self, counts: ControllerCounts) -> None:
         self._counts = counts
@@ -62,29 +62,34 @@ class _CountsCollector(Collector):
         )
         yield _gauge(
             "held_retirements",
-            "Nodes that seem gone, were not seen to go, and wait for a second look.",
+            "Nodes that seem deleted, whose deletion was not watched, and whose retirement waits for a second check.",
             counts.held_retirements,
         )
         yield _gauge("owed_nodes", "Nodes that are owed addresses.", counts.owed_nodes)
-        yield _counter("reconciles", "How often a node was looked at.", counts.reconciles)
-        yield _counter("looks", "How often a subnet was looked at.", counts.looks)
+        yield _counter("reconciles", "Reconciles of nodes.", counts.reconciles)
+        yield _counter("looks", "Reconciles of subnets.", counts.looks)
         yield _counter(
             "retired_nodes",
-            "Nodes that were gone, and whose network containers were deleted.",
+            "Deleted nodes whose network containers were deleted.",
             counts.retired_nodes,
         )
         yield _counters("allocator_calls", "Calls of the allocator.", "method", counts.allocator_calls)
         yield _counters("writes", "Writes to the cluster that succeeded.", "kind", counts.writes)
-        yield _counter("network_looks", "How often a secondary network was looked at.", counts.network_looks)
+        yield _counter("network_looks", "Reconciles of secondary networks.", counts.network_looks)
         yield _counter(
-            "repair_looks", "How often all secondary networks were looked through.", counts.repair.looks
+            "repair_looks", "Passes of leak repair over all secondary networks.", counts.repair.looks
         )
         yield _gauge(
             "repair_suspects",
-            "What seemed to be nobody's, or not to fit, when secondary networks were last looked through.",
+            "Allocations and reservations that looked like leaks in the last pass of leak repair.",
             counts.repair.suspects,
         )
-        yield _counters("repairs", "What was put right in secondary networks.", "what", counts.repair.repairs)
+        yield _counters(
+            "repairs",
+            "Corrections that leak repair made in secondary networks.",
+            "what",
+            counts.repair.repairs,
+        )
         yield from _gauges("subnet", _SUBNET_GAUGES, "subnet", counts.subnets)
         yield from _gauges("slices", _SLICE_GAUGES, "pool", counts.slices)
 

@@ -1,4 +1,4 @@
-"""What a controller is told about its place: which cluster it is, and where nodes get their addresses."""
+"""The options of a controller: which cluster it acts for, and in which subnets nodes get their addresses."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from podtide.resources.names import Naming, is_object_name
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
-    """Whose nodes, and which subnets."""
+    """The cluster, its subnets and its secondary networks."""
 
     cluster: str
     """The name of this cluster at the allocator. Several clusters may share a subnet."""
@@ -22,16 +22,16 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     cluster_subnets: bool = True
     """False where agents know no ClusterSubnet: the batch then reaches nodes by their NodeNetworkConfigs."""
     secondary_networks: bool = True
-    """Whether to look after secondary networks too. Where the cluster does not know their kinds, there are none."""
+    """Whether to manage secondary networks too. Where the cluster does not know their kinds, there are none."""
     networks_namespace: str = SYSTEM_NAMESPACE
-    """Where the objects of secondary networks are."""
+    """The namespace of the objects of secondary networks."""
     naming: Naming = Naming.PODTIDE
-    """Whose rule the names of nodes' own pools follow. Pools under either name are found."""
+    """Which program's rule the names of nodes' own pools follow. Pools under either name are found."""
     repair_schedule: str = ""
-    """When to look for what secondary networks hold for nobody, as a cron expression; "" for every `repair_interval`."""
+    """When to search secondary networks for leaks, as a cron expression; "" for every `repair_interval`."""
 
     hold_removed_nodes: bool = False
-    """Whether what a removed node had is held until its machine returns or is booted, or a person releases it."""
+    """Whether the addresses of a deleted node are held until its machine returns or reboots, or a person releases them."""
 
     def __post_init__(self) -> None:
         for name in ("cluster", "network", "subnet"):
@@ -41,12 +41,12 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
         for subnet in filter(None, (self.subnet, self.subnet_v6)):
             if not is_object_name(subnet):
                 raise InvalidInput(
-                    f"subnet {subnet!r} cannot be the nodes': two objects are named after it, and Kubernetes takes "
-                    "lower-case letters, digits, '-' and '.' for a name; give the subnet such a one"
+                    f"subnet {subnet!r} cannot be used by nodes: two objects are named after it, and a Kubernetes name has "
+                    "lower-case letters, digits, '-' and '.' only; name a subnet whose name is valid"
                 )
         if self.repair_schedule:
             check_expression(self.repair_schedule, "--repair-schedule")
         if self.subnet_v6 == self.subnet:
             raise InvalidInput(
-                f"subnet {self.subnet} is given for both addresses of a node: give the second a subnet of its own"
+                f"subnet {self.subnet} is given for both addresses of a node: name another subnet for the second"
             )

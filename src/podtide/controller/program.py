@@ -1,6 +1,5 @@
-"""The request controller as a program: what it is given, and how it runs, alone or as one of several replicas."""
+"""The request controller as a program: its parameters, and how it runs, alone or as one of several replicas."""
 
-from random import Random
 from typing import NoReturn
 
 from podtide.allocator.port import Allocator
@@ -9,86 +8,72 @@ from podtide.cluster.port import Cluster
 from podtide.cluster.term import Term
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import Check, unguarded
-from podtide.controller.leader import Leading
+from podtide.controller.leader import Leader
 from podtide.controller.options import ControllerOptions
 from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.subnet.batch import decide_batch
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 __all__ = ["LEASE", "Controller", "ControllerCounts", "ControllerOptions"]
 
 LEASE = Key(SYSTEM_NAMESPACE, "podtide-controller")
-"""Who holds it leads."""
+"""The Lease of the leader."""
 ALONE = "only-controller"
-"""What a controller that is not elected calls itself at the allocator: whichever it is, there is but one."""
+"""The holder's name at the allocator of a controller that is not elected: there is only one."""
 
 
 class Controller:
-    """One replica of the request controller. It can be cancelled at any await, and loses nothing by it."""
+    """One replica of the request controller. It can be cancelled at any await: every write is idempotent."""
 
-    def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
+    def __init__(
         self,
         cluster: Cluster,
         allocator: Allocator,
         options: ControllerOptions,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         batch_rule: BatchRule = decide_batch,
     ) -> None:
         self.metrics = ControllerCounts()
         self._cluster = cluster
         self._allocator = allocator
         self._options = options
-        self._settings = settings
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
         self._batch_rule = batch_rule
 
     async def run(self) -> NoReturn:
-        """Do everything, as the only controller there is, until cancelled."""
+        """Run as the only controller, without an election, until cancelled."""
         await self._lead(unguarded, ALONE)
 
     async def run_elected(self, identity: str) -> NoReturn:
-        """Stand for election, and do everything while this replica leads, until cancelled.
+        """Take part in the election, and run while this replica leads, until cancelled.
 
-        `identity` must be this process's alone, such as host name and a new uuid.
+        `identity` must be unique to this process, such as the host name and a new uuid.
         """
         election = LeaderElection(
             self._cluster,
             LEASE,
             identity,
-            settings=self._settings,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
         )
 
         async def lead(term: Term) -> NoReturn:
             await self._lead(term.check, identity)
 
         await election.run(lead)
-        raise AssertionError("a term ends by being cancelled, and the next follows")
+        raise AssertionError("the election ended without being cancelled")
 
     async def _lead(self, check: Check, holder: str) -> NoReturn:
-        leading = Leading(
+        leading = Leader(
             self._cluster,
             self._allocator,
             self._options,
             check,
             holder=holder,
             counts=self.metrics,
-            settings=self._settings,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             batch_rule=self._batch_rule,
         )
         await leading.run()

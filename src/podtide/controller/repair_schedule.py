@@ -1,4 +1,4 @@
-"""When to look: after an interval, or by a cron expression, as Whereabouts' reconciler has it.
+"""When the next pass of leak repair is due by cron expressions, as in Whereabouts' reconciler.
 
 Times of expressions are UTC: replicas of a controller may run on machines that disagree about the local time.
 """
@@ -12,9 +12,9 @@ _FIELDS = 5
 
 
 def check_expression(expression: str, source: str = "") -> None:
-    """Refuse what is no cron expression of five fields. One of six counts seconds, and a look is no matter of seconds.
+    """Refuse an invalid cron expression. One of six fields, with seconds, is refused too: a pass takes longer than that.
 
-    `source` is the option that it is of, if it is of one.
+    `source` is the option that states it, for the message; "" for none.
     """
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few use expressions
 
@@ -26,13 +26,13 @@ def check_expression(expression: str, source: str = "") -> None:
     if not is_one:
         said = f"{source} {expression!r}" if source else repr(expression)
         raise InvalidInput(
-            f"{said} is no cron expression that ever comes: write minute, hour, day of month, month and day of "
+            f"{said} is not a cron expression that is ever due: write minute, hour, day of month, month and day of "
             "week, such as '30 4 * * *'"
         )
 
 
 def seconds_until(expressions: Iterable[str], wall_seconds: float) -> float:
-    """How long it is until the first of these (at least one) comes next."""
+    """In how many seconds the first of these expressions (at least one) is due."""
     from cronsim import CronSim  # noqa: PLC0415 - few use expressions
 
     now = datetime.fromtimestamp(wall_seconds, UTC)

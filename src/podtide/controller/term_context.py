@@ -13,11 +13,11 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
-    """Handed to every part, which takes of it what it needs."""
+class TermContext(Struct, frozen=True, kw_only=True):
+    """What every part of the controller is given for one term."""
 
     cluster: Cluster
-    """To read afresh. Whoever writes uses `writes`."""
+    """For fresh reads. Writes go through `writes`."""
     writes: GuardedWrites
     allocator: GuardedAllocator
     outage: AllocatorOutage

@@ -26,7 +26,7 @@ class InvalidInput(FixError, ValueError):
 
 
 class InvalidScaler(InvalidInput):
-    """A batch, minimum-free fraction, demand or maximum that no pool can be sized by."""
+    """A batch, buffer, demand or maximum that no pool can be sized by."""
 
 
 class InvalidThresholds(InvalidInput):

@@ -1,7 +1,7 @@
 """What a range of an IPAM configuration means: a network, and which of its addresses may be handed out.
 
 The network and the last address are never handed out, in either family, nor is the gateway; start, end and excludes
-take away more (WIRE.md §5). What remains is kept as intervals of offsets from the network address, the same numbers
+take away more (design W15). What remains is kept as intervals of offsets from the network address, the same numbers
 an IPPool has for keys, so that they are exact for any size and "lowest free" never scans what is taken.
 
 Texts are read as Whereabouts reads them, because existing configurations must keep working: host bits are dropped,
@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -27,7 +26,7 @@ IPAddress: TypeAlias = IPv4Address | IPv6Address
 IPNetwork: TypeAlias = IPv4Network | IPv6Network
 
 NEVER_HANDED_OUT = 2
-"""How many addresses every network keeps back: its first and its last, in both families (WIRE.md §5)."""
+"""How many addresses every network keeps back: its first and its last, in both families (design W19)."""
 
 _LEADING_ZEROES = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _PREFIX_LENGTH = re.compile(r"[0-9]{1,3}")
@@ -89,10 +88,6 @@ class AddressRange(Struct, frozen=True):
     def lowest_free(self, taken: AddressSet) -> int | None:
         """The lowest offset that may be handed out and is not taken; None when the range is full."""
         return next(self.free(taken), None)
-
-    def take(self, taken: AddressSet, count: int) -> list[int]:
-        """The `count` lowest free offsets, or as many as there are. Adding them to `taken` is the caller's."""
-        return list(islice(self.free(taken), count))
 
     def part(self, network: IPNetwork) -> "AddressRange":
         """What this range allows within one of its slices, whose own first and last address are not handed out."""

@@ -45,7 +45,7 @@ class Mode(StrEnum):
     SLICED = "sliced"
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class MigrationSnapshot(Struct, frozen=True, kw_only=True):
     """All that a migration looks at, read from a cluster: allocations before pods, so that none seems to be without."""
 
     attachments: Sequence[NetworkAttachmentDefinition]
@@ -55,7 +55,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     pods: Sequence[Pod]
 
 
-class Change(Struct, frozen=True):
+class DefinitionChange(Struct, frozen=True):
     """A definition, and its configuration as it is to be."""
 
     attachment: NetworkAttachmentDefinition
@@ -92,7 +92,7 @@ class Migration(Struct, frozen=True, kw_only=True):
     """What is there, what is to be done, and what is wrong."""
 
     networks: tuple[NetworkSummary, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[DefinitionChange, ...]
     done: tuple[str, ...]
     """Definitions that are podtide's already."""
     left_alone: tuple[LeftAlone, ...]
@@ -104,7 +104,7 @@ class Migration(Struct, frozen=True, kw_only=True):
     """Pools that belong to no network that a definition describes."""
 
 
-def plan_migration(situation: Situation) -> Migration:
+def plan_migration(situation: MigrationSnapshot) -> Migration:
     """Look at everything, and decide."""
     definitions = {attachment.key: attachment for attachment in situation.attachments}
     attached, left_alone = [], []
@@ -123,7 +123,7 @@ def plan_migration(situation: Situation) -> Migration:
         if item.attachment in objections:
             left_alone.append(LeftAlone(str(item.attachment), objections[item.attachment]))
         elif config != definition.spec.config:
-            changes.append(Change(definition, config))
+            changes.append(DefinitionChange(definition, config))
     pending = {change.attachment.key for change in changes} | objections.keys()
     picture = draw_networks(
         situation.attachments,
@@ -224,7 +224,7 @@ def mode_of(network: Network) -> Mode:
 
 
 def _summaries(
-    attached: Iterable[AttachedNetwork], known: KnownNetworks, situation: Situation
+    attached: Iterable[AttachedNetwork], known: KnownNetworks, situation: MigrationSnapshot
 ) -> Iterator[NetworkSummary]:
     pools = defaultdict(list)
     for pool in situation.pools:

@@ -25,7 +25,7 @@ from podtide.resources.names import (
 )
 
 
-class Belonging(Struct, frozen=True, kw_only=True):
+class PoolNetwork(Struct, frozen=True, kw_only=True):
     """The network that a pool is of."""
 
     network: str
@@ -54,11 +54,11 @@ class KnownNetworks:
                 for name in node_slice_pool_names(item):
                     self._slices.setdefault(name, []).append(network)
 
-    def of_pool(self, pool: IPPool) -> Belonging | None:
+    def of_pool(self, pool: IPPool) -> PoolNetwork | None:
         """Whose an IPPool is; None when no network, or no single one, has such a pool."""
         return _single(self._claims(pool))
 
-    def of_slice_pool(self, name: str) -> Belonging | None:
+    def of_slice_pool(self, name: str) -> PoolNetwork | None:
         """Whose the NodeSlicePool of that name is."""
         return _single(self._slices.get(name, ()))
 
@@ -128,12 +128,12 @@ def may_be_reservation_of(name: str, address: IPAddress) -> bool:
     return name == bare or name.endswith(f"-{bare}")
 
 
-def _single(networks: Iterable[Network]) -> Belonging | None:
+def _single(networks: Iterable[Network]) -> PoolNetwork | None:
     claims = list(networks)
     names = {item.network_name for network in claims for item in network.ranges}
     if len(names) != 1:
         return None
-    return Belonging(
+    return PoolNetwork(
         network=min(network.key for network in claims),
         network_name=names.pop(),
         guarded=all(network.guarded for network in claims),

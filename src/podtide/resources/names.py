@@ -1,4 +1,4 @@
-"""What objects are called (WIRE.md §5): a name is how pools, slices and reservations are found without a search.
+"""What objects are called (design W14): a name is how pools, slices and reservations are found without a search.
 
 They must come out as Whereabouts forms them, byte for byte, or two programs keep two books of one range. Every name
 is checked before it is returned: a range, a network or a node can yield text that Kubernetes takes for no name, and
@@ -103,13 +103,6 @@ class SlicedRange(Struct, frozen=True, kw_only=True):
         if not network:
             return cidr
         return f"{network}-{cidr}" if self.further else network
-
-
-def offset_key(network: IPNetwork, address: IPAddress) -> str:
-    """The key of an address in its IPPool: the decimal offset from the network address, of any size."""
-    if address not in network:
-        raise InvalidRange(f"{address} has no place in the IPPool of {network}: it is outside that range")
-    return str(int(address) - int(network.network_address))
 
 
 def address_at(network: IPNetwork, key: str) -> IPAddress | None:

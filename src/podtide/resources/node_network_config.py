@@ -11,6 +11,7 @@ from msgspec import Meta, field
 from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.base import Api, Cidr, Column, Int64, OpenEnum, Part, Resource, always
 from podtide.resources.conditions import Conditions
+from podtide.resources.node import Node
 
 
 class AssignmentMode(OpenEnum):
@@ -113,7 +114,7 @@ class NetworkContainer(Part, frozen=True, kw_only=True):
     ] = None
 
 
-class Scaler(Part, frozen=True, kw_only=True):
+class ScalerStatus(Part, frozen=True, kw_only=True):
     """How the node's pool is to be sized, unless the subnet's ClusterSubnet says otherwise."""
 
     batch_size: Annotated[Int64, Meta(description="Addresses are held in multiples of this.")] = 0
@@ -130,7 +131,7 @@ class Scaler(Part, frozen=True, kw_only=True):
     @property
     def is_written(self) -> bool:
         """Whether anybody has said anything: one that says nothing but zeros was never written."""
-        return self != Scaler()
+        return self != ScalerStatus()
 
     @property
     def stated(self) -> NodeScaler:
@@ -162,7 +163,7 @@ class NodeNetworkConfigStatus(Part, frozen=True, kw_only=True):
     assigned_ip_count: Annotated[int, Meta(description="How many secondary addresses the node holds.")] = (
         always(0, name="assignedIPCount")
     )
-    scaler: Scaler = Scaler()
+    scaler: ScalerStatus = ScalerStatus()
     status: Annotated[
         ConfigStatus | None, Meta(description="How far the request controller is with the spec.")
     ] = None
@@ -206,3 +207,20 @@ class NodeNetworkConfig(Resource, frozen=True, kw_only=True):
         default_factory=NodeNetworkConfigSpec
     )  # sent always: it says the count
     status: NodeNetworkConfigStatus = NodeNetworkConfigStatus()
+
+    @property
+    def node_uid(self) -> str:
+        """The uid of the Node that controls this object; "" if none does.
+
+        Only an owner reference to a core/v1 Node with `controller: true` counts, of which Kubernetes allows one: any other
+        owner may have been added by another program, and says nothing of whose addresses these are.
+        """
+        return next(
+            (
+                owner.uid
+                for owner in self.metadata.owner_references
+                if owner.controller
+                and (owner.api_version, owner.kind) == (Node.api.api_version, Node.api.kind)
+            ),
+            "",
+        )

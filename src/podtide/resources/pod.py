@@ -20,7 +20,7 @@ class PodPhase(OpenEnum):
     UNKNOWN = "Unknown"
 
 
-class Container(Part, frozen=True, kw_only=True):
+class PodContainer(Part, frozen=True, kw_only=True):
     """The least an API server asks of a container, for the pods that podtide itself makes."""
 
     merge_key: ClassVar[str | None] = "name"
@@ -34,7 +34,7 @@ class PodSpec(Part, frozen=True, kw_only=True):
 
     node_name: str = ""
     host_network: bool = False
-    containers: list[Container] = field(default_factory=list)
+    containers: list[PodContainer] = field(default_factory=list)
 
 
 class PodIP(Part, frozen=True, kw_only=True):

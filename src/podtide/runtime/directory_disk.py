@@ -42,6 +42,7 @@ class DirectoryDisk:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._prefix = f"{directory}/"
         with _explained("make", directory):
             if not directory.is_dir():
                 directory.mkdir(mode=0o700, parents=True)
@@ -53,12 +54,19 @@ class DirectoryDisk:
 
     def read(self, name: str) -> bytes | None:
         """The content, or None."""
-        path = self._directory / name
-        with _explained("read", path):
-            try:
-                return path.read_bytes()
-            except FileNotFoundError:
-                return None
+        # Every ADD looks for a file that is mostly not there: joining and opening a Path would take twice as long.
+        try:
+            with open(self._prefix + name, "rb") as file:  # noqa: PTH123 - see above
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _explanation("read", self._directory / name, error) from error
+
+    def names(self) -> list[str]:
+        """The names, without those that are being written."""
+        with _explained("read", self._directory):
+            return sorted(name for name in os.listdir(self._directory) if not name.startswith("."))  # noqa: PTH208 - names are wanted, not paths
 
     def replace(self, name: str, content: bytes, *, mode: int = _OWNER_ONLY) -> None:
         """Write beside, sync, rename, sync the directory."""
@@ -226,10 +234,14 @@ def _explained(action: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        for kind, codes, advice in _ADVICE:
-            if error.errno in codes:
-                raise kind(_line(action, path, error, advice)) from error
-        raise DiskFailed(_line(action, path, error, _BROKEN_ADVICE)) from error
+        raise _explanation(action, path, error) from error
+
+
+def _explanation(action: str, path: Path, error: OSError) -> DiskError:
+    for kind, codes, advice in _ADVICE:
+        if error.errno in codes:
+            return kind(_line(action, path, error, advice))
+    return DiskFailed(_line(action, path, error, _BROKEN_ADVICE))
 
 
 def _line(action: str, path: Path, error: OSError, advice: str) -> str:

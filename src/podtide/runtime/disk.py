@@ -99,6 +99,14 @@ class Disk(Protocol):
         """
         ...
 
+    def names(self) -> list[str]:
+        """The names of the files there, in order. Those that begin with a dot are left out: they are being written."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove the file, if it is there. Durable when it returns."""
+        ...
+
     def open_log(self, name: str, good_bytes: int) -> Log:
         """Open a log to append to, or make an empty one. What lies beyond `good_bytes` is cut off, durably.
 

@@ -18,7 +18,7 @@ from typing import Self
 from podtide.runtime.disk import DiskFailed, DiskFull, Locked
 
 
-class Weakness(Enum):
+class DiskWeakness(Enum):
     """Where a disk can fail."""
 
     SYNC = "the sync of a log"
@@ -26,7 +26,7 @@ class Weakness(Enum):
     RENAME = "the sync of the directory, after the file was renamed"
 
 
-class _File:
+class _MemoryFile:
     """Content, and how much of it is durable."""
 
     def __init__(self, content: bytes) -> None:
@@ -58,10 +58,10 @@ class MemoryDisk:
         self.life = 0
         """How often the programs that use it have come to a sudden end."""
         self.locked: set[str] = set()
-        self._files: dict[str, _File] = {}
-        self._before: dict[str, _File] = {}
+        self._files: dict[str, _MemoryFile] = {}
+        self._before: dict[str, _MemoryFile] = {}
         """What was there under a name, where nobody knows whether the renaming is durable."""
-        self._weakness: Weakness | None = None
+        self._weakness: DiskWeakness | None = None
         self._when_failed: Callable[[], None] = lambda: None
 
     def lock(self, name: str) -> "_MemoryLock":
@@ -78,18 +78,27 @@ class MemoryDisk:
     def replace(self, name: str, content: bytes) -> None:
         """Put a durable file there."""
         self.check_space("write", name)
-        if self.fails(Weakness.REPLACE):
+        if self.fails(DiskWeakness.REPLACE):
             raise _failed("write", name)
-        before, self._files[name] = self._files.get(name), _File(content)
-        if self.fails(Weakness.RENAME):
+        before, self._files[name] = self._files.get(name), _MemoryFile(content)
+        if self.fails(DiskWeakness.RENAME):
             if before is not None:
                 self._before[name] = before
             raise _failed("sync the renaming of", name)
         self._before.pop(name, None)
 
+    def names(self) -> list[str]:
+        """The names."""
+        return sorted(self._files)
+
+    def remove(self, name: str) -> None:
+        """Remove it for good."""
+        self._files.pop(name, None)
+        self._before.pop(name, None)
+
     def open_log(self, name: str, good_bytes: int) -> "_MemoryLog":
         """Open for appending behind the first `good_bytes`."""
-        file = self._files.setdefault(name, _File(b""))
+        file = self._files.setdefault(name, _MemoryFile(b""))
         if len(file.content) < good_bytes:
             raise DiskFailed(
                 f"cannot append to {name} at byte {good_bytes}: it has only {len(file.content)}, so it is not the "
@@ -115,7 +124,7 @@ class MemoryDisk:
         for file in self._files.values():
             file.crash(randomness)
 
-    def fail_at(self, weakness: Weakness, then: Callable[[], None] = lambda: None) -> None:
+    def fail_at(self, weakness: DiskWeakness, then: Callable[[], None] = lambda: None) -> None:
         """Fail the next time that there is an occasion, once, and call `then`."""
         self._weakness, self._when_failed = weakness, then
 
@@ -123,7 +132,7 @@ class MemoryDisk:
         """Do not fail after all."""
         self._weakness = None
 
-    def fails(self, weakness: Weakness) -> bool:
+    def fails(self, weakness: DiskWeakness) -> bool:
         """Whether this is the occasion."""
         if self._weakness is not weakness:
             return False
@@ -140,7 +149,7 @@ class MemoryDisk:
 class _MemoryLog:
     """A file open at its end, in one life of the disk."""
 
-    def __init__(self, disk: MemoryDisk, name: str, file: _File) -> None:
+    def __init__(self, disk: MemoryDisk, name: str, file: _MemoryFile) -> None:
         self._disk = disk
         self._name = name
         self._file = file
@@ -154,7 +163,7 @@ class _MemoryLog:
 
     def sync(self) -> None:
         self._check_usable()
-        if self._disk.fails(Weakness.SYNC):
+        if self._disk.fails(DiskWeakness.SYNC):
             self._closed = True
             self._file.fail_to_sync()
             raise _failed("sync", self._name)

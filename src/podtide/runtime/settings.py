@@ -8,19 +8,28 @@ many addresses a node gets (see `podtide.core.exact`).
 Numbers that only make sense together are checked together, so a `Settings` that exists is one that can be run by.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Struct, structs
 
+from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
 from podtide.core.pool.pacing import Pace
-from podtide.core.subnet.batch import Patience
+from podtide.core.similar_keys import near_miss
+from podtide.core.subnet.batch import BatchDelays
 from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS, DEFAULT_MIN_FREE
+from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_BUFFER, DEFAULT_MAX_IPS
 from podtide.runtime.durations import LONGEST_SECONDS, format_duration, parse_duration
-from podtide.runtime.environment import InvalidSetting, check_variables
+
+_PREFIX = "PODTIDE_"
+_NO_SETTINGS = ("PODTIDE_DATABASE", "PODTIDE_PLUGIN", "PODTIDE_SOCKET")
+"""The allocator's database, the plugin to install, and where the plugin finds the agent."""
+_OF_A_SERVICE = re.compile(
+    r"PODTIDE(_.+)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
+)
 
 
 class _Kind(NamedTuple):
@@ -56,7 +65,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Every setting with its default."""
 
     batch: Annotated[int, _About("addresses a node's pool grows and shrinks by", at_least=1)] = DEFAULT_BATCH
-    min_free: Annotated[Fraction, _About("part of a batch a node keeps free", at_least=0)] = DEFAULT_MIN_FREE
+    buffer: Annotated[Fraction, _About("part of a batch a node keeps free", at_least=0)] = DEFAULT_BUFFER
     max_ips: Annotated[int, _About("most addresses a node may ask for", at_least=1)] = DEFAULT_MAX_IPS
     lower_threshold: Annotated[
         Fraction,
@@ -74,9 +83,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = Thresholds().upper
     answer_wait_seconds: Annotated[
         float, _About("how long nodes may take to answer a new batch before the next is decided", at_least=0)
-    ] = Patience().answer_seconds
+    ] = BatchDelays().answer_seconds
     starved_dwell_seconds: Annotated[float, _About("least time that a subnet stays starved", at_least=0)] = (
-        Patience().starved_dwell_seconds
+        BatchDelays().starved_dwell_seconds
     )
     gather_seconds: Annotated[
         float, _About("how long a change of demand waits for more of them", at_least=0)
@@ -257,3 +266,22 @@ def load_settings(environment: Mapping[str, str], flags: Mapping[str, str]) -> S
         stated[setting.field] = setting.parse(given, sources[setting.field])
     _refuse_clash({setting.field: setting.default for setting in SETTINGS} | stated, sources)
     return Settings(**stated)
+
+
+class InvalidSetting(InvalidInput):
+    """A setting that does not exist, or with a value that it cannot have."""
+
+
+def check_variables(environment: Mapping[str, str], settings: Iterable[str]) -> None:
+    """Refuse a variable that begins with `PODTIDE_` and is none of `settings`, nor another of ours, nor a Service's.
+
+    Whoever wrote `PODTIDE_BATCHH=8` believes that the batch is 8. Kubernetes puts variables for every Service of a
+    namespace into each container, and those of a Service named podtide begin like ours: these are accepted.
+    """
+    known = [*settings, *_NO_SETTINGS]
+    for name in sorted(environment):
+        if not name.startswith(_PREFIX) or name in known or _OF_A_SERVICE.fullmatch(name):
+            continue
+        meant = near_miss(name.removeprefix(_PREFIX), (each.removeprefix(_PREFIX) for each in known))
+        advice = f"did you mean {_PREFIX}{meant}? Correct or unset it" if meant else "unset it"
+        raise InvalidSetting(f"the environment variable {name} is no setting of podtide: {advice}")

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from podtide.allocator.port import Container
+from podtide.allocator.port import AllocatedContainer
 from podtide.core.pool.states import State
 from podtide.resources.base import Resource
 from podtide.simulation.full_names import full_name
@@ -80,7 +80,7 @@ class AllocatorCall(Struct, frozen=True, kw_only=True):
     program: str
     call: str
     subject: str
-    answer: Container | None = None
+    answer: AllocatedContainer | None = None
     """The node's addresses after the call; None for calls that return none."""
     batch: int = 0
     """The batch in force after `put_in_force`; 0 for other calls."""

@@ -41,6 +41,7 @@ from podtide.resources.overlapping_range import (
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.disk import Disk
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 CLASSIC = {"range": "10.0.0.0/24"}
@@ -174,10 +175,12 @@ class Bench:
             line,
             node,
             disk=disk,
-            settings=self.settings,
-            clock=self.clock,
-            randomness=seeded_randomness(f"{node}/{next(self._numbers)}"),
-            log=self.journal.log,
+            runtime=Runtime(
+                clock=self.clock,
+                randomness=seeded_randomness(f"{node}/{next(self._numbers)}"),
+                log=self.journal.log,
+                settings=self.settings,
+            ),
         )
         task = asyncio.create_task(networks.run())
         try:

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from agent.calling import NoNotes, code
+from agent.calling import NoNotes, answer_to, code
 from agent.networks.network_bench import NODE, Bench, Machine, configuration
 from agent.pool_addresses import PoolAddresses
 from podtide.agent.api.cni_calls import CniCalls
-from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.plugin_protocol import Answer
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.port import Addresses
@@ -22,7 +22,7 @@ class NodeCalls:
         self,
         bench: Bench,
         networks: SecondaryNetworks,
-        notes: Notes | None = None,
+        notes: DeletionNotes | None = None,
         addresses: Addresses | None = None,
     ) -> None:
         self.bench = bench
@@ -54,12 +54,7 @@ class NodeCalls:
             "CNI_PATH": "/opt/cni/bin",
             "CNI_ARGS": f"IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod};K8S_POD_UID=uid-of-{pod}{arguments}",
         }
-        given: list[Answer] = []
-        arrived = self.bench.clock.monotonic()
-        later = self.calls.answer_now(environment, stdin, arrived=arrived, give=given.append)
-        if later is None:
-            return given[0]
-        return await self.calls.answer(environment, stdin, arrived=later)
+        return await answer_to(self.calls, environment, stdin, arrived=self.bench.clock.monotonic())
 
     async def add(self, ipam: dict[str, Any], sandbox: str = "c1", **more: Any) -> dict[str, Any]:
         """An ADD that succeeds: the result."""
@@ -86,7 +81,7 @@ class NodeCalls:
 class MachineCalls(NodeCalls):
     """The calls on a machine of the bench."""
 
-    def __init__(self, bench: Bench, machine: Machine, notes: Notes | None = None) -> None:
+    def __init__(self, bench: Bench, machine: Machine, notes: DeletionNotes | None = None) -> None:
         super().__init__(bench, machine.networks, notes)
         self.line = machine.line
 

@@ -20,6 +20,7 @@ from podtide.resources.ip_pool import IPPool
 from podtide.runtime.disk import Locked
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 PRIMARY = configuration({"type": "podtide"})
 
@@ -48,10 +49,12 @@ def make(
         line,
         NODE,
         disk or MemoryDisk(),
-        settings=bench.settings,
-        clock=bench.clock,
-        randomness=seeded_randomness(7),
-        log=bench.journal.log,
+        runtime=Runtime(
+            clock=bench.clock,
+            randomness=seeded_randomness(7),
+            log=bench.journal.log,
+            settings=bench.settings,
+        ),
         **more,
     )
 

@@ -1,4 +1,4 @@
-"""Every key of an IPAM configuration (WIRE.md §5), through the plugin's calls; what cannot be meant is code 7."""
+"""Every key of an IPAM configuration (design W15), through the plugin's calls; what cannot be meant is code 7."""
 
 import asyncio
 import json

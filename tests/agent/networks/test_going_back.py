@@ -18,7 +18,8 @@ from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod, PodSpec
 from podtide.runtime.disk import DiskFailed, DiskFull
-from podtide.runtime.memory_disk import MemoryDisk, Weakness
+from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
+from podtide.runtime.runtime import Runtime
 
 CLASSIC_POOL, SLICE_POOL = "10.0.0.0-24", "blue-10-0-0-0-16-node-a"
 MODES = pytest.mark.parametrize("ipam", [CLASSIC, SLICED], ids=["shared", "sliced"])
@@ -369,15 +370,14 @@ async def test_an_agent_whose_record_cannot_be_synced_ends() -> None:
         bench.cluster,
         NODE,
         disk=disk,
-        settings=bench.settings,
-        clock=bench.clock,
-        randomness=Random(1),
-        log=bench.journal.log,
+        runtime=Runtime(
+            clock=bench.clock, randomness=Random(1), log=bench.journal.log, settings=bench.settings
+        ),
     )
     running = asyncio.create_task(networks.run())
     node = Machine(networks, NetworkLine(bench.cluster), bench.clock)
     await node.add("c1", CLASSIC)
-    disk.fail_at(Weakness.SYNC)
+    disk.fail_at(DiskWeakness.SYNC)
     with pytest.raises(DiskFailed):
         await node.delete("c1", CLASSIC)
     with pytest.raises(DiskFailed, match="input/output error"):

@@ -37,7 +37,9 @@ async def test_a_note_is_carried_out_as_soon_as_the_agent_looks(tmp_path: Path) 
         await machine.add("c1", CLASSIC)
     async with bench.machine() as machine:
         addresses = PoolAddresses(bench.clock)
-        notes = DeletionNotes(tmp_path / "agent.sock", addresses, machine.networks, log=bench.journal.log)
+        notes = DeletionNotes.beside(
+            tmp_path / "agent.sock", addresses, machine.networks, log=bench.journal.log
+        )
         note = leave(tmp_path, configuration(CLASSIC))
         notes.carry_out_all()
         assert note.exists(), "it has to wait for the cluster"
@@ -55,7 +57,7 @@ async def test_a_note_that_cannot_be_carried_out_stays(tmp_path: Path) -> None:
     bench = Bench()
     async with bench.machine() as machine:
         await machine.add("c1", CLASSIC)
-        notes = DeletionNotes(
+        notes = DeletionNotes.beside(
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         note = leave(tmp_path, configuration(CLASSIC))
@@ -76,7 +78,7 @@ async def test_a_note_that_cannot_be_carried_out_stays(tmp_path: Path) -> None:
 async def test_an_add_first_carries_out_its_note_so_that_an_old_del_never_undoes_it(tmp_path: Path) -> None:
     bench = Bench()
     async with bench.machine() as machine:
-        notes = DeletionNotes(
+        notes = DeletionNotes.beside(
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         node = NodeCalls(bench, machine.networks, notes)
@@ -91,7 +93,7 @@ async def test_an_add_first_carries_out_its_note_so_that_an_old_del_never_undoes
 async def test_two_who_find_one_note_carry_it_out_once(tmp_path: Path) -> None:
     bench = Bench()
     async with bench.machine() as machine:
-        notes = DeletionNotes(
+        notes = DeletionNotes.beside(
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         leave(tmp_path, configuration(CLASSIC))
@@ -102,7 +104,7 @@ async def test_two_who_find_one_note_carry_it_out_once(tmp_path: Path) -> None:
 async def test_an_add_of_the_nodes_pool_is_refused_while_a_networks_note_waits(tmp_path: Path) -> None:
     bench = Bench()
     async with bench.machine() as machine:
-        notes = DeletionNotes(
+        notes = DeletionNotes.beside(
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         leave(tmp_path, configuration(CLASSIC))
@@ -116,7 +118,7 @@ async def test_a_note_of_the_nodes_pool_needs_no_cluster_whatever_its_configurat
 ) -> None:
     bench = Bench()
     async with bench.machine() as machine:
-        notes = DeletionNotes(
+        notes = DeletionNotes.beside(
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         note = leave(tmp_path, stdin)
@@ -130,7 +132,7 @@ async def test_a_note_of_the_nodes_pool_needs_no_cluster_whatever_its_configurat
 async def test_a_del_left_in_a_note_counts_as_one_that_came_before_the_add(tmp_path: Path) -> None:
     bench = Bench()
     async with bench.machine() as machine:
-        notes = DeletionNotes(
+        notes = DeletionNotes.beside(
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         node = NodeCalls(bench, machine.networks, notes)

@@ -12,7 +12,7 @@ from msgspec import json
 
 from agent.networks.network_bench import owner, understood
 from control_plane.cluster import ControlPlane
-from podtide.agent.networks.pool_copy import PoolCopy
+from podtide.agent.networks.pool_object import copy_of
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import Cluster
@@ -23,6 +23,7 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 WIDE = understood({"range": "10.0.0.0/22"})
@@ -36,10 +37,12 @@ async def agent_of(node: str, cluster: Cluster, namespace: str) -> AsyncIterator
         cluster,
         node,
         namespace=namespace,
-        settings=Settings(add_wait_seconds=60.0),
-        clock=SystemClock(),
-        randomness=system_randomness(),
-        log=make_logger(StringIO(), SystemClock()),
+        runtime=Runtime(
+            clock=SystemClock(),
+            randomness=system_randomness(),
+            log=make_logger(StringIO(), SystemClock()),
+            settings=Settings(add_wait_seconds=60.0),
+        ),
     )
     running = asyncio.create_task(networks.run())
     try:
@@ -80,9 +83,7 @@ async def test_two_nodes_hammering_one_pool_get_different_addresses_and_give_the
         stored = control_plane.admin.request(
             "GET", f"/apis/whereabouts.cni.cncf.io/v1alpha1/namespaces/{namespace}/ippools/10.0.0.0-22"
         )
-        assert len(json.encode(stored)) <= PoolCopy(pool).bytes + 500, (
-            "what is kept beside entries is counted"
-        )
+        assert len(json.encode(stored)) <= copy_of(pool).size + 500, "what is kept beside entries is counted"
 
         await asyncio.gather(
             *(

@@ -1,11 +1,10 @@
 """What the real Whereabouts answered to ADDs and DELs, asked of this agent, call by call.
 
-The recordings lie beside the repository, in ../shared/cases; without them these tests are skipped. Where podtide answers
-otherwise on purpose, the scenario is in the table below, with the reason and the line that demands it.
+The recordings are in tests/recorded. Where podtide answers otherwise on purpose, the scenario is in the table below, with
+the reason and the entry of docs/design that demands it.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,15 +19,9 @@ from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import Naming, SlicedRange
+from recordings import whereabouts
 
-RECORDED = Path(__file__).parents[4] / "shared" / "cases" / "whereabouts.json"
-
-if not RECORDED.exists():
-    pytest.skip(
-        "there are no recordings of Whereabouts in ../shared/cases beside this clone", allow_module_level=True
-    )
-
-SCENARIOS = json.loads(RECORDED.read_text())["cni_scenarios"]
+SCENARIOS = whereabouts("cni_scenarios")
 
 NOT_THE_GATEWAY = "v6 half /64"
 WITHOUT_SLICE = "node slice: node without slice: ADD and DEL crash (exit 2, empty stdout)"
@@ -39,27 +32,29 @@ TOO_SMALL_A_SLICE = "node slice: /31 slice"
 REFUSALS = {EXHAUSTED: 11, TOO_SMALL_A_SLICE: 7}
 """The code of what Whereabouts refuses too, always with 999."""
 
-_CODES = "7 invalid config, 11 try again later"
-
 DIFFERENCES = {
     NOT_THE_GATEWAY: Difference(
         why="the gateway's address is the gateway's: the first one handed out is that behind it",
-        line="The gateway address is handed out.",
+        number="T12",
+        words="podtide withholds it",
     ),
     WITHOUT_SLICE: Difference(
         why="an ADD is told that there is no slice, with code 11, and a DEL, which has nothing to free, succeeds",
-        line="No free slice → nil-pointer crash, empty stdout. Must be a CNI error that says so",
+        number="T18",
+        words="an ADD is told so with code 11, a DEL succeeds because there is nothing to free",
     ),
     HIGH_OFFSETS: Difference(
         why="keys are exact, so a DEL finds its entry, and takes its reservation along",
-        line="IPv6 offsets ≥ 2^63 lose entries: offsets are arbitrary-precision decimals.",
+        number="T17",
+        words="a DEL leaves the reservation. Here offsets are decimals of any size.",
     ),
-    # Not among the traps of §6: 999 is a code that runtimes know nothing to do about.
-    EXHAUSTED: Difference(why="a full range is over when a pod leaves", section="7. CNI", line=_CODES),
+    EXHAUSTED: Difference(
+        why="a full range is over when a pod leaves", number="T25", words="a passing condition is code 11"
+    ),
     TOO_SMALL_A_SLICE: Difference(
         why="a slice without an address to hand out is the configuration's fault, and stays one",
-        section="7. CNI",
-        line=_CODES,
+        number="T25",
+        words="a configuration that must be changed is code 7",
     ),
 }
 
@@ -148,6 +143,6 @@ async def require_final_state(bench: Bench, scenario: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
-def test_a_difference_is_about_a_recorded_scenario_and_demanded_by_a_line_that_is_there(name: str) -> None:
+def test_a_difference_is_about_a_recorded_scenario_and_demanded_by_an_entry_that_is_there(name: str) -> None:
     assert name in {each["name"] for each in SCENARIOS}
     DIFFERENCES[name].require_quoted()

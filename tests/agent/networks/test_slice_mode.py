@@ -1,6 +1,6 @@
 """What a configuration promises holds in slice mode as in classic mode, through the plugin's calls.
 
-Whereabouts leaves much of it out as soon as a range is cut into slices (WIRE.md §6), so nothing is taken for granted
+Whereabouts leaves much of it out as soon as a range is cut into slices (design T13), so nothing is taken for granted
 from the tests of classic mode.
 """
 

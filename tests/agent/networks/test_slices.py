@@ -6,11 +6,12 @@ import pytest
 from msgspec import structs
 
 from agent.networks.network_bench import NODE, SLICED, Bench, owner, ranges
-from podtide.agent.networks import pool_copy
-from podtide.agent.networks.errors import NoSlice, PoolTooLarge
-from podtide.agent.networks.pool_copy import PoolCopy
+from podtide.agent.networks.errors import NoSlice
+from podtide.agent.networks.pool_object import copy_of
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.errors import RangeFull
+from podtide.core.networks import pool_copy
+from podtide.core.networks.pool_copy import PoolTooLarge
 from podtide.resources.ip_pool import IPAllocation, IPPool
 from podtide.resources.metadata_keys import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
@@ -452,7 +453,7 @@ async def test_a_new_sandbox_whose_pod_has_an_address_is_refused_where_its_entry
     async with bench.machine() as node:
         await node.add(owner("c1", "web"), SLICED)
         stored = await bench.cluster.get(IPPool, pool.metadata.name, SYSTEM_NAMESPACE)
-        monkeypatch.setattr(pool_copy, "MOST_BYTES", PoolCopy(stored).bytes + 20)
+        monkeypatch.setattr(pool_copy, "MOST_BYTES", copy_of(stored).size + 20)
         with pytest.raises(PoolTooLarge, match="for 1 addresses"):
             await node.add(owner("c2", "web"), SLICED)
         assert [entry.id for entry in (await bench.pool(POOL)).values()] == ["c1"]

@@ -1,4 +1,4 @@
-"""The lines of WIRE.md §6 that are about the agent, each with the better behaviour, through the plugin's calls."""
+"""Traps of Whereabouts (design T11 to T18) that concern the agent, each avoided, through the plugin's calls."""
 
 import asyncio
 import json

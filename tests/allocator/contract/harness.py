@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
 
-from podtide.allocator.port import Allocator, Container, Subnet, SubnetSpec, Wish
-from podtide.allocator.store import Rules
+from podtide.allocator.port import AllocatedContainer, Allocator, Subnet, SubnetSpec, Wish
+from podtide.allocator.store import StoreRules
 
 COOLDOWN_SECONDS = 30.0
 QUARANTINE_SECONDS = 360.0
 CLAIM_SECONDS = 600.0
-RULES = Rules(
+RULES = StoreRules(
     cooldown_seconds=COOLDOWN_SECONDS, quarantine_seconds=QUARANTINE_SECONDS, claim_seconds=CLAIM_SECONDS
 )
 
@@ -49,7 +49,9 @@ class AllocatorUnderTest(Struct, frozen=True):
         """The subnet now."""
         return await self.allocator.get_subnet(network, name)
 
-    async def put(self, container_id: str, count: int, generation: int = 1, **more: object) -> Container:
+    async def put(
+        self, container_id: str, count: int, generation: int = 1, **more: object
+    ) -> AllocatedContainer:
         """State a wish."""
         return await self.allocator.put_container(a_wish(container_id, count, generation, **more))
 
@@ -95,14 +97,14 @@ def a_wish(container_id: str, count: int, generation: int = 1, **more: object) -
     return Wish(id=container_id, count=count, generation=generation, **fields)  # type: ignore[arg-type]  # as Wish checks
 
 
-def names(container: Container) -> list[str]:
+def names(container: AllocatedContainer) -> list[str]:
     return [address.name for address in container.addresses]
 
 
-def addresses(container: Container) -> set[str]:
+def addresses(container: AllocatedContainer) -> set[str]:
     return {address.ip for address in container.addresses}
 
 
-def everything(container: Container) -> set[str]:
+def everything(container: AllocatedContainer) -> set[str]:
     """Its primary too."""
     return addresses(container) | {container.primary}

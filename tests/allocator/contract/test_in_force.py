@@ -6,10 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from allocator.contract.harness import QUARANTINE_SECONDS, OpenAllocator
-from podtide.allocator.port import InForce, NoSuchSubnet, Overtaken
+from podtide.allocator.port import InForceConflict, NoSuchSubnet, SubnetInForce
 from podtide.core.errors import InvalidInput
 
-SIXTEEN = InForce(batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="nothing was decided yet")
+SIXTEEN = SubnetInForce(
+    batch=16, buffer="0.5", top=16, step="BatchConfigured", reason="nothing was decided yet"
+)
 FOUR = replace(SIXTEEN, batch=4, exhausted=True, step="BatchReduced", reason="R = 60 > T·Q = 54", serial=1)
 
 
@@ -17,7 +19,7 @@ async def test_nothing_is_in_force_until_it_was_decided(open_allocator: OpenAllo
     async with open_allocator() as under:
         await under.subnet()
         under.clock.pass_by(100)
-        assert (await under.stands()).in_force == InForce()
+        assert (await under.stands()).in_force == SubnetInForce()
 
 
 async def test_what_was_decided_is_in_force_with_the_next_serial(open_allocator: OpenAllocator) -> None:
@@ -39,9 +41,9 @@ async def test_whoever_decided_from_something_else_is_overtaken(open_allocator: 
         await under.allocator.put_in_force("blue", "pods", FOUR)
         before = await under.stands()
         for serial in (0, 1, 3):
-            with pytest.raises(Overtaken):
+            with pytest.raises(InForceConflict):
                 await under.allocator.put_in_force("blue", "pods", replace(SIXTEEN, batch=2, serial=serial))
-        with pytest.raises(Overtaken):  # it was in force, but is no more
+        with pytest.raises(InForceConflict):  # it was in force, but is no more
             await under.allocator.put_in_force("blue", "pods", SIXTEEN)
         assert await under.stands() == before
 
@@ -58,10 +60,10 @@ async def test_a_decision_whose_answer_was_lost_is_made_again_for_nothing(
         assert replace(again.in_force, age_seconds=0) == first.in_force
         assert (again.in_force.serial, again.in_force.age_seconds) == (2, 5)
         for serial in (0, 3):  # the same, but decided from something else
-            with pytest.raises(Overtaken):
+            with pytest.raises(InForceConflict):
                 await under.allocator.put_in_force("blue", "pods", replace(FOUR, serial=serial))
         for other in ({"reason": "another"}, {"exhausted": False}, {"top": 8}, {"step": "Fed"}):
-            with pytest.raises(Overtaken):
+            with pytest.raises(InForceConflict):
                 await under.allocator.put_in_force("blue", "pods", replace(FOUR, **other))
 
 
@@ -75,7 +77,7 @@ async def test_of_many_that_decide_at_once_one_prevails(open_allocator: OpenAllo
             ),
             return_exceptions=True,
         )
-        assert sum(isinstance(outcome, Overtaken) for outcome in outcomes) == 7
+        assert sum(isinstance(outcome, InForceConflict) for outcome in outcomes) == 7
         assert (await under.stands()).in_force.serial == 1
 
 
@@ -142,7 +144,7 @@ async def test_what_no_node_could_go_by_is_refused(
         await under.subnet()
         with pytest.raises(InvalidInput):
             await under.allocator.put_in_force("blue", "pods", replace(SIXTEEN, **change))
-        assert (await under.stands()).in_force == InForce()
+        assert (await under.stands()).in_force == SubnetInForce()
 
 
 async def test_nothing_is_put_in_force_where_there_is_no_subnet(open_allocator: OpenAllocator) -> None:

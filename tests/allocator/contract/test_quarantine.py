@@ -12,9 +12,9 @@ from allocator.contract.harness import (
     names,
 )
 from podtide.allocator.port import (
+    AllocatedContainer,
     AnotherCluster,
-    Container,
-    Moved,
+    MoveResult,
     NoSuchContainer,
     Quarantined,
     StaleWish,
@@ -30,7 +30,7 @@ ANOTHER = MachineIdentity("machine-1", "uuid-2", "boot-1")
 
 async def removed(
     under: AllocatorUnderTest, id_: str = "old", count: int = 4, machine: MachineIdentity = MACHINE
-) -> Container:
+) -> AllocatedContainer:
     """A node that had addresses and is no more."""
     held = await under.put(id_, count, node="worker", machine=machine)
     await under.delete(id_)
@@ -43,7 +43,7 @@ async def move(
     count: int = 0,
     machine: MachineIdentity = MACHINE,
     **more: object,
-) -> Moved:
+) -> MoveResult:
     return await under.allocator.move_container(
         a_wish(id_, count, **{"node": "worker", "machine": machine} | more)  # type: ignore[arg-type]  # as a_wish
     )

@@ -13,7 +13,7 @@ from allocator.contract.harness import (
 )
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import AnotherCluster, Container, StoreRecovering
+from podtide.allocator.port import AllocatedContainer, AnotherCluster, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
@@ -23,7 +23,7 @@ FIRST = 1_750_000_000_000
 """The number of a recovery that begins when the clock was not moved."""
 
 
-def as_held(container: Container, recovery: int = FIRST, **changed: object) -> HeldContainer:
+def as_held(container: AllocatedContainer, recovery: int = FIRST, **changed: object) -> HeldContainer:
     """What a NodeNetworkConfig shows of a container."""
     fields = {
         "id": container.id,
@@ -48,7 +48,7 @@ def claim_seen(version: int, cluster: str = "east") -> TermClaim:
     return TermClaim(cluster=cluster, cluster_uid=f"uid-{cluster}", holder=f"of-{cluster}", seen=seen)
 
 
-async def two_nodes(under: AllocatorUnderTest) -> tuple[Container, Container]:
+async def two_nodes(under: AllocatorUnderTest) -> tuple[AllocatedContainer, AllocatedContainer]:
     """Nodes a of east and w of west, each with a term of its cluster."""
     await under.subnet("10.1.0.0/26")
     await under.allocator.open_term(claim_seen(0))

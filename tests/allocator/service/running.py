@@ -9,7 +9,7 @@ from typing import TextIO
 import aiohttp
 from msgspec import Struct
 
-from podtide.allocator.client import HttpAllocator, Patience, Server
+from podtide.allocator.client import AllocatorAddress, AllocatorTimeouts, HttpAllocator
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate
@@ -22,7 +22,7 @@ from podtide.runtime.listening import ListenAddress
 from podtide.runtime.logging import Logger, make_logger
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
-QUICK = Patience(
+QUICK = AllocatorTimeouts(
     answer_seconds=5.0, deadline_seconds=10.0, backoff=Backoff(floor_seconds=0.001, cap_seconds=0.002)
 )
 
@@ -70,10 +70,10 @@ def a_log(stream: TextIO | None = None) -> Logger:
     return make_logger(stream or io.StringIO(), SystemClock(), level="debug")
 
 
-def a_client(url: str, patience: Patience = QUICK, **server: object) -> HttpAllocator:
+def a_client(url: str, patience: AllocatorTimeouts = QUICK, **server: object) -> HttpAllocator:
     """The client of a service that runs in the test."""
     return HttpAllocator(
-        Server(url=url, **server),  # type: ignore[arg-type]  # as Server checks
+        AllocatorAddress(url=url, **server),  # type: ignore[arg-type]  # as Server checks
         patience=patience,
         randomness=Random(1),
     )

@@ -15,10 +15,10 @@ from podtide.allocator.client import HttpAllocator
 from podtide.allocator.port import (
     Bounds,
     ClusterBounds,
-    InForce,
+    InForceConflict,
     NoSuchContainer,
     NotAllowed,
-    Overtaken,
+    SubnetInForce,
     SubnetSpec,
 )
 from podtide.allocator.service.tokens import Tokens
@@ -124,10 +124,10 @@ async def test_clusters_decide_the_batch_of_a_shared_subnet_from_the_same_counts
         await east.put_container(a_wish("a", 3))
         await west.put_container(a_wish("b", 3, cluster="west"))
         assert [alike.containers for alike in (await west.demand("blue", "pods")).alike] == [2]
-        await east.put_in_force("blue", "pods", InForce(batch=16, buffer="0.5", top=16))
-        with pytest.raises(Overtaken):
-            await west.put_in_force("blue", "pods", InForce(batch=8, buffer="0.5", top=8))
-        await west.put_in_force("blue", "pods", InForce(batch=8, buffer="0.5", top=8, serial=1))
+        await east.put_in_force("blue", "pods", SubnetInForce(batch=16, buffer="0.5", top=16))
+        with pytest.raises(InForceConflict):
+            await west.put_in_force("blue", "pods", SubnetInForce(batch=8, buffer="0.5", top=8))
+        await west.put_in_force("blue", "pods", SubnetInForce(batch=8, buffer="0.5", top=8, serial=1))
         assert (await east.get_subnet("blue", "pods")).in_force.batch == 8
 
 
@@ -155,7 +155,7 @@ async def test_strangers_get_nothing(tmp_path: Path) -> None:
         with pytest.raises(NotAllowed, match="the token is not known here"):
             await all_of_them.stranger.list_subnets()
         with pytest.raises(NotAllowed, match="the token is not known here"):
-            await all_of_them.stranger.put_in_force("blue", "pods", InForce(batch=1))
+            await all_of_them.stranger.put_in_force("blue", "pods", SubnetInForce(batch=1))
         async with a_client(all_of_them.url) as nobody:
             with pytest.raises(NotAllowed, match="no token was shown"):
                 await nobody.list_subnets()

@@ -13,8 +13,15 @@ from allocator.contract.harness import a_wish
 from allocator.service.running import QUICK, a_client, a_log, open_store, served
 from cluster.kubernetes.loopback_server import Answering, Received, serving
 from control_plane.certificates import CertificateAuthority
-from podtide.allocator.client import HttpAllocator, Server
-from podtide.allocator.port import AllocatorUnavailable, Bounds, InForce, NotAllowed, StaleWish, SubnetSpec
+from podtide.allocator.client import AllocatorAddress, HttpAllocator
+from podtide.allocator.port import (
+    AllocatorUnavailable,
+    Bounds,
+    NotAllowed,
+    StaleWish,
+    SubnetInForce,
+    SubnetSpec,
+)
 from podtide.allocator.service.certificate import Certificate
 from podtide.core.errors import InvalidInput
 
@@ -83,14 +90,14 @@ async def test_a_lost_answer_to_a_decision_is_no_reason_to_be_overtaken() -> Non
         lose = iter((True, False))
 
         async def relay(request: Received, answering: Answering) -> None:
-            decided = msgspec.json.decode(request.body, type=InForce)
+            decided = msgspec.json.decode(request.body, type=SubnetInForce)
             subnet = await store.put_in_force("blue", "pods", decided)
             if next(lose):
                 raise ConnectionAbortedError
             await answering.answer(200, subnet)
 
         async with serving(relay) as server, a_client(server.url) as client:
-            decided = InForce(batch=4, buffer="0.5", top=16, exhausted=True, step="BatchReduced")
+            decided = SubnetInForce(batch=4, buffer="0.5", top=16, exhausted=True, step="BatchReduced")
             subnet = await client.put_in_force("blue", "pods", decided)
             assert len(server.received) == 2
         assert (subnet.in_force.batch, subnet.in_force.serial) == (4, 1)
@@ -208,12 +215,12 @@ async def test_over_tls_the_service_is_known_by_its_authority_and_a_renewed_cert
 @pytest.mark.parametrize("url", ["", "nonsense", "ftp://allocator", "http://", "https:///path"])
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="is no address of an allocator"):
-        Server(url=url)
+        AllocatorAddress(url=url)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
 async def test_a_name_that_would_be_another_path_is_refused_before_it_is_sent(name: str) -> None:
-    async with HttpAllocator(Server(url="http://127.0.0.1:1"), randomness=Random(1)) as client:
+    async with HttpAllocator(AllocatorAddress(url="http://127.0.0.1:1"), randomness=Random(1)) as client:
         for question in (
             client.get_subnet("blue", name),
             client.get_container(name, cluster="east"),
@@ -226,7 +233,7 @@ async def test_a_name_that_would_be_another_path_is_refused_before_it_is_sent(na
 
 
 async def test_a_wish_too_long_to_be_read_is_refused_before_it_is_sent() -> None:
-    async with HttpAllocator(Server(url="http://127.0.0.1:1"), randomness=Random(1)) as client:
+    async with HttpAllocator(AllocatorAddress(url="http://127.0.0.1:1"), randomness=Random(1)) as client:
         with pytest.raises(InvalidInput, match="1000000 are read"):
             await client.put_container(a_wish("a", 1, release=("x" * 253,) * 10_000))
 

@@ -11,15 +11,15 @@ import pytest
 from allocator.contract.harness import a_wish, names
 from allocator.service.killable import start
 from allocator.store.databases import empty
-from podtide.allocator.client import HttpAllocator, Patience, Server
-from podtide.allocator.port import Container, NoSuchContainer, SubnetSpec
+from podtide.allocator.client import AllocatorAddress, AllocatorTimeouts, HttpAllocator
+from podtide.allocator.port import AllocatedContainer, NoSuchContainer, SubnetSpec
 from podtide.allocator.store import open_allocator
 from podtide.cluster.backoff import Backoff
 from podtide.runtime.clock import SystemClock
 
 KILLS = 50
 NODES = 8
-PATIENT = Patience(deadline_seconds=120.0, backoff=Backoff(floor_seconds=0.005, cap_seconds=0.05))
+PATIENT = AllocatorTimeouts(deadline_seconds=120.0, backoff=Backoff(floor_seconds=0.005, cap_seconds=0.05))
 
 
 class Load:
@@ -29,7 +29,7 @@ class Load:
         self._allocator = allocator
         self.answered = asyncio.Event()
         self.stopping = False
-        self.held: dict[str, Container] = {}
+        self.held: dict[str, AllocatedContainer] = {}
         self.gone: set[str] = set()
 
     async def node(self, name: str) -> None:
@@ -76,7 +76,9 @@ async def test_kill_9_of_the_service_at_fifty_instants_changes_nothing_for_its_c
         port = free.getsockname()[1]
     service = start(database, port)
     try:
-        async with HttpAllocator(Server(url=f"http://127.0.0.1:{port}"), patience=PATIENT) as client:
+        async with HttpAllocator(
+            AllocatorAddress(url=f"http://127.0.0.1:{port}"), patience=PATIENT
+        ) as client:
             await client.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/16",)))
             load = Load(client)
             async with asyncio.TaskGroup() as nodes:

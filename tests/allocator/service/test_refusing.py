@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from allocator.contract.harness import a_wish
 from allocator.service.running import QUICK, a_client, ask, open_store, served
 from podtide.allocator import port
-from podtide.allocator.port import AllocatorError, AllocatorUnavailable, Container, SubnetSpec, Wish
+from podtide.allocator.port import AllocatedContainer, AllocatorError, AllocatorUnavailable, SubnetSpec, Wish
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, kind_of
 from podtide.core.errors import InvalidInput
@@ -41,7 +41,7 @@ class Refusing(DatabaseAllocator):
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         del wish
         raise self._error
 

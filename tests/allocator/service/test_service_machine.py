@@ -13,8 +13,8 @@ import pytest
 from allocator.service.running import QUICK, served
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.test_store_machine import run
-from podtide.allocator.client import HttpAllocator, Server
-from podtide.allocator.store import DatabaseAllocator, Rules
+from podtide.allocator.client import AllocatorAddress, HttpAllocator
+from podtide.allocator.store import DatabaseAllocator, StoreRules
 from podtide.core.audit.invariants import Violation
 
 
@@ -22,7 +22,7 @@ class AuditedClient(HttpAllocator):
     """A client of a service whose database can be looked at."""
 
     def __init__(self, url: str, store: DatabaseAllocator) -> None:
-        super().__init__(Server(url=url), patience=QUICK)
+        super().__init__(AllocatorAddress(url=url), patience=QUICK)
         self._store = store
 
     async def audit(self) -> tuple[Violation, ...]:
@@ -34,7 +34,7 @@ class ServedDatabase(DatabaseUnderTest):
 
     @asynccontextmanager
     async def replica(  # type: ignore[override]  # the machine needs the port and the audit, and no more
-        self, rules: Rules | None = None, *, migrate: bool = True
+        self, rules: StoreRules | None = None, *, migrate: bool = True
     ) -> AsyncIterator[AuditedClient]:
         async with (
             super().replica(rules, migrate=migrate) as store,

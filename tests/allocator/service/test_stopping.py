@@ -12,7 +12,7 @@ import pytest
 from allocator.contract.harness import a_wish
 from allocator.service.program import running
 from allocator.service.running import a_client, a_log, ask, open_store, served
-from podtide.allocator.port import Container, SubnetSpec, Wish
+from podtide.allocator.port import AllocatedContainer, SubnetSpec, Wish
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate, InvalidCertificate
 from podtide.allocator.service.sampling import EVERY_SECONDS, keep_sampling
@@ -30,7 +30,7 @@ class Slow(DatabaseAllocator):
         self.taken = asyncio.Event()
         self.go_on = asyncio.Event()
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         self.taken.set()
         await self.go_on.wait()
         return await self._store.put_container(wish)

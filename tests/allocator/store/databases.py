@@ -6,7 +6,13 @@ from pathlib import Path
 
 import asyncpg
 
-from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, ThreadExecutor, open_allocator
+from podtide.allocator.store import (
+    DatabaseAllocator,
+    InlineExecutor,
+    StoreRules,
+    ThreadExecutor,
+    open_allocator,
+)
 from podtide.runtime.clock import SystemClock
 
 _CONTENTS = (
@@ -59,7 +65,7 @@ class DatabaseUnderTest:
 
     @asynccontextmanager
     async def replica(
-        self, rules: Rules | None = None, *, migrate: bool = True
+        self, rules: StoreRules | None = None, *, migrate: bool = True
     ) -> AsyncIterator[DatabaseAllocator]:
         """An allocator on the database as it stands."""
         executor = ThreadExecutor() if self._in_a_thread else InlineExecutor()
@@ -69,7 +75,7 @@ class DatabaseUnderTest:
             yield allocator
 
     @asynccontextmanager
-    async def allocator(self, rules: Rules | None = None) -> AsyncIterator[DatabaseAllocator]:
+    async def allocator(self, rules: StoreRules | None = None) -> AsyncIterator[DatabaseAllocator]:
         """An allocator on the database, without anything in it."""
         await self.empty()
         async with self.replica(rules) as allocator:

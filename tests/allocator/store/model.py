@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
 from allocator.store.wishes import named
-from podtide.allocator.port import Container, Debt, Wish
-from podtide.allocator.store import Rules
+from podtide.allocator.port import AllocatedContainer, Debt, Wish
+from podtide.allocator.store import StoreRules
 from podtide.core.subnet.grants import primary_name
 from podtide.core.subnet.statement import StatedDemand
 
@@ -53,7 +53,7 @@ class Stated:
 class Model:
     """The subnet."""
 
-    rules: Rules
+    rules: StoreRules
     usable: dict[str, int]
     """How many addresses each CIDR has to give."""
     draining: set[str] = field(default_factory=set)
@@ -137,7 +137,7 @@ class Model:
         moves = moves and free - before > 0
         return min(missing, max(0, free - moves - before)), moves
 
-    def put(self, wish: Wish, answer: Container | None, now: float) -> None:
+    def put(self, wish: Wish, answer: AllocatedContainer | None, now: float) -> None:
         """Judge the answer to a wish (None: there was no address for a primary), and take it over."""
         expected, moves = self.expected_grant(wish, now)
         self._state(wish)
@@ -185,7 +185,7 @@ class Model:
         self.deleted.add(container)
 
     def follow(
-        self, containers: list[Container], debts: tuple[Debt, ...], wishes: list[Wish], now: float
+        self, containers: list[AllocatedContainer], debts: tuple[Debt, ...], wishes: list[Wish], now: float
     ) -> None:
         """Take over what is there after calls at the same time, whose order is not known."""
         released = {name for wish in wishes for name in wish.release}

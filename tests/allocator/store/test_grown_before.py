@@ -6,7 +6,7 @@ from allocator.store.before_0005 import BEFORE, UNDO_0005
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.test_opening import drop_everything, execute
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.port import Container, SubnetInUse
+from podtide.allocator.port import AllocatedContainer, SubnetInUse
 
 LATER = "10.9.0.0/29"
 SIXTH = {
@@ -20,7 +20,7 @@ SIXTH = {
 }
 
 
-async def grown_before(database: DatabaseUnderTest, count: int, sixth: str = "") -> Container:
+async def grown_before(database: DatabaseUnderTest, count: int, sixth: str = "") -> AllocatedContainer:
     """A database from before, of a subnet that grew, and of which a node has so many addresses.
 
     Here it grows with 10.9.0.6 for a gateway, which for the database is an address as any other: free, or the node's.

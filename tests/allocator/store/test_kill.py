@@ -11,11 +11,11 @@ from allocator.store import load
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import spec, wish
 from podtide.allocator.port import NoSuchContainer, StaleWish, SubnetFull
-from podtide.allocator.store import DatabaseAllocator, Rules, open_allocator
+from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
 from podtide.allocator.store.postgresql import connect
 
 ROUNDS = 50
-RULES = Rules(cooldown_seconds=0.02, quarantine_seconds=0.05)
+RULES = StoreRules(cooldown_seconds=0.02, quarantine_seconds=0.05)
 
 
 @pytest.mark.slow

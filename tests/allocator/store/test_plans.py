@@ -7,7 +7,7 @@ import pytest
 
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.port import Bounds, InForce
+from podtide.allocator.port import Bounds, SubnetInForce
 from podtide.allocator.store import sqlite
 from podtide.allocator.store.script import Rows, Statement
 from podtide.core.machine_identity import MachineIdentity
@@ -43,7 +43,7 @@ async def test_no_statement_of_any_call_scans_a_table(
         await allocator.owed("blue", "pods")
         bounds = Bounds(batch=16, buffer="0.5", lower="0.8", upper="0.9")
         await allocator.set_bounds("blue", "pods", cluster="east", bounds=bounds)
-        await allocator.put_in_force("blue", "pods", InForce(batch=16, buffer="0.5", top=16))
+        await allocator.put_in_force("blue", "pods", SubnetInForce(batch=16, buffer="0.5", top=16))
         assert (await allocator.demand("blue", "pods")).alike
         await allocator.get_container("b", cluster="east")
         await allocator.history("blue", "pods", since=0, until=database.clock.now)

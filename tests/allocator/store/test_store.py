@@ -10,8 +10,15 @@ from msgspec.structs import replace
 from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.port import Container, NoSuchContainer, StaleWish, SubnetExists, SubnetFull, SubnetSpec
-from podtide.allocator.store import Rules
+from podtide.allocator.port import (
+    AllocatedContainer,
+    NoSuchContainer,
+    StaleWish,
+    SubnetExists,
+    SubnetFull,
+    SubnetSpec,
+)
+from podtide.allocator.store import StoreRules
 from podtide.allocator.store.container_writes import DeleteContainer
 from podtide.core.errors import InvalidInput
 
@@ -126,7 +133,7 @@ async def test_what_another_subnet_owes_holds_nobody_up(database: DatabaseUnderT
             return_exceptions=True,
         )
         assert isinstance(mistaken, InvalidInput)
-        assert isinstance(served, Container)
+        assert isinstance(served, AllocatedContainer)
         assert len(served.addresses) == 2, "3 of the 6 are for b, who came first"
 
 
@@ -146,10 +153,10 @@ async def test_a_refused_call_takes_nothing_from_those_it_shares_a_transaction_w
             return_exceptions=True,
         )
         assert [type(outcome).__name__ for outcome in outcomes] == [
-            "Container",
+            "AllocatedContainer",
             "StaleWish",
-            "Container",
-            "Container",
+            "AllocatedContainer",
+            "AllocatedContainer",
             "SubnetFull",
             "NoSuchSubnet",
         ]
@@ -223,7 +230,7 @@ async def test_a_subnet_made_again_remembers_nothing_of_the_one_before(database:
 async def test_what_is_deleted_in_the_same_transaction_is_in_quarantine_all_the_same(
     database: DatabaseUnderTest,
 ) -> None:
-    async with database.allocator(Rules(cooldown_seconds=900.0, quarantine_seconds=60.0)) as allocator:
+    async with database.allocator(StoreRules(cooldown_seconds=900.0, quarantine_seconds=60.0)) as allocator:
         await allocator.add_subnet(spec("10.1.0.0/28"))
         await allocator.put_container(wish("a", 5))
         other = await allocator.put_container(wish("b", 6))
@@ -239,7 +246,7 @@ async def test_what_is_deleted_in_the_same_transaction_is_in_quarantine_all_the_
 async def test_what_is_released_and_granted_in_one_transaction_is_counted_once(
     database: DatabaseUnderTest,
 ) -> None:
-    async with database.allocator(Rules(cooldown_seconds=0.0)) as allocator:
+    async with database.allocator(StoreRules(cooldown_seconds=0.0)) as allocator:
         await allocator.add_subnet(spec("10.1.0.0/26"))
         held = await allocator.put_container(wish("a", 5))
         less, other = await asyncio.gather(
@@ -279,7 +286,7 @@ async def test_many_that_are_gone_at_once_are_all_settled(database: DatabaseUnde
 
 
 async def test_without_cooldown_released_addresses_are_free_at_once(database: DatabaseUnderTest) -> None:
-    async with database.allocator(Rules(cooldown_seconds=0.0)) as allocator:
+    async with database.allocator(StoreRules(cooldown_seconds=0.0)) as allocator:
         await allocator.add_subnet(spec("10.1.0.0/28"))
         first = await allocator.put_container(wish("a", 12))
         await allocator.put_container(wish("a", 0, 2, release=tuple(named(first))))
@@ -316,13 +323,13 @@ async def test_a_claim_that_lapsed_holds_nobody_up_who_comes_at_the_same_moment(
             allocator.put_container(wish("late", 2)),
             return_exceptions=True,
         )
-        assert isinstance(served, Container)
+        assert isinstance(served, AllocatedContainer)
         assert isinstance(late, SubnetFull)
 
 
 @pytest.mark.slow
 async def test_history_thins_out_and_keeps_the_peaks(database: DatabaseUnderTest) -> None:
-    async with database.allocator(Rules(cooldown_seconds=0.0)) as allocator:
+    async with database.allocator(StoreRules(cooldown_seconds=0.0)) as allocator:
         await allocator.add_subnet(spec("10.1.0.0/24"))
         begun = database.clock.now
         container = await allocator.put_container(wish("a", 1))

@@ -16,13 +16,13 @@ from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.model import Model
 from allocator.store.wishes import spec, wish
-from podtide.allocator.port import Container, StaleWish, SubnetFull, SubnetInUse, Wish
-from podtide.allocator.store import DatabaseAllocator, Rules
+from podtide.allocator.port import AllocatedContainer, StaleWish, SubnetFull, SubnetInUse, Wish
+from podtide.allocator.store import DatabaseAllocator, StoreRules
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.grants import primary_name
 from podtide.core.subnet.statement import StatedDemand
 
-RULES = Rules()
+RULES = StoreRules()
 CLIENTS = 8
 ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 counts = st.integers(0, 40)
@@ -213,7 +213,7 @@ class TheStoreIsAsTheModelSays(RuleBasedStateMachine):
             self.model.put(wish, again := await self._ask(wish), self.database.clock.now)
             assert again == answer
 
-    async def _ask(self, wish: Wish) -> Container | None:
+    async def _ask(self, wish: Wish) -> AllocatedContainer | None:
         try:
             return await self._one().put_container(wish)
         except SubnetFull:

@@ -1,6 +1,6 @@
 """Short ways to say what tests of the store ask for."""
 
-from podtide.allocator.port import Container, SubnetSpec, Wish
+from podtide.allocator.port import AllocatedContainer, SubnetSpec, Wish
 
 
 def spec(*cidrs: str, name: str = "pods", network: str = "blue", **more: object) -> SubnetSpec:
@@ -21,6 +21,6 @@ def wish(container: str, count: int, generation: int = 1, **more: object) -> Wis
     return Wish(id=container, count=count, generation=generation, **fields)  # type: ignore[arg-type]  # as Wish checks
 
 
-def named(container: Container) -> dict[str, str]:
+def named(container: AllocatedContainer) -> dict[str, str]:
     """Its secondary addresses by name."""
     return {address.name: address.ip for address in container.addresses}

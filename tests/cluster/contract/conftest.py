@@ -11,8 +11,8 @@ import pytest
 
 from cluster.contract.harness import ClusterUnderTest, OpenCluster
 from control_plane.cluster import ControlPlane
-from podtide.cluster.embedded import EmbeddedCluster, Limits
-from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
+from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster, find_access
 from podtide.cluster.kubernetes.access import Endpoint
 from podtide.cluster.port import Cluster
 from podtide.cluster.served import SERVED_KINDS, serving
@@ -52,7 +52,7 @@ def open_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> OpenCluster:
 @asynccontextmanager
 async def open_served() -> AsyncIterator[ClusterUnderTest]:
     """The embedded cluster once more, through our HTTP server and our Kubernetes adapter."""
-    embedded = EmbeddedCluster(kinds=SERVED_KINDS, limits=Limits(bookmark_seconds=0.2))
+    embedded = EmbeddedCluster(kinds=SERVED_KINDS, limits=ApiServerLimits(bookmark_seconds=0.2))
     try:
         async with serving(embedded.server, LOOPBACK) as url:
             access = Access(endpoint=Endpoint(server=url), found_in="the contract suite")
@@ -66,7 +66,7 @@ async def open_served() -> AsyncIterator[ClusterUnderTest]:
 async def open_kubernetes(control_plane: ControlPlane) -> AsyncIterator[ClusterUnderTest]:
     """A real API server, with the garbage collector at work."""
     access = find_access(kubeconfig=control_plane.kubeconfig, environment={}, home=Path("/nowhere"))
-    patience = Patience(
+    patience = ApiServerTimeouts(
         watch_seconds=10
     )  # the server sends a bookmark once a minute, and before a watch ends
 

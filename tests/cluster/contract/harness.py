@@ -16,7 +16,7 @@ from podtide.cluster.port import Change, Cluster, NotFound, WatchEvent
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.resources.pod import Container, Pod, PodSpec
+from podtide.resources.pod import Pod, PodContainer, PodSpec
 
 R = TypeVar("R", bound=Resource)
 
@@ -51,7 +51,7 @@ class ClusterUnderTest(Struct, frozen=True):
 
     def pod(self, name: str, node: str = "") -> Pod:
         """A pod that an API server accepts."""
-        containers = [Container(name="main", image="registry.invalid/nothing")]
+        containers = [PodContainer(name="main", image="registry.invalid/nothing")]
         return Pod(metadata=self.metadata(name), spec=PodSpec(node_name=node, containers=containers))
 
     def metadata(self, name: str, **more: object) -> ObjectMeta:

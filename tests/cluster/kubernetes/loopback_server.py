@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct
 
-from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience
+from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster
 from podtide.cluster.kubernetes.access import Endpoint, User
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import seeded_randomness
 
 LOOPBACK = "127.0.0.1"
 _TURNS_TO_ACCEPT = 5
-QUICK = Patience(connect_seconds=0.3, answer_seconds=0.3, silence_seconds=0.3)
+QUICK = ApiServerTimeouts(connect_seconds=0.3, answer_seconds=0.3, silence_seconds=0.3)
 
 
 class Received(Struct, frozen=True):
@@ -134,7 +134,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 
 
 def client(
-    url: str, user: User | None = None, patience: Patience = QUICK, **endpoint: Any
+    url: str, user: User | None = None, patience: ApiServerTimeouts = QUICK, **endpoint: Any
 ) -> KubernetesCluster:
     """Our adapter, on that server."""
     access = Access(

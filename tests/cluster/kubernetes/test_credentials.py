@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from cluster.kubernetes.loopback_server import Answering, Handler, Received, client, serving, status
-from podtide.cluster.kubernetes import Patience
+from podtide.cluster.kubernetes import ApiServerTimeouts
 from podtide.cluster.kubernetes.access import InvalidAccess, Plugin, Secret, User
 from podtide.cluster.port import Forbidden
 from podtide.resources.node import Node
 
 pytestmark = pytest.mark.real_time
 
-PATIENT = Patience(connect_seconds=10, answer_seconds=20, silence_seconds=20)
+PATIENT = ApiServerTimeouts(connect_seconds=10, answer_seconds=20, silence_seconds=20)
 VERSION = "client.authentication.k8s.io/v1"
 
 

@@ -16,14 +16,15 @@ from msgspec.structs import replace
 from cluster.kubernetes.bad_network import BadNetwork, bad_network
 from control_plane.cluster import ControlPlane
 from podtide.cluster.informer import Informer, Scope
-from podtide.cluster.kubernetes import Access, KubernetesCluster, Patience, find_access
+from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster, find_access
 from podtide.cluster.port import Cluster, ClusterError, R
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
-from podtide.resources.pod import Container, Pod, PodSpec
+from podtide.resources.pod import Pod, PodContainer, PodSpec
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness, system_randomness
+from podtide.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ NAMES = [f"item-{number}" for number in range(8)]
 OUTAGE_SECONDS = 8.0
 CATCH_UP_SECONDS = 90.0
 MOST_ATTEMPTS_IN_A_SECOND = 10
-PATIENCE = Patience(connect_seconds=2, answer_seconds=5, silence_seconds=5)
+PATIENCE = ApiServerTimeouts(connect_seconds=2, answer_seconds=5, silence_seconds=5)
 
 
 class Follower(Generic[R]):
@@ -47,9 +48,7 @@ class Follower(Generic[R]):
             cluster,
             kind,
             Scope(namespace=namespace),
-            clock=clock,
-            randomness=system_randomness(),
-            log=make_logger(sys.stderr, clock),
+            runtime=Runtime(clock=clock, randomness=system_randomness(), log=make_logger(sys.stderr, clock)),
         )
         self.told: dict[Key, R] = {}
         self.informer.add_handler(self._hear)
@@ -93,7 +92,7 @@ class Life:
             case 1:
                 await self._cluster.delete(Pod, name, self._namespace)
             case 2:
-                spec = PodSpec(containers=[Container(name="main", image="registry.invalid/nothing")])
+                spec = PodSpec(containers=[PodContainer(name="main", image="registry.invalid/nothing")])
                 await self._cluster.create(Pod(metadata=metadata, spec=spec), manager="life")
             case 3:
                 pod = await self._cluster.get(Pod, name, self._namespace)

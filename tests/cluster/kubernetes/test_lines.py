@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.cluster.kubernetes.lines import LineSplitter
+from podtide.cluster.kubernetes.decoding import LineSplitter
 
 
 @given(

@@ -21,7 +21,7 @@ from cluster.kubernetes.loopback_server import (
     status,
 )
 from podtide.cluster.informer import Informer
-from podtide.cluster.kubernetes import KubernetesCluster, Patience
+from podtide.cluster.kubernetes import ApiServerTimeouts, KubernetesCluster
 from podtide.cluster.port import (
     Change,
     ClusterError,
@@ -39,10 +39,11 @@ from podtide.resources.pod import Pod
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 pytestmark = pytest.mark.real_time
 
-PATIENT = Patience(connect_seconds=10, answer_seconds=20, silence_seconds=20)
+PATIENT = ApiServerTimeouts(connect_seconds=10, answer_seconds=20, silence_seconds=20)
 """For servers that are expected to do well: only a test that has failed waits so long."""
 
 
@@ -55,7 +56,7 @@ def listing(*items: dict[str, Any], version: str = "5") -> dict[str, Any]:
 
 
 async def watched(
-    url: str, version: str = "5", patience: Patience = PATIENT
+    url: str, version: str = "5", patience: ApiServerTimeouts = PATIENT
 ) -> tuple[list[WatchEvent[Node]], ClusterError | None]:
     """All events of a watch of nodes, and the error it ended with."""
     events = []
@@ -69,7 +70,7 @@ async def watched(
     return events, None
 
 
-async def failure(url: str, patience: Patience = PATIENT) -> ClusterError:
+async def failure(url: str, patience: ApiServerTimeouts = PATIENT) -> ClusterError:
     """The error that reading a node ends with."""
     async with client(url, patience=patience) as cluster, asyncio.timeout(30):
         with pytest.raises(ClusterError) as caught:
@@ -434,9 +435,9 @@ async def test_a_server_that_fails_sees_an_informer_a_few_times_only() -> None:
             informer = Informer(
                 cluster,
                 NodeNetworkConfig,
-                clock=clock,
-                randomness=seeded_randomness(3),
-                log=make_logger(io.StringIO(), clock),
+                runtime=Runtime(
+                    clock=clock, randomness=seeded_randomness(3), log=make_logger(io.StringIO(), clock)
+                ),
             )
             with suppress(TimeoutError):
                 async with asyncio.timeout(2.5):

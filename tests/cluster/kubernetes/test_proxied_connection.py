@@ -11,14 +11,14 @@ import pytest
 
 from cluster.kubernetes.loopback_server import LOOPBACK, Answering, Received, client, serving
 from control_plane.certificates import CertificateAuthority
-from podtide.cluster.kubernetes import Patience
+from podtide.cluster.kubernetes import ApiServerTimeouts
 from podtide.cluster.kubernetes.access import Secret
 from podtide.cluster.port import Unavailable
 from podtide.resources.node import Node
 
 pytestmark = pytest.mark.real_time
 
-PATIENT = Patience(connect_seconds=10, answer_seconds=20, silence_seconds=20)
+PATIENT = ApiServerTimeouts(connect_seconds=10, answer_seconds=20, silence_seconds=20)
 
 
 async def greet(_request: Received, answering: Answering) -> None:

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from podtide.cluster.kubernetes import requests
-from podtide.cluster.kubernetes.requests import Selection
+from podtide.cluster.kubernetes.requests import ListSelection
 from podtide.cluster.port import Invalid
 from podtide.resources.base import ObjectMeta, Original
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
@@ -18,8 +18,8 @@ def pool(**metadata: str) -> IPPool:
     )
 
 
-def pods(fields: str = "", labels: str = "") -> Selection:
-    return Selection(api=Pod.api, namespace="default", fields=fields, labels=labels)
+def pods(fields: str = "", labels: str = "") -> ListSelection:
+    return ListSelection(api=Pod.api, namespace="default", fields=fields, labels=labels)
 
 
 def test_paths_follow_the_group_the_namespace_and_the_name() -> None:

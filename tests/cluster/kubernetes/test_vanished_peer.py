@@ -16,7 +16,7 @@ import pytest
 from msgspec import Struct
 
 from cluster.kubernetes.loopback_server import client
-from podtide.cluster.kubernetes import Patience
+from podtide.cluster.kubernetes import ApiServerTimeouts
 from podtide.cluster.port import Unavailable
 from podtide.resources.node import Node
 
@@ -80,7 +80,7 @@ def another_machine() -> Iterator[Machine]:
 
 
 async def test_a_watch_whose_peer_vanished_is_noticed_within_seconds_though_nothing_was_said() -> None:
-    patience = Patience(silence_seconds=600)
+    patience = ApiServerTimeouts(silence_seconds=600)
     with another_machine() as machine:
         async with client(f"http://{THERE}:8001", patience=patience) as cluster:
             watching = asyncio.create_task(anext(cluster.watch(Node, resource_version="5")))

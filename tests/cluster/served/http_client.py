@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from patience import PATIENCE_SECONDS
-from podtide.cluster.embedded import ApiServer, EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServer, ApiServerLimits, EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.runtime.listening import ListenAddress
 
@@ -84,7 +84,9 @@ async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def open_client(file: Path | None = None, limits: Limits | None = None) -> AsyncIterator[Client]:
+async def open_client(
+    file: Path | None = None, limits: ApiServerLimits | None = None
+) -> AsyncIterator[Client]:
     """A client of a cluster of its own."""
     embedded = EmbeddedCluster(file, kinds=SERVED_KINDS, limits=limits)
     try:

@@ -8,13 +8,12 @@ import pytest
 
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.ages import age
-from podtide.cluster.served.columns import columns_of
 from podtide.cluster.served.discovery import discovery
 from podtide.cluster.served.kinds import SERVED_KINDS
-from podtide.cluster.served.negotiation import Form, form_for
+from podtide.cluster.served.negotiation import AnswerForm, form_for
 from podtide.cluster.served.openapi import openapi_documents
 from podtide.cluster.served.refusals import NotAcceptable
-from podtide.cluster.served.tables import TableMaker, find_first
+from podtide.cluster.served.tables import TableMaker, columns_of, find_first
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -129,17 +128,17 @@ def test_a_path_into_what_is_not_there_finds_nothing(document: Any) -> None:
 @pytest.mark.parametrize(
     ("accept", "form"),
     [
-        ("", Form.OBJECTS),
-        ("*/*", Form.OBJECTS),
-        ("application/json, */*", Form.OBJECTS),
-        ("application/vnd.kubernetes.protobuf,application/json", Form.OBJECTS),
-        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Form.TABLE),
-        ("application/json; as=Table; v=v1; g=meta.k8s.io", Form.TABLE),
-        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", Form.OBJECTS),
-        ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json", Form.OBJECTS),
+        ("", AnswerForm.OBJECTS),
+        ("*/*", AnswerForm.OBJECTS),
+        ("application/json, */*", AnswerForm.OBJECTS),
+        ("application/vnd.kubernetes.protobuf,application/json", AnswerForm.OBJECTS),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", AnswerForm.TABLE),
+        ("application/json; as=Table; v=v1; g=meta.k8s.io", AnswerForm.TABLE),
+        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", AnswerForm.OBJECTS),
+        ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json", AnswerForm.OBJECTS),
     ],
 )
-def test_the_first_form_that_we_have_is_taken(accept: str, form: Form) -> None:
+def test_the_first_form_that_we_have_is_taken(accept: str, form: AnswerForm) -> None:
     assert form_for(accept) is form
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cluster.served.http_client import CONFIGS, PODS, TABLE, config, open_client, pod
 from patience import PATIENCE_SECONDS
-from podtide.cluster.embedded import EmbeddedCluster, Limits
+from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.runtime.listening import ListenAddress
 
@@ -54,7 +54,7 @@ async def test_a_streamed_list_says_by_a_bookmark_where_the_present_state_ends()
 
 async def test_bookmarks_come_to_those_who_ask_for_them() -> None:
     async with (
-        open_client(limits=Limits(bookmark_seconds=0.05)) as client,
+        open_client(limits=ApiServerLimits(bookmark_seconds=0.05)) as client,
         asyncio.timeout(PATIENCE_SECONDS),
         client.watch(f"{CONFIGS}?watch=true&allowWatchBookmarks=true") as asking,
         client.watch(f"{CONFIGS}?watch=true") as other,

@@ -251,7 +251,7 @@ async def test_a_pod_that_lists_lack_and_the_cluster_has_is_alive() -> None:
         assert await world.held(POOL) == {"1": "ns/web"}
 
 
-# --- WIRE.md §6: "The reconciler lists pods before allocations and frees live IPs" ------------------------------------
+# --- design T23: the reconciler frees addresses that are in use -------------------------------------------------------
 
 
 async def test_trap_pods_listed_before_allocations_here_allocations_come_first() -> None:

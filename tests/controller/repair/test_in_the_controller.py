@@ -57,5 +57,5 @@ async def test_without_secondary_networks_nothing_is_looked_at() -> None:
 
 
 def test_a_schedule_that_is_none_is_refused_before_anything_runs() -> None:
-    with pytest.raises(InvalidInput, match="'nightly' is no cron expression"):
+    with pytest.raises(InvalidInput, match="'nightly' is not a cron expression"):
         replace(OPTIONS, repair_schedule="nightly")

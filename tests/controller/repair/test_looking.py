@@ -77,7 +77,7 @@ async def test_a_server_that_is_away_is_asked_again_and_frees_nothing() -> None:
 
 @pytest.mark.parametrize("expression", ["", "daily", "30 4 * *", "*/5 * * * * *", "61 4 * * *", "0 0 30 2 *"])
 def test_what_is_no_cron_expression_is_refused(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="is no cron expression that ever comes"):
+    with pytest.raises(InvalidInput, match="is not a cron expression that is ever due"):
         check_expression(expression)
 
 
@@ -99,7 +99,7 @@ async def test_a_schedule_goes_before_the_interval_and_what_was_found_is_not_lef
 
 async def test_a_schedule_that_is_none_is_refused_at_the_start() -> None:
     async with a_world() as world:
-        with pytest.raises(InvalidInput, match="'soon' is no cron expression"):
+        with pytest.raises(InvalidInput, match="'soon' is not a cron expression"):
             world.repair(schedule="soon")
 
 

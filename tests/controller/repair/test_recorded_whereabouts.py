@@ -1,12 +1,10 @@
 """What the reconciler of the real Whereabouts 0.9.4 did, row by row, beside what leak repair does.
 
-The recordings lie beside the repository, in ../shared/cases; without them these tests are skipped. Where podtide does
-otherwise on purpose, the row stands in the table below, with the reason and the line that demands it.
+The recordings are in tests/recorded. Where podtide does otherwise on purpose, the row stands in the table below, with the
+reason and the entry of docs/design that demands it.
 """
 
-import json
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -17,28 +15,21 @@ from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import normalise_range
 from podtide.resources.pod import PodPhase
+from recordings import whereabouts
 
 Row: TypeAlias = dict[str, Any]
 
-RECORDINGS = Path(__file__).parents[4] / "shared" / "cases" / "whereabouts.json"
+ROWS: list[Row] = whereabouts("reconciler")
 
-if not RECORDINGS.exists():
-    pytest.skip(
-        "there are no recordings of Whereabouts in ../shared/cases beside this clone", allow_module_level=True
-    )
-
-ROWS: list[Row] = json.loads(RECORDINGS.read_text())["reconciler"]
-
-# Not among the traps of WIRE.md §6, which speaks of what is freed too early, and not of what is kept for too long.
 HAS_ENDED = Difference(
     why="a pod that has ended needs no address, whatever it still shows: a Job's would be held until somebody deletes it",
-    document="DESIGN.md",
-    section="Decisions (core)",
-    line="pods scheduled here that hold none (not hostNetwork, not Succeeded/Failed)",
+    number="T24",
+    words="a pod that has ended needs no address",
 )
 IS_ALIVE = Difference(
     why="a pod that runs is alive, whatever it shows: its ADD may be under way, or nobody writes such a status",
-    line="The reconciler lists pods before allocations and frees live IPs",
+    number="T23",
+    words="a Pending or Running pod is alive, whatever it shows",
 )
 
 FREED_HERE = {
@@ -76,6 +67,6 @@ async def test_the_reconciler(row: Row) -> None:
 
 
 @pytest.mark.parametrize("name", FREED_HERE)
-def test_a_difference_is_about_a_recorded_row_and_demanded_by_a_line_that_is_there(name: str) -> None:
+def test_a_difference_is_about_a_recorded_row_and_demanded_by_an_entry_that_is_there(name: str) -> None:
     assert name in map(title, ROWS)
     FREED_HERE[name][1].require_quoted()

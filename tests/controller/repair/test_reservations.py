@@ -70,7 +70,7 @@ async def test_a_pod_whose_network_status_nobody_can_read_stops_no_repair_of_oth
 
 
 async def test_trap_reservations_of_named_networks_and_ipv6_not_found_here_names_are_denormalised() -> None:
-    """WIRE.md §6: de-normalise names of reservations."""
+    """Design T23: names of reservations are turned back into addresses."""
     async with a_world() as world:
         await world.attachment("blue", range="fd00::/64", network_name="blue")
         await world.attachment("red", range="10.0.0.0/24", network_name="red")
@@ -144,7 +144,7 @@ async def test_an_add_that_takes_its_own_reservation_up_again_keeps_it() -> None
 
 
 async def test_trap_a_patch_that_failed_is_answered_as_success_here_such_an_address_stays_its_pods() -> None:
-    """WIRE.md §6: the pool is unchanged, the reservation is all that shows what the pod has."""
+    """Design T15: the pool is unchanged, the reservation is all that shows what the pod has."""
     async with a_world() as world:
         await a_guarded_network(world)
         await world.pod("ns/shows-it", shown=["10.0.0.1"])

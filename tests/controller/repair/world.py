@@ -17,9 +17,9 @@ from podtide.cluster.informer import Informer
 from podtide.cluster.port import NotFound, R
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import Check, GuardedWrites, unguarded
-from podtide.controller.repair.repair_loop import Repair
+from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.core.audit.networks import NetworkPicture
-from podtide.core.networks.leaks import Orphaned, Patience
+from podtide.core.networks.leaks import LeakGrace, Orphaned
 from podtide.networks.audit_picture import draw_networks
 from podtide.networks.pods import CONFIG_HASH_ANNOTATION, NETWORK_STATUS_ANNOTATIONS
 from podtide.resources.base import ObjectMeta, Resource
@@ -35,18 +35,19 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservation,
     OverlappingRangeIPReservationSpec,
 )
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec, PodStatus
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 MANAGER = "test"
-PATIENCE = Patience(
+PATIENCE = LeakGrace(
     leak_grace_seconds=Settings().leak_grace_seconds, quarantine_seconds=Settings().quarantine_seconds
 )
 GRACE = PATIENCE.seconds(Orphaned.GONE)
-AT_ONCE = Patience(leak_grace_seconds=0.0, quarantine_seconds=0.0)
+AT_ONCE = LeakGrace(leak_grace_seconds=0.0, quarantine_seconds=0.0)
 
 
 class RepairWorld:
@@ -60,27 +61,27 @@ class RepairWorld:
         self.counts = RepairCounts()
         self.log = make_logger(self.lines, LoopClock())
         self.nodes = Informer(
-            self.counted, Node, clock=LoopClock(), randomness=seeded_randomness(2), log=self.log
+            self.counted,
+            Node,
+            runtime=Runtime(clock=LoopClock(), randomness=seeded_randomness(2), log=self.log),
         )
 
     def repair(
-        self, patience: Patience = PATIENCE, *, check: Check = unguarded, schedule: str = ""
-    ) -> Repair:
+        self, patience: LeakGrace = PATIENCE, *, check: Check = unguarded, schedule: str = ""
+    ) -> RepairLoop:
         """A leader that begins its term."""
-        return Repair(
+        return RepairLoop(
             self.counted,
             writes=GuardedWrites(self.counted, check, Counter()),
             nodes=self.nodes,
             patience=patience,
             interval_seconds=Settings().repair_interval_seconds,
             counts=self.counts,
-            clock=LoopClock(),
-            randomness=seeded_randomness(3),
-            log=self.log,
+            runtime=Runtime(clock=LoopClock(), randomness=seeded_randomness(3), log=self.log),
             schedule=schedule,
         )
 
-    async def look_twice(self, repair: Repair | None = None) -> Repair:
+    async def look_twice(self, repair: RepairLoop | None = None) -> RepairLoop:
         """Two looks, a grace period apart."""
         repair = repair or self.repair()
         await repair.look()
@@ -105,7 +106,7 @@ class RepairWorld:
         if shown is not None:
             status = [{"name": "blue", "interface": "net1", "ips": shown}]
             annotations[NETWORK_STATUS_ANNOTATIONS[0]] = msgspec.json.encode(status).decode()
-        spec = PodSpec(node_name=node, containers=[Container(name="main", image="none")])
+        spec = PodSpec(node_name=node, containers=[PodContainer(name="main", image="none")])
         metadata = ObjectMeta(name=name, namespace=namespace, annotations=annotations)
         made = await self.cluster.create(Pod(metadata=metadata, spec=spec), manager=MANAGER)
         return await self.cluster.replace_status(

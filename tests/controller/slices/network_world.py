@@ -36,6 +36,7 @@ from podtide.resources.overlapping_range import (
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 QUARANTINE = Settings().quarantine_seconds
@@ -66,10 +67,12 @@ class Replica:
         self.cluster = CountedCluster(world.cluster, faults)
         self.controller = SliceController(
             self.cluster,
-            settings=Settings(),
-            clock=LoopClock(),
-            randomness=seeded_randomness("slices"),
-            log=make_logger(world.lines, LoopClock()),
+            runtime=Runtime(
+                clock=LoopClock(),
+                randomness=seeded_randomness("slices"),
+                log=make_logger(world.lines, LoopClock()),
+                settings=Settings(),
+            ),
             **options,
         )
         self._task: asyncio.Task[Any] | None = None

@@ -37,5 +37,5 @@ async def test_nodes_beyond_what_one_object_can_list_wait_and_are_told(
         assert served is not None
         assert (served.status, served.reason) == ("False", "ObjectTooLarge")
         assert "1 of 3 nodes wait" in served.message
-        assert "lists no more than the 2 that are assigned" in served.message
+        assert "cannot list more than the 2 that are assigned" in served.message
         assert await world.events(NodeSlicePool, "blue") == [("ObjectTooLarge", served.message)]

@@ -138,4 +138,4 @@ async def test_a_pool_that_can_have_neither_name_is_complained_of_and_nothing_is
             "replace NodeSlicePool",
             "replace IPPool",
         ]
-        assert "the IPPools blue-n1 and blue-n1-10.0.0.0-24 are others'" in world.lines.getvalue()
+        assert "the IPPools blue-n1 and blue-n1-10.0.0.0-24 belong to others" in world.lines.getvalue()

@@ -9,7 +9,7 @@ import pytest
 
 from cluster.faulty_cluster import Script, Step
 from controller.slices.network_world import NetworkWorld, Replica, a_network_world, conf, ipam, moment
-from podtide.controller.slices.other_networks import PATIENCE_SECONDS
+from podtide.controller.slices.slice_pools import PATIENCE_SECONDS
 from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE

@@ -24,6 +24,7 @@ from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 
 HASTY = Settings(contact_timeout_seconds=1, quarantine_seconds=2)
@@ -38,10 +39,12 @@ async def controlled(control_plane: ControlPlane, namespace: str) -> AsyncIterat
         counted = CountedCluster(cluster)
         controller = SliceController(
             counted,
-            settings=HASTY,
-            clock=SystemClock(),
-            randomness=Random(1),
-            log=make_logger(io.StringIO(), SystemClock()),
+            runtime=Runtime(
+                clock=SystemClock(),
+                randomness=Random(1),
+                log=make_logger(io.StringIO(), SystemClock()),
+                settings=HASTY,
+            ),
             namespace=namespace,
         )
         running = asyncio.create_task(controller.run())

@@ -1,11 +1,9 @@
 """What the controller of Whereabouts 0.9.4 did, through ours: one test for each recorded row of `node_slice_controller`.
 
-The recordings lie beside the repository, in ../shared/cases; without them these tests are skipped. The lists of slices
-come out the same. What differs on purpose is in the table below, with the reason and the line that demands it.
+The recordings are in tests/recorded. The lists of slices come out the same. What differs on purpose is in the table below,
+with the reason and the entry of docs/design that demands it.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,36 +12,27 @@ from controller.slices.network_world import NetworkWorld, a_network_world, conf,
 from differences import Difference
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_slice_pool import NodeSlicePool
+from recordings import whereabouts
 
-RECORDINGS = Path(__file__).parents[4] / "shared" / "cases" / "whereabouts.json"
-
-if not RECORDINGS.exists():
-    pytest.skip(
-        "there are no recordings of Whereabouts in ../shared/cases beside this clone", allow_module_level=True
-    )
-
-ROWS: list[dict[str, Any]] = json.loads(RECORDINGS.read_text())["node_slice_controller"]
+ROWS: list[dict[str, Any]] = whereabouts("node_slice_controller")
 
 Lists = dict[str, list[tuple[str, str]]]
 
 DIFFERENCES = {
-    # Not among the traps of WIRE.md §6: there, what removes a list by the wrong name is the controller itself.
     "lists have no owners": Difference(
         why="a definition of another namespace cannot own one, and with the first the collector would take the list of all",
-        document="DESIGN.md",
-        section="Rules that keep races harmless",
-        line="NADs in other namespaces are not owners: the controller collects.",
+        number="T30",
+        words="podtide's have no owners",
     ),
     "slice size larger than range": Difference(
         why="an Event says what is wrong, once, where Whereabouts fails and tries again for ever",
-        line="A slice larger than its range loops in error: it is a config error, said once, clearly.",
+        number="T21",
+        words="it is a configuration error, said once, in an Event",
     ),
-    # Of two definitions that disagree §6 says nothing.
     "TestTwoNetworksRangeAndSliceMismatch": Difference(
         why="an Event on each says so, once, where Whereabouts fails and tries again for ever",
-        document="DESIGN.md",
-        section="Decisions (core)",
-        line="two NADs of one network that disagree: a config error, said once, in Events and conditions.",
+        number="T29",
+        words="Here each gets an Event, once, and what is in force stays.",
     ),
 }
 
@@ -93,5 +82,5 @@ async def test_the_lists_of_slices_come_out_as_whereabouts_has_them(row: dict[st
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
-def test_a_difference_is_demanded_by_a_line_that_is_there(name: str) -> None:
+def test_a_difference_is_demanded_by_an_entry_that_is_there(name: str) -> None:
     DIFFERENCES[name].require_quoted()

@@ -1,6 +1,6 @@
 """What a node event costs beside 5,000 nodes in 65,536 slices: one write of one list, and less when more nodes come.
 
-A network's list is one object, whose format is Whereabouts' (WIRE.md §5), so one write is all of it: a third of a
+A network's list is one object, whose format is Whereabouts' (design W12), so one write is all of it: a third of a
 megabyte. What can be held to is that nobody but the controller receives it, that one event is never two writes, and
 that many events share one.
 """
@@ -12,7 +12,7 @@ import pytest
 from busy_api_server import Call
 from controller.slices.network_world import a_network_world, conf, ipam, moment
 from network_fleet import AGENTS, CONTROLLER, NetworkFleet, network_text
-from podtide.controller.slices.requeue_delay import ENTRIES_A_SECOND, GATHER_SECONDS, Pacing
+from podtide.controller.slices.program import ENTRIES_A_SECOND, GATHER_SECONDS, RequeueDelay
 from podtide.core.networks.slice_list import LARGEST_BYTES
 from podtide.resources.codec import encode
 from podtide.resources.ip_pool import IPPool
@@ -100,30 +100,30 @@ async def test_where_a_list_would_exceed_an_object_of_1500_kb_the_nodes_beyond_w
         assert served is not None
         assert (served.status, served.reason) == ("False", "ObjectTooLarge")
         assert f"{waiting} of 5500 nodes wait for a slice of 10.0.0.0/8" in served.message
-        assert f"an object of 1.5 MB lists no more than the {pool.status.assigned}" in served.message
+        assert f"limited to 1.5 MB and cannot list more than the {pool.status.assigned}" in served.message
         assert await world.events(NodeSlicePool, "blue") == [("ObjectTooLarge", served.message)]
 
 
 async def test_a_network_that_was_left_alone_is_looked_at_after_a_moment_however_long_its_list() -> None:
-    pacing = Pacing(LoopClock())
-    assert pacing.seconds_until_look("blue") == GATHER_SECONDS
-    pacing.begin_look("blue", 20_000)
+    delay = RequeueDelay(LoopClock())
+    assert delay.seconds_until_due("blue") == GATHER_SECONDS
+    delay.note_reconcile("blue", 20_000)
     await asyncio.sleep(20)
-    assert pacing.seconds_until_look("blue") == GATHER_SECONDS
+    assert delay.seconds_until_due("blue") == GATHER_SECONDS
 
 
 async def test_a_network_that_was_just_looked_at_rests_the_longer_the_longer_its_list_is() -> None:
-    pacing = Pacing(LoopClock())
-    pacing.begin_look("small", 3)
-    pacing.begin_look("large", 5_000)
-    assert pacing.seconds_until_look("small") == GATHER_SECONDS
-    assert pacing.seconds_until_look("large") == pytest.approx(5)
+    delay = RequeueDelay(LoopClock())
+    delay.note_reconcile("small", 3)
+    delay.note_reconcile("large", 5_000)
+    assert delay.seconds_until_due("small") == GATHER_SECONDS
+    assert delay.seconds_until_due("large") == pytest.approx(5)
     await asyncio.sleep(2)
-    assert pacing.seconds_until_look("large") == pytest.approx(3)
+    assert delay.seconds_until_due("large") == pytest.approx(3)
 
 
 async def test_a_network_whose_list_is_gone_does_not_rest() -> None:
-    pacing = Pacing(LoopClock())
-    pacing.begin_look("blue", 5_000)
-    pacing.begin_look("blue", 0)
-    assert pacing.seconds_until_look("blue") == GATHER_SECONDS
+    delay = RequeueDelay(LoopClock())
+    delay.note_reconcile("blue", 5_000)
+    delay.note_reconcile("blue", 0)
+    assert delay.seconds_until_due("blue") == GATHER_SECONDS

@@ -1,4 +1,4 @@
-"""The traps of WIRE.md §6 that the controller of Whereabouts fell into: one test for each, named after its line."""
+"""The traps that the controller of Whereabouts fell into (design T14 and T18 to T22), each with a test of that name."""
 
 from controller.slices.network_world import QUARANTINE, a_network_world, conf, ipam, moment
 from podtide.resources.ip_pool import IPPool

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from podtide.runtime.disk import DiskFailed
-from podtide.runtime.memory_disk import MemoryDisk, Weakness
+from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
 from podtide.simulation.faults.disks import DiskFailure
 from podtide.simulation.faults.line_fault import ALLOCATOR, CLUSTER, LineRequest
 from podtide.simulation.faults.requests import LateCreate
@@ -53,7 +53,7 @@ def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytes
         async def happen(self, scene: FaultScene, chance: Random) -> str:
             for machine in scene.world.machines.values():
                 if machine.agent is not None:
-                    monkeypatch.setattr(machine.agent._holdings, "failed", _NeverSet())
+                    monkeypatch.setattr(machine.agent._journaled, "failed", _NeverSet())
             return await super().happen(scene, chance)
 
     monkeypatch.setitem(FAULTS, DiskFailure.name, Forgiving())
@@ -76,7 +76,7 @@ def test_what_a_disk_in_memory_could_not_sync_is_read_until_the_power_goes() -> 
     log.append(b"safe")
     log.sync()
     log.append(b"lost")
-    disk.fail_at(Weakness.SYNC)
+    disk.fail_at(DiskWeakness.SYNC)
     with pytest.raises(DiskFailed):
         log.sync()
     assert disk.read("journal") == b"safelost"

@@ -99,7 +99,7 @@ def test_without_faults_nothing_goes_wrong_either() -> None:
 @pytest.mark.slow
 def test_there_is_no_fault_that_never_strikes() -> None:
     struck: set[str] = set()
-    for seed in range(4):
+    for seed in range(8):
         report = simulate(small_plan(seed, nodes=2, trouble_seconds=400, networks=seed % 2))
         assert report.failure == ""
         struck |= report.faults.keys()

@@ -4,9 +4,9 @@ import pytest
 from msgspec import structs
 
 from podtide.allocator.store import container_writes, continuity_check, registry
-from podtide.allocator.store.transaction_context import Affairs
+from podtide.allocator.store.transaction_context import TransactionContext
 from podtide.controller.nodes import sweep
-from podtide.core.subnet.cluster_identity import Owner
+from podtide.core.subnet.cluster_identity import ContainerOwner
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
@@ -49,9 +49,9 @@ def test_a_second_cluster_under_the_same_name_retires_nobody(seed: int, clusters
 def test_without_its_rule_a_second_cluster_retires_the_first_ones_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Affairs, "refuse_another_cluster", lambda *_: None)
+    monkeypatch.setattr(TransactionContext, "refuse_another_cluster", lambda *_: None)
     monkeypatch.setattr(registry, "may_open_term", lambda *_: True)
     monkeypatch.setattr(registry, "is_anothers", lambda *_: False)
-    monkeypatch.setattr(sweep, "owner_of", lambda *_: Owner.THIS_CLUSTER)
+    monkeypatch.setattr(sweep, "owner_of", lambda *_: ContainerOwner.THIS_CLUSTER)
     failures = [run(STRANGER, 2).failure]
     assert any("invariant" in failure for failure in failures), failures

@@ -1,22 +1,32 @@
-"""The node's addresses as its API sees them: the port of `agent.port`, over the pool.
+"""The implementation of the port `agent.port.Addresses`, over the journaled pool.
 
 An ADD is answered from memory and the journal. Only one that finds no free address waits, for the one that is on its
-way; those that came before it are served first. A DEL beats an ADD of the same sandbox and interface: it cancels one
-that waits, and is remembered for those that arrived before it and are carried out later.
+way; ADDs that came before it are served first. A DEL overtakes an ADD of the same sandbox and interface: it cancels one
+that waits, and is remembered for ADDs that arrived before it and are carried out later.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
-from podtide.agent.api.node_snapshot import Observer
-from podtide.agent.api.waiting_adds import WaitingLine
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.api.node_snapshot import NodeStateReader
+from podtide.agent.api.waiting_adds import Place, WaitingAdds
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.recovery import Recovery, is_stand_in
-from podtide.agent.port import Given, NoAddress, NodeState, NotAssigned, NotReady, OutOfContact, Overtaken
+from podtide.agent.port import (
+    NoAddress,
+    NodeState,
+    NotAssigned,
+    NotReady,
+    OutOfContact,
+    Overtaken,
+    PendingAdd,
+    PodAddress,
+)
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.agent.request.address_space import AddressSpace, space_of
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import Network, complaints
-from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.subnets import Subnets
 from podtide.core.pool.demand import reference_of
 from podtide.core.pool.pool import Address, Owner
@@ -26,137 +36,140 @@ from podtide.runtime.durations import format_duration
 
 
 class AddressService:
-    """See `agent.port.Addresses`, whose promises these are."""
+    """The addresses of a node with a pool."""
 
     def __init__(  # noqa: PLR0913 - the parts that a call may touch, and what it runs in
         self,
-        holdings: Holdings,
+        journaled: JournaledPool,
         follower: ConfigFollower,
-        knowledge: Knowledge,
+        readiness: Readiness,
         recovery: Recovery,
-        observer: Observer,
+        state_reader: NodeStateReader,
         *,
         subnets: Subnets,
         add_wait_seconds: float,
         clock: Clock,
     ) -> None:
-        self._holdings = holdings
+        self._journaled = journaled
         self._follower = follower
-        self._knowledge = knowledge
+        self._readiness = readiness
         self._recovery = recovery
-        self._observer = observer
+        self._state_reader = state_reader
         self._subnets = subnets
         self._add_wait_seconds = add_wait_seconds
         self._clock = clock
         self._deletes = RecentDeletes()
-        self._line = WaitingLine(holdings)
-        holdings.on_supply.append(self.serve)
+        self._waiting = WaitingAdds(journaled)
+        journaled.on_supply.append(self.serve)
 
-    async def add(self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()) -> tuple[Given, ...]:
-        """See `Addresses.add`."""
-        given = self.add_now(owner, arrived=arrived, wanted=wanted)
-        return self._answer(await self._wait(owner, wanted)) if given is None else given
-
-    def add_now(
+    def start_add(
         self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
-    ) -> tuple[Given, ...] | None:
-        """See `Addresses.add_now`."""
+    ) -> tuple[PodAddress, ...] | PendingAdd:
+        """The addresses at once if there are any; else a place in the queue."""
         key = (owner.sandbox, owner.interface)
         if self._deletes.happened_after(arrived, key):
             raise Overtaken(
                 f"sandbox {owner.sandbox} ({owner.interface}) was deleted before its ADD was carried out"
             )
-        if (held := self._holdings.held_by(owner)) and self._follower.networks:
+        if (held := self._journaled.held_by(owner)) and self._follower.networks:
             return self._answer(held)
         self._recovery.asked(owner)
-        if self._knowledge.is_complete:
+        if self._readiness.is_complete:
             self._require_contact(owner)
-            if not self._line.is_ahead_of(wanted) and (assigned := self._holdings.assign(owner, wanted)):
+            if not self._waiting.is_ahead_of(wanted) and (assigned := self._journaled.assign(owner, wanted)):
                 return self._answer(assigned)
-        return None
+        place = self._waiting.join(owner, wanted)
+        return PendingAdd(partial(self._wait, place, owner, wanted), place.leave)
 
-    async def _wait(self, owner: Owner, wanted: tuple[str, ...]) -> tuple[Address, ...]:
-        addresses = await self._line.wait(owner, wanted, self._add_wait_seconds)
+    async def add(
+        self, owner: Owner, *, arrived: float, wanted: tuple[str, ...] = ()
+    ) -> tuple[PodAddress, ...]:
+        """`start_add`, and the wait if there is one."""
+        added = self.start_add(owner, arrived=arrived, wanted=wanted)
+        return await added.wait() if isinstance(added, PendingAdd) else added
+
+    async def _wait(self, place: Place, owner: Owner, wanted: tuple[str, ...]) -> tuple[PodAddress, ...]:
+        addresses = await place.wait(self._add_wait_seconds)
         if addresses is not None:
-            return addresses
+            return self._answer(addresses)
         pod = f"pod {owner.namespace}/{owner.name}" if owner.name else f"sandbox {owner.sandbox}"
-        if missing := self._knowledge.missing:
+        if missing := self._readiness.missing:
             raise NotReady(f"no address for {pod} yet: {missing}")
         waited = format_duration(self._add_wait_seconds)
         raise NoAddress(f"no address for {pod} within {waited}: {self._shortage(wanted)}")
 
     def serve(self) -> None:
-        """Give what is free to those who wait, if anything may be given."""
-        if self._line and self._knowledge.is_complete and self._knowledge.is_in_contact:
-            self._line.serve()
+        """Assign free addresses to waiting ADDs, if the agent is ready and in contact with the cluster."""
+        if self._waiting and self._readiness.is_complete and self._readiness.is_in_contact:
+            self._waiting.serve()
 
-    def delete(self, owner: Owner) -> tuple[Given, ...]:
-        """See `Addresses.delete`."""
+    def delete(self, owner: Owner) -> tuple[PodAddress, ...]:
+        """Free what the sandbox's interface has, and cancel its waiting ADD."""
         key = (owner.sandbox, owner.interface)
         self._deletes.remember(key, self._clock.monotonic())
-        self._holdings.deleted(owner.sandbox)
-        self._line.overtake(key)
-        return self._given(self._holdings.free(*key) or self._free_stand_in(owner))
+        self._journaled.deleted(owner.sandbox)
+        self._waiting.overtake(key)
+        return self._given(self._journaled.free(*key) or self._free_stand_in(owner))
 
     def _free_stand_in(self, owner: Owner) -> tuple[Address, ...]:
-        """Records were lost, and this may be the sandbox of a pod whose address was adopted.
+        """Free the adopted address of the pod, if records were lost and this may be the pod's real sandbox.
 
-        It is, when the pod is on its way out. While the pod lives, this may as well be an earlier sandbox of it, so
-        what the pod has stays its own.
+        It is, when the pod is being deleted. While the pod lives, this may as well be an earlier sandbox of it, so the
+        pod keeps its address.
         """
         reference = reference_of(owner)
-        pod = self._holdings.demand.pod(reference)
+        pod = self._journaled.demand.pod(reference)
         if pod is not None and pod.needs_address:
             return ()
         freed: tuple[Address, ...] = ()
-        for holder in self._holdings.demand.owners_of(reference) if reference else ():
+        for holder in self._journaled.demand.owners_of(reference) if reference else ():
             if is_stand_in(holder):
-                freed += self._holdings.free(holder.sandbox, holder.interface)
+                freed += self._journaled.free(holder.sandbox, holder.interface)
         return freed
 
-    def check(self, owner: Owner) -> tuple[Given, ...]:
-        """See `Addresses.check`."""
-        if not (held := self._holdings.held_by(owner)):
+    def check(self, owner: Owner) -> tuple[PodAddress, ...]:
+        """The addresses of the sandbox's interface; NotAssigned when there are none."""
+        if not (held := self._journaled.held_by(owner)):
             raise NotAssigned(
                 f"sandbox {owner.sandbox} has no address on {owner.interface}: make the sandbox anew"
             )
         return self._given(held)
 
     def collect_garbage(self, network: str, alive: frozenset[tuple[str, str]]) -> int:
-        """See `Addresses.collect_garbage`."""
+        """Free the addresses of this network's sandboxes that are not `alive`."""
         dead = [
             owner
-            for owner in self._holdings.demand.owners()
+            for owner in self._journaled.demand.owners()
             if owner.network == network and (owner.sandbox, owner.interface) not in alive
         ]
         for owner in dead:
-            self._holdings.free(owner.sandbox, owner.interface)
+            self._journaled.free(owner.sandbox, owner.interface)
         return len(dead)
 
     def require_ready(self) -> None:
-        """See `Addresses.require_ready`."""
-        if unreadiness := self._knowledge.unreadiness:
+        """NotReady while the node cannot serve pods."""
+        if unreadiness := self._readiness.unreadiness:
             raise NotReady(unreadiness)
 
     def state(self) -> NodeState:
-        """See `Addresses.state`."""
-        return self._observer.state()
+        """The current state of the node."""
+        return self._state_reader.state()
 
     def all_addresses(self) -> Iterable[Address]:
-        """See `Addresses.all_addresses`."""
-        return self._holdings.pool.addresses()
+        """Every address of the pool."""
+        return self._journaled.pool.addresses()
 
-    # Words and details
+    # Internals
 
     def _require_contact(self, owner: Owner) -> None:
-        if not self._knowledge.is_in_contact:
+        if not self._readiness.is_in_contact:
             raise OutOfContact(
                 f"no new address for sandbox {owner.sandbox}: the cluster has not been heard of for too long, and may "
                 "have removed this node; see to the connection to the API server"
             )
 
     def _shortage(self, wanted: tuple[str, ...]) -> str:
-        """Why there is none, with the numbers."""
+        """Why there is no address, with the numbers."""
         state = self.state()
         counts = state.counts
         held = sum(counts.values()) - counts[State.ORPHANED]
@@ -176,8 +189,8 @@ class AddressService:
         complaint = complaints(config) if config is not None else ""
         return f"{words}; the request controller says: {complaint}" if complaint else words
 
-    def _answer(self, addresses: tuple[Address, ...]) -> tuple[Given, ...]:
-        """What an ADD is told. Without the CIDR of its address a pod would get one that leads nowhere, and keep it."""
+    def _answer(self, addresses: tuple[Address, ...]) -> tuple[PodAddress, ...]:
+        """The answer to an ADD. NotReady while the CIDR of an address is unknown: the pod would be set up without a route."""
         for address in addresses:
             network = self._network(address)
             if network is None or self._space(address, network) is not None:
@@ -189,14 +202,14 @@ class AddressService:
                 )
         return self._given(addresses)
 
-    def _given(self, addresses: tuple[Address, ...]) -> tuple[Given, ...]:
+    def _given(self, addresses: tuple[Address, ...]) -> tuple[PodAddress, ...]:
         return tuple(self._give(address) for address in addresses)
 
-    def _give(self, address: Address) -> Given:
+    def _give(self, address: Address) -> PodAddress:
         network = self._network(address)
         stated = AddressSpace(network.cidr, network.gateway) if network else AddressSpace("", "")
         space = (self._space(address, network) if network else None) or stated
-        return Given(
+        return PodAddress(
             ip=address.ip,
             subnet=space.cidr,
             gateway=space.gateway,
@@ -205,7 +218,7 @@ class AddressService:
         )
 
     def _space(self, address: Address, network: Network) -> AddressSpace | None:
-        """The CIDR that the address is in, as far as anybody says."""
+        """The CIDR that the address is in, from the network container or else from the subnet."""
         return space_of(address.ip, network.spaces) or space_of(
             address.ip, self._subnets.spaces(network.subnet)
         )
@@ -214,7 +227,7 @@ class AddressService:
         return self._follower.networks.get(address.container) or self._kin(address)
 
     def _kin(self, address: Address) -> Network | None:
-        """A network of the same family, for an address that a pod kept when its own container was withdrawn."""
+        """A network of the same family, for an address that a pod kept after its own container was withdrawn."""
         family = 6 if ":" in address.ip else 4
         networks = self._follower.networks.values()
         return next((network for network in networks if network.container.family == family), None)

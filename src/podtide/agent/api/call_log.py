@@ -1,7 +1,7 @@
-"""What is said of every call to the agent's API: one line in the log, and one count.
+"""The record of every call to the agent's API: one line in the log, and one count.
 
-A line has all that a person needs who asks what became of a pod's address; what kind of error it was is the outcome,
-which is also what is counted.
+The line has what a person needs who asks what became of a pod's address. The outcome is the kind of error; it is also
+what is counted.
 """
 
 import asyncio
@@ -20,44 +20,44 @@ from podtide.runtime.logging import Logger
 
 OK = "ok"
 ABANDONED = "abandoned"
-"""Nobody waits for the answer any more: the caller went away, or the agent stops."""
+"""The call was not answered: its caller has disconnected, or the agent stops."""
 
 Count = Callable[[str, str, float], None]
-"""Told of every call: the verb, the outcome (`ok`, `abandoned`, or the error's name) and how many seconds it took."""
+"""Called for every call: the verb, the outcome (`ok`, `abandoned`, or the error's name) and the seconds it took."""
 
 _QUIET = (Verb.CHECK, Verb.STATUS, Verb.VERSION)
-"""Runtimes ask these every few seconds and change nothing by it."""
+"""Runtimes call these every few seconds, and they change nothing."""
 
 
 class CallEntry(Struct):
-    """One call, filled in as more becomes known of it."""
+    """What is known of one call so far."""
 
     verb: str = ""
     owner: Owner | None = None
     addresses: tuple[str, ...] = ()
     error: Exception | None = None
-    is_over: bool = True
-    """If not, somebody goes on with it, and it is written down then."""
+    is_pending: bool = False
+    """Whether it goes on after the present context, and is logged later."""
 
 
 def uncounted(_verb: str, _outcome: str, _seconds: float) -> None:
-    """For those who count nothing."""
+    """A Count that counts nothing."""
 
 
 class CallLog:
-    """Where calls are written down."""
+    """Writes calls to the log and counts them."""
 
     def __init__(self, api: str, *, clock: Clock, log: Logger, count: Count) -> None:
         self._clock = clock
         self._log = log.bind(api=api)
         self._count = count
 
-    def call(self, arrived: float) -> "_Call":
-        """A context in which a call is carried out: what it turned out to be is written down at its end."""
-        return _Call(self, arrived)
+    def call(self, arrived: float) -> "LoggedCall":
+        """The context in which a call is carried out. It is logged when the context ends."""
+        return LoggedCall(self, arrived)
 
-    def write_down(self, entry: CallEntry, arrived: float, *, abandoned: bool) -> None:
-        """The call is over."""
+    def write(self, entry: CallEntry, arrived: float, *, abandoned: bool) -> None:
+        """Log and count a call that has ended."""
         error = entry.error
         outcome = ABANDONED if abandoned else type(error).__name__ if error else OK
         seconds = max(0.0, self._clock.monotonic() - arrived)
@@ -87,28 +87,35 @@ class CallLog:
                 self._log.info("call", **said)
             case RetryError() | FixError():
                 self._log.warning("call", error=str(entry.error), **said)
-            case DiskFailed():  # where in podtide that was noticed helps nobody
+            case DiskFailed():  # a traceback would say nothing about the disk
                 self._log.error("call", error=str(entry.error), **said)
             case error:
                 self._log.error("call", error=str(error), exc_info=error, **said)
 
 
-class _Call:
-    """One call that is being carried out."""
+class LoggedCall:
+    """One call as a context. It is entered again to finish a call that is pending."""
 
-    __slots__ = ("_arrived", "_calls", "_entry")
+    __slots__ = ("_arrived", "_entry", "_log")
 
-    def __init__(self, calls: CallLog, arrived: float) -> None:
-        self._calls = calls
+    def __init__(self, log: CallLog, arrived: float) -> None:
+        self._log = log
         self._arrived = arrived
         self._entry = CallEntry()
 
     def __enter__(self) -> CallEntry:
+        self._entry.is_pending = False
         return self._entry
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._entry.is_over:
+        if not self._entry.is_pending:
             abandoned = isinstance(error, asyncio.CancelledError)
-            self._calls.write_down(self._entry, self._arrived, abandoned=abandoned)
+            self._log.write(self._entry, self._arrived, abandoned=abandoned)
+
+    def abandon(self) -> None:
+        """Log the call as abandoned if it is still pending."""
+        if self._entry.is_pending:
+            self._entry.is_pending = False
+            self._log.write(self._entry, self._arrived, abandoned=True)

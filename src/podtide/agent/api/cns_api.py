@@ -30,8 +30,8 @@ from podtide.agent.api.cns_wire import (
     Response,
     ReturnCode,
 )
-from podtide.agent.api.deletion_notes import Notes
-from podtide.agent.port import Addresses, Given, NoAddress
+from podtide.agent.api.deletion_notes import DeletionNotes
+from podtide.agent.port import Addresses, NoAddress, PodAddress
 from podtide.cni.documents import canonical, decode, read
 from podtide.cni.errors import Undecodable
 from podtide.cni.versions import Verb
@@ -92,7 +92,13 @@ class CnsApi:
     """What clients of CNS ask, and what they are answered. Undecodable is raised, everything else answered."""
 
     def __init__(
-        self, addresses: Addresses, notes: Notes, *, clock: Clock, log: Logger, count: Count = uncounted
+        self,
+        addresses: Addresses,
+        notes: DeletionNotes,
+        *,
+        clock: Clock,
+        log: Logger,
+        count: Count = uncounted,
     ) -> None:
         self._addresses = addresses
         self._notes = notes
@@ -141,7 +147,7 @@ class CnsApi:
 
     async def _add(
         self, owner: Owner, wanted: tuple[str, ...], shape: Shape, arrived: float
-    ) -> tuple[Given, ...]:
+    ) -> tuple[PodAddress, ...]:
         if shape is one and self._addresses.state().primaries > 1:
             raise InvalidInput(
                 "this node gives a pod several addresses: ask for them by /network/requestipconfigs"
@@ -225,7 +231,7 @@ def _wanted(asked: IpConfigRequest) -> tuple[str, ...]:
     return tuple(str(parse_address(address)) for address in stated if address)
 
 
-def _info(given: Given) -> PodIpInfo:
+def _info(given: PodAddress) -> PodIpInfo:
     prefix_length = assigned(given).address.network.prefixlen
     return PodIpInfo(
         pod_ip_config=IpSubnet(ip_address=given.ip, prefix_length=prefix_length),

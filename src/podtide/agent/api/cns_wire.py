@@ -1,4 +1,4 @@
-"""What clients of Azure CNS send to a node agent, and read from it: the names are theirs (WIRE.md §3).
+"""What clients of Azure CNS send to a node agent, and read from it: the names are theirs (design W8).
 
 The older of each pair of calls spells its keys with capitals, the newer without. Keys of a request are matched without
 regard to case (`podtide.cni.documents`), so one struct reads both; answers keep each call's own spelling.

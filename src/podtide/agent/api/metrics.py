@@ -1,7 +1,7 @@
 """The agent's metrics, in a registry of their own so that many agents can run in one process.
 
 What the pool holds is not kept a second time: it is read from the addresses when somebody scrapes. The `cx_ipam_*`
-names and labels are those that users of Azure CNS have in their charts (WIRE.md §1); the rest is podtide's own.
+names and labels are those that users of Azure CNS have in their charts (design W6); the rest is podtide's own.
 """
 
 from collections.abc import Iterator

@@ -1,52 +1,52 @@
 """The node at one instant, for metrics, health and people: read from the parts, kept nowhere."""
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.port import NodeState
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.readiness import Knowledge
+from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.subnets import Subnets
 from podtide.agent.request.target import TargetMaker
 
 
-class Observer:
+class NodeStateReader:
     """Knows where to look."""
 
     def __init__(  # noqa: PLR0913 - every part has something to tell
         self,
         node: str,
         *,
-        knowledge: Knowledge,
+        readiness: Readiness,
         follower: ConfigFollower,
         subnets: Subnets,
-        holdings: Holdings,
+        journaled: JournaledPool,
         targets: TargetMaker,
         requester: Requester,
         leaks: LeakCollector,
     ) -> None:
         self._node = node
-        self._knowledge = knowledge
+        self._readiness = readiness
         self._follower = follower
         self._subnets = subnets
-        self._holdings = holdings
+        self._journaled = journaled
         self._targets = targets
         self._requester = requester
         self._leaks = leaks
 
     def state(self) -> NodeState:
         """The node as it is now."""
-        is_known = self._knowledge.is_complete
+        is_known = self._readiness.is_complete
         config, target = self._requester.config, self._requester.target
-        networks, demand = self._follower.networks, self._holdings.demand
+        networks, demand = self._follower.networks, self._journaled.demand
         return NodeState(
             node=self._node,
             synced=is_known,
-            in_contact=self._knowledge.is_in_contact,
-            counts=self._holdings.counts(),
+            in_contact=self._readiness.is_in_contact,
+            counts=self._journaled.counts(),
             primaries=len(networks),
             requested=config.spec.requested_ip_count if config is not None else None,
-            demand=self._holdings.needed if is_known else None,
+            demand=self._journaled.needed if is_known else None,
             waiting_pods=demand.waiting,
             scaler=self._targets.scaler(config) if config is not None and is_known else None,
             subnet=self._subnets.names,
@@ -56,6 +56,6 @@ class Observer:
             writes=self._requester.writes,
             restatements=self._requester.restatements,
             collected_leaks=self._leaks.collected,
-            alarms=self._holdings.alarms,
+            alarms=self._journaled.alarms,
             last_decision=str(target.decided) if target is not None else "",
         )

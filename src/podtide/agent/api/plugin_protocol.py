@@ -1,14 +1,25 @@
-"""A call and its answer as plugin and agent write them down for each other (plugin/PROTOCOL.md).
+"""The encoding of calls and answers between plugin and agent (plugin/PROTOCOL.md).
 
-Notes that the plugin leaves are written the same way, and whoever plays the plugin, such as a simulated kubelet,
-writes and reads by the same functions.
+Deletion notes of the plugin have the same encoding as a call. The simulated plugin uses these functions too.
 """
 
 from collections.abc import Mapping
+from math import ceil
 
 from msgspec import Struct
 
+from podtide.cni.arguments import CniCall
 from podtide.cni.errors import InvalidEnvironment, Undecodable
+from podtide.core.pool.pool import Owner
+
+WAIT_HEADER = "Podtide-Wait"
+"""In the head of a response: for how many seconds at most the body may take."""
+
+ACKNOWLEDGE_AFTER_SECONDS = 0.05
+"""An answer that takes no longer is sent without an acknowledgement before it."""
+
+_LAST_ANSWER_SECONDS = 5
+"""On top of an ADD's wait: for the answer itself, on a busy machine."""
 
 MOST_REQUEST_BYTES = 2 << 20
 """Twice the configuration that the plugin passes on at most: the rest is for the environment."""
@@ -21,6 +32,11 @@ class Answer(Struct, frozen=True):
 
     exit_status: int
     output: bytes = b""
+
+
+def longest_wait(add_wait_seconds: float) -> str:
+    """The value of WAIT_HEADER for an agent whose ADDs wait for so long."""
+    return str(ceil(add_wait_seconds) + _LAST_ANSWER_SECONDS)
 
 
 def encode_call(environment: Mapping[str, str], stdin: bytes) -> bytes:
@@ -47,6 +63,18 @@ def _variable(written: bytes) -> tuple[str, str]:
     if not equals or not name:
         raise InvalidEnvironment(f"the environment has {written!r}; each variable is NAME=value")
     return name, value
+
+
+def owner_of(call: CniCall, network: str = "") -> Owner:
+    """The sandbox's interface that a call is about, with what the runtime says of its pod."""
+    return Owner(
+        sandbox=call.container_id,
+        interface=call.ifname,
+        pod=call.pod.pod_uid,
+        namespace=call.pod.pod_namespace,
+        name=call.pod.pod_name,
+        network=network,
+    )
 
 
 def encode_answer(answer: Answer) -> bytes:

@@ -1,15 +1,15 @@
-"""The agent's API as HTTP: paths, bodies and headers, and what becomes of a caller who has to wait.
+"""The agent's API as HTTP: paths, bodies and headers, and requests that have to wait.
 
-An ADD may wait for seconds. The plugin is told so at once: the head of the response is its acknowledgement
-(plugin/PROTOCOL.md), by which it tells an agent that waits from one that hangs. A caller who goes away takes its wait
-with it, and an agent that stops sends away who waits: nothing is given to somebody who is not there to have it.
+The plugin's own requests are answered in `plugin_connections`; `/cni` is here for those that come in pieces, or from
+another HTTP client. An ADD may wait for seconds. The head of its response is the acknowledgement (plugin/PROTOCOL.md), by
+which the plugin tells an agent that waits from one that hangs. When a caller disconnects its wait ends, and an agent that
+stops refuses the calls that wait: no address is assigned to a caller that is gone.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from math import ceil
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -22,35 +22,29 @@ from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsAnswer, CnsApi, Shape, one, several
 from podtide.agent.api.cns_callers import only_for_root
 from podtide.agent.api.metrics import Metrics
-from podtide.agent.api.plugin_connection import arrived_at
-from podtide.agent.api.plugin_protocol import MOST_REQUEST_BYTES, Answer, decode_call, encode_answer
+from podtide.agent.api.plugin_connections import STOPPING
+from podtide.agent.api.plugin_protocol import (
+    ACKNOWLEDGE_AFTER_SECONDS,
+    MOST_REQUEST_BYTES,
+    WAIT_HEADER,
+    Answer,
+    encode_answer,
+    longest_wait,
+)
 from podtide.agent.port import Addresses, NotReady
 from podtide.cni.errors import Undecodable
-from podtide.core.errors import InvalidInput, RetryError
+from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import Clock
 from podtide.runtime.http_port import read_body
 from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
 
-WAIT_HEADER = "Podtide-Wait"
 RETURN_CODE_HEADER = "cns_return_code"
-
-_MOMENT_SECONDS = 0.05
-"""An answer within it needs no acknowledgement of its own."""
-_LAST_WORDS_SECONDS = 5
-"""On top of an ADD's wait: for the answer itself, on a busy machine."""
-
-
-class Stopping(RetryError):
-    """Who waits for an address would wait in vain."""
-
-
-_STOPPING = Stopping("the agent stops before an address came: try again when it is back")
 
 
 class AgentApi(Struct, frozen=True, kw_only=True):
-    """The parts that answer."""
+    """The parts of the API that answer requests."""
 
     calls: CniCalls
     cns: CnsApi
@@ -64,14 +58,14 @@ class AgentApi(Struct, frozen=True, kw_only=True):
 
 
 class Routes:
-    """The handlers of all paths. Those who wait are sent away when an application of them shuts down."""
+    """The handlers of all paths. Calls that wait are refused when one of the applications shuts down."""
 
     def __init__(self, api: AgentApi) -> None:
         self._api = api
         self._stopping = asyncio.Event()
 
     def application(self, *, for_plugin: bool) -> web.Application:
-        """The paths. `/cni` is for the plugin alone, on its socket; elsewhere callers are asked who they are."""
+        """The application for the plugin's socket, which has `/cni`, or for TCP, where only root may call most paths."""
         application = web.Application(client_max_size=MOST_REQUEST_BYTES, middlewares=[_refuse_undecodable])
         if for_plugin:
             application.router.add_post("/cni", self._cni)
@@ -98,24 +92,28 @@ class Routes:
     # The plugin's path
 
     async def _cni(self, request: web.Request) -> web.StreamResponse:
-        arrived = arrived_at.get()
-        if arrived is None:
-            arrived = self._api.clock.monotonic()
+        arrived = self._api.clock.monotonic()
         try:
-            environment, stdin = decode_call(await _body(request))
+            body = await _body(request)
         except InvalidInput as error:
             return web.Response(body=encode_answer(cni_calls.refusal(error, b"")))
-        async with _under_way(self._api.calls.answer(environment, stdin, arrived=arrived)) as answering:
-            if await _done_in_a_moment(answering):
-                return web.Response(body=encode_answer(answering.result()))
-            response = await self._acknowledge(request)
-            answer: Answer = await self._unless_stopping(answering) or cni_calls.refusal(_STOPPING, stdin)
+        answers: list[Answer] = []
+        pending = self._api.calls.receive(body, arrived=arrived, respond=answers.append)
+        if pending is None:
+            return web.Response(body=encode_answer(answers[0]))
+        try:
+            async with _under_way(pending.answer()) as answering:
+                if await _done_in_a_moment(answering):
+                    return web.Response(body=encode_answer(answering.result()))
+                response = await self._acknowledge(request)
+                answer: Answer = await self._unless_stopping(answering) or pending.refusal(STOPPING)
+        finally:
+            pending.abandon()
         await response.write(encode_answer(answer))
         return response
 
     async def _acknowledge(self, request: web.Request) -> web.StreamResponse:
-        wait_seconds = ceil(self._api.add_wait_seconds) + _LAST_WORDS_SECONDS
-        response = web.StreamResponse(headers={WAIT_HEADER: str(wait_seconds)})
+        response = web.StreamResponse(headers={WAIT_HEADER: longest_wait(self._api.add_wait_seconds)})
         await response.prepare(request)
         return response
 
@@ -128,9 +126,7 @@ class Routes:
             async with _under_way(self._api.cns.request(body, shape, arrived=arrived)) as answering:
                 if await _done_in_a_moment(answering):
                     return _json(answering.result())
-                answer: CnsAnswer = await self._unless_stopping(answering) or cns_api.refusal(
-                    _STOPPING, shape
-                )
+                answer: CnsAnswer = await self._unless_stopping(answering) or cns_api.refusal(STOPPING, shape)
             return _json(answer)
 
         return handle
@@ -142,7 +138,7 @@ class Routes:
     async def _show(self, request: web.Request) -> web.StreamResponse:
         return _json(self._api.cns.show(await _body(request)))
 
-    # The paths for those who run it
+    # Health and metrics
 
     async def _health(self, _request: web.Request) -> web.StreamResponse:
         return _verdict("" if self._api.is_running() else "the agent's program has ended")
@@ -158,7 +154,7 @@ class Routes:
         return web.Response(body=self._api.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _unless_stopping(self, work: "asyncio.Task[T]") -> T | None:
-        """What the work comes to, or None if the agent stops before."""
+        """The result of the work, or None if the agent stops before it is done."""
         async with _under_way(self._stopping.wait()) as stopping:
             await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
         return work.result() if work.done() else None
@@ -166,7 +162,7 @@ class Routes:
 
 @asynccontextmanager
 async def _under_way(work: Coroutine[Any, Any, T]) -> AsyncIterator["asyncio.Task[T]"]:
-    """The work as a task that does not outlast this context."""
+    """The work as a task that is cancelled when this context ends."""
     task = asyncio.create_task(work)
     try:
         yield task
@@ -175,14 +171,14 @@ async def _under_way(work: Coroutine[Any, Any, T]) -> AsyncIterator["asyncio.Tas
 
 
 async def _done_in_a_moment(work: "asyncio.Task[Any]") -> bool:
-    await asyncio.wait({work}, timeout=_MOMENT_SECONDS)
+    await asyncio.wait({work}, timeout=ACKNOWLEDGE_AFTER_SECONDS)
     return work.done()
 
 
 async def _body(request: web.Request) -> bytes:
-    """The body, if there is still somebody to answer.
+    """The body, if the caller is still connected.
 
-    An agent that was stopped for a while finds requests of plugins that have given up: they must get nothing.
+    An agent that was stopped for a while finds requests of plugins that have given up: they must not get an address.
     """
     try:
         body = await read_body(request)
@@ -190,7 +186,7 @@ async def _body(request: web.Request) -> bytes:
         raise Undecodable(f"the request has more than {MOST_REQUEST_BYTES >> 20} MiB: send less") from None
     await asyncio.sleep(0)  # what the loop has not read yet may be the connection's end
     if request.transport is None or request.transport.is_closing():
-        raise web.HTTPRequestTimeout(text="nobody waits for the answer any more")
+        raise web.HTTPRequestTimeout(text="the caller has disconnected")
     return body
 
 

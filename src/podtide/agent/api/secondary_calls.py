@@ -7,7 +7,7 @@ is what lies between the two.
 from collections.abc import Set as AbstractSet
 
 from podtide.agent.api.call_log import CallEntry
-from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.networks.configuration_cache import read_for_deletion
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.port import NotAssigned, NotReady
@@ -24,7 +24,7 @@ _NOTHING = b""
 class SecondaryCalls:
     """The verbs, on a node's secondary networks."""
 
-    def __init__(self, networks: SecondaryNetworks, notes: Notes, *, clock: Clock) -> None:
+    def __init__(self, networks: SecondaryNetworks, notes: DeletionNotes, *, clock: Clock) -> None:
         self._networks = networks
         self._notes = notes
         self._clock = clock

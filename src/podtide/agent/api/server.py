@@ -1,7 +1,7 @@
-"""The HTTP server around the agent's API: from listening to the last answer.
+"""The servers of the agent's API: the plugin's unix socket, and a TCP port for clients of Azure CNS.
 
-On the unix socket there is everything; on the loopback's TCP port, where clients of Azure CNS look for it, everything
-but the plugin's path, for processes of root alone.
+The unix socket has all paths; the loopback's TCP port, where clients of Azure CNS look for it, all but the plugin's, for
+processes of root alone.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.cns_api import CnsApi
-from podtide.agent.api.deletion_notes import Notes
+from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.metrics import Metrics
-from podtide.agent.api.plugin_connection import PluginDoor
+from podtide.agent.api.plugin_connections import PluginConnections
 from podtide.agent.api.routes import AgentApi, Routes
 from podtide.agent.api.unix_socket import listening
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
@@ -24,14 +24,16 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.open_port import OpenPort
 from podtide.runtime.port_limits import PortLimits
 
-_PLUGIN_LIMITS = PortLimits(connections=1024, descriptor_share=4)
-"""A node's pods may all start at once, and each ADD may have to wait."""
+_PLUGIN_LIMITS = PortLimits(connections=1024, descriptor_share=6)
+"""All pods of a node may start at once, and each ADD may have to wait.
+
+They hold for connections without a request, for calls that wait and for the HTTP server's connections, each."""
 _CNS_LIMITS = PortLimits()
 
 
 def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it runs in
     addresses: Addresses,
-    notes: Notes,
+    notes: DeletionNotes,
     networks: SecondaryNetworks | None = None,
     *,
     add_wait_seconds: float,
@@ -39,7 +41,7 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
     clock: Clock,
     log: Logger,
 ) -> AgentApi:
-    """The API over a node's addresses: both ways to ask for one, counted by the same metrics."""
+    """The API over a node's addresses: the CNI calls and the API of Azure CNS, counted by the same metrics."""
     metrics = Metrics(addresses, networks.counts if networks is not None else None)
     return AgentApi(
         calls=CniCalls(addresses, notes, networks, clock=clock, log=log, count=metrics.count),
@@ -57,17 +59,17 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
 async def serving(
     api: AgentApi, socket: Path, listen: ListenAddress | None = None
 ) -> AsyncIterator[ListenAddress | None]:
-    """Serve until the context ends; then nobody new is let in, who waits is sent away, and answers are given.
+    """Serve until the context ends; then no connection is accepted any more, and calls that wait are refused.
 
-    Yields where it listens besides the socket: `listen`, with the port that was found if none was named.
+    Yields the TCP address that it listens on besides the socket: `listen`, with the port that was found if it named none.
     """
     routes = Routes(api)
     async with AsyncExitStack() as serving_there:
         server = await serving_there.enter_async_context(http_server(routes.application(for_plugin=True)))
-        door = PluginDoor(api.calls, clock=api.clock)
-        serving_there.push_async_callback(door.close)
+        connections = PluginConnections(api.calls, add_wait_seconds=api.add_wait_seconds, clock=api.clock)
+        serving_there.push_async_callback(connections.close)
         listener = serving_there.enter_context(listening(socket))
-        door.open(OpenPort(listener, server, limits=_PLUGIN_LIMITS))
+        connections.open(OpenPort(listener, server, limits=_PLUGIN_LIMITS))
         if listen is not None:
             listen = await serving_there.enter_async_context(
                 serving_http(routes.application(for_plugin=False), listen, limits=_CNS_LIMITS)

@@ -15,11 +15,14 @@ from collections.abc import Collection
 from contextlib import suppress
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from podtide.agent.pool.journal import Damaged, Journal, read_records
+from podtide.agent.pool.journal import Damaged, read_records
+from podtide.agent.pool.journal_file import Journal
 from podtide.core.intervals import Interval
 from podtide.core.networks.allocations import Allocation
+from podtide.core.networks.reservations import Key
+from podtide.core.networks.restoration import RecordedAddress
 from podtide.core.ranges import AddressRange, IPAddress, parse_address, parse_network
 from podtide.networks.network import NetworkRange
 from podtide.runtime.disk import Disk, DiskFailed, DiskFull
@@ -28,7 +31,6 @@ from podtide.runtime.logging import Logger
 JOURNAL = "networks.journal"
 DAMAGED_JOURNAL = "networks.journal.damaged"
 
-Key = tuple[str, str]
 PoolKey = tuple[bool, str]
 """Whether all nodes share the pool, and what tells it from others of its kind."""
 _Place = tuple[Key, str]
@@ -57,6 +59,31 @@ class Given(Struct, frozen=True, kw_only=True):
     def ip(self) -> IPAddress:
         """The address."""
         return parse_address(self.address)
+
+    @classmethod
+    def of(
+        cls, pool: PoolKey, holder: Allocation, address: IPAddress, wanted: NetworkRange, *, guarded: bool
+    ) -> "Given":
+        """An address of a range, as an interface is given it."""
+        return cls(
+            pool=pool,
+            address=str(address),
+            holder=structs.replace(holder, earlier=()),
+            guarded=guarded,
+            network_name=wanted.network_name,
+            configuration_name=wanted.configuration_name,
+            range=str(wanted.addresses.network),
+            slice_size=wanted.slice_size,
+            further=wanted.further,
+        )
+
+    def recorded(self) -> RecordedAddress:
+        """The same, as far as decisions depend on it."""
+        return RecordedAddress(
+            address=self.ip,
+            holder=self.holder,
+            reservation_name=self.wanted.reservation_name(self.ip) if self.guarded else "",
+        )
 
     @property
     def wanted(self) -> NetworkRange:
@@ -100,6 +127,8 @@ class GivenAddresses:
         self.failure: DiskFailed | None = None
         self._by_pool: dict[PoolKey, dict[_Place, Given]] = {}
         self._versions: dict[PoolKey, int] = {}
+        self._recorded: dict[_Place, RecordedAddress] = {}
+        """Computed from what was given: pools are compared with it again and again."""
         self._epochs: Counter[PoolKey] = Counter()
         """How often each pool was seen to go back."""
         self._confirmed: dict[_Place, int] = {}
@@ -115,6 +144,20 @@ class GivenAddresses:
         """What an interface was given of a pool."""
         return tuple(given for given in self.of(pool) if given.key == key)
 
+    def recorded(self, pool: PoolKey) -> tuple[RecordedAddress, ...]:
+        """What was given of a pool, as far as decisions depend on it."""
+        return tuple(
+            structs.replace(recorded, is_from_before=True) if self._is_from_before(given) else recorded
+            for given in self.of(pool)
+            for recorded in (self._recorded_as(given),)
+        )
+
+    def _recorded_as(self, given: Given) -> RecordedAddress:
+        place = given.key, given.address
+        if place not in self._recorded:
+            self._recorded[place] = given.recorded()
+        return self._recorded[place]
+
     def pools(self) -> dict[PoolKey, NetworkRange]:
         """The pools of which anything was given, each with the range that it is of."""
         return {pool: next(iter(given.values())).wanted for pool, given in self._by_pool.items()}
@@ -126,11 +169,12 @@ class GivenAddresses:
             change = _Change(pool=given.pool, version=self._versions.get(given.pool, 0), given=given)
             self._append(change, durable=False)
             self._by_pool.setdefault(given.pool, {})[place] = given
-        self.confirm(given)
+            self._recorded.pop(place, None)
+        self.confirm(given.pool, given.key, given.ip)
 
-    def confirm(self, given: Given) -> None:
+    def confirm(self, pool: PoolKey, key: Key, address: IPAddress) -> None:
         """The pool has it for the sandbox, as it is now."""
-        self._confirmed[given.key, given.address] = self._epochs[given.pool]
+        self._confirmed[key, str(address)] = self._epochs[pool]
 
     def drop(self, pool: PoolKey, keys: Collection[Key]) -> None:
         """Interfaces have nothing of a pool any more. All of them wait for the disk once, with the last."""
@@ -141,7 +185,7 @@ class GivenAddresses:
         for key in dropped:
             self._forget(pool, key)
 
-    def is_from_before(self, given: Given) -> bool:
+    def _is_from_before(self, given: Given) -> bool:
         """Whether the pool went back since it last had it for the sandbox."""
         return self._confirmed.get((given.key, given.address), 0) < self._epochs[given.pool]
 
@@ -175,6 +219,7 @@ class GivenAddresses:
         for place in [place for place in held if place[0] == key]:
             del held[place]
             self._confirmed.pop(place, None)
+            self._recorded.pop(place, None)
         if not held:
             self._by_pool.pop(pool, None)
 

@@ -2,7 +2,7 @@
 
 A runtime sends the same bytes for pod after pod, except that DEL, CHECK and GC carry what differs from call to call;
 that is left out before a configuration is looked up. The flat file of Whereabouts, which fills what a configuration
-leaves empty (WIRE.md §5), is read again when it changed. It is Whereabouts' own: a network of type podtide, which has
+leaves empty (design W16), is read again when it changed. It is Whereabouts' own: a network of type podtide, which has
 the node's pool where it has no range, uses one only if it names it.
 """
 

@@ -8,10 +8,6 @@ class NoSlice(RetryError):
     """The node has no slice of the range yet, or there is none left for it."""
 
 
-class PoolTooLarge(RetryError):
-    """One more address, and the IPPool would be larger than what an API server stores."""
-
-
 class StorageFailed(RetryError):
     """What has to be written for this call, or read, could not be."""
 

@@ -1,12 +1,11 @@
 """Whether this machine is a Node of the cluster, and which: without that, nothing new is handed out.
 
-A node that was deleted while its machine lives must stop before others get its addresses (DESIGN.md, "A node deleted
-while its machine lives"). So its Node is watched, by name, which the API server has an index for. Most nodes have no
+A node that was deleted while its machine lives must stop before others get its addresses (design R5).
+So its Node is watched, by name, which the API server has an index for. Most nodes have no
 secondary networks: the watch begins with the first call that needs it.
 """
 
 import asyncio
-from random import Random
 from typing import NoReturn
 
 from podtide.agent.port import NotReady, OutOfContact
@@ -15,29 +14,26 @@ from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
 from podtide.resources.base import Key
 from podtide.resources.node import Node
-from podtide.runtime.clock import Clock
 from podtide.runtime.durations import format_duration
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 
 class NodePresence:
     """The Node of this name, as the cluster has it."""
 
-    def __init__(  # noqa: PLR0913 - which Node of which cluster, for how long it is believed, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node: str,
         *,
         contact_timeout_seconds: float,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self._node = node
         self._contact_timeout_seconds = contact_timeout_seconds
         self._wanted = asyncio.Event()
         scope = Scope(fields=field_is("metadata.name", node))
-        self._informer = Informer(cluster, Node, scope, clock=clock, randomness=randomness, log=log)
+        self._informer = Informer(cluster, Node, scope, runtime=runtime)
         self.on_watch = self._informer.on_watch
         """Called whenever a watch of the Node begins: what is remembered of the cluster may be of another history."""
 

@@ -12,7 +12,7 @@ import math
 
 from msgspec import structs
 
-from podtide.cluster.lease_record import Claim, held, released
+from podtide.cluster.lease_record import LeaseClaim, held, released
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
@@ -100,7 +100,7 @@ class PoolLease:
 
     def _spec(self, before: LeaseSpec, acquired: str) -> LeaseSpec:
         changes_hands = before.holder_identity != self._holder
-        claim = Claim(self._holder, before.lease_transitions + changes_hands, acquired)
+        claim = LeaseClaim(self._holder, before.lease_transitions + changes_hands, acquired)
         return held(before, claim, TERM_SECONDS, self._clock.wall())
 
 

@@ -29,7 +29,7 @@ _NOT_AGAIN_SECONDS = 2.0
 """Pods without an address are tried again and again, and a NodeSlicePool of thousands of nodes is large."""
 
 
-class Home(Protocol):
+class PoolLocation(Protocol):
     """Where the pool of a range is."""
 
     is_shared: ClassVar[bool]
@@ -54,7 +54,7 @@ class Home(Protocol):
         ...
 
 
-class SharedHome:
+class SharedPoolLocation:
     """The pool that all nodes share."""
 
     is_shared: ClassVar[bool] = True
@@ -65,12 +65,12 @@ class SharedHome:
         self._namespace = namespace
 
     async def find(self, wanted: NetworkRange) -> IPPool | None:
-        """See `Home.find`."""
+        """See `PoolLocation.find`."""
         del wanted  # its name says it all
         return await _get(self._cluster, self.name, self._namespace)
 
     async def make(self, wanted: NetworkRange) -> IPPool:
-        """See `Home.make`."""
+        """See `PoolLocation.make`."""
         await self.require_beginning(wanted)
         empty = IPPool(
             metadata=ObjectMeta(name=self.name, namespace=self._namespace),
@@ -101,7 +101,7 @@ class SharedHome:
                 )
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
-        """See `Home.require_usable`."""
+        """See `PoolLocation.require_usable`."""
         del node_uid  # all nodes have a part in it
         if parse_network(pool.spec.range) != wanted.addresses.network:
             raise InvalidConfig(
@@ -118,7 +118,7 @@ class _Absence(Struct, frozen=True):
     until: float
 
 
-class NodeHome:
+class NodePoolLocation:
     """The pool of this node's slice."""
 
     is_shared: ClassVar[bool] = False
@@ -135,7 +135,7 @@ class NodeHome:
         """By the configuration's name, which is part of what Whereabouts calls things."""
 
     async def find(self, wanted: NetworkRange) -> IPPool | None:
-        """See `Home.find`."""
+        """See `PoolLocation.find`."""
         configuration = wanted.configuration_name
         if configuration in self._absent and self._clock.monotonic() < self._absent[configuration].until:
             return None
@@ -149,11 +149,11 @@ class NodeHome:
             return None
 
     async def make(self, wanted: NetworkRange) -> IPPool:
-        """See `Home.make`."""
+        """See `PoolLocation.make`."""
         raise self._absent[wanted.configuration_name].why
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
-        """See `Home.require_usable`."""
+        """See `PoolLocation.require_usable`."""
         stated = pool.metadata.annotations.get(NODE_UID_ANNOTATION, node_uid)
         if stated != node_uid:
             raise NoSlice(
@@ -168,7 +168,7 @@ class NodeHome:
         _require_staying(pool)
 
     async def require_beginning(self, wanted: NetworkRange) -> None:
-        """See `Home.require_beginning`: that the pool was confirmed says it."""
+        """See `PoolLocation.require_beginning`: that the pool was confirmed says it."""
         del wanted
 
     async def _by_slice(self, wanted: NetworkRange) -> IPPool:

@@ -1,25 +1,15 @@
 """What is asked of one pool: an address for a sandbox's interface, or to let go of what it has."""
 
 import asyncio
-from typing import Generic, TypeAlias, TypeVar
-
-from msgspec import Struct
+from typing import Generic, TypeVar
 
 from podtide.core.networks.allocations import Allocation
+from podtide.core.networks.reservations import Key
+from podtide.core.networks.round import Placed
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 
 T = TypeVar("T")
-
-Key: TypeAlias = tuple[str, str]
-"""A sandbox and its interface."""
-
-
-class Placed(Struct, frozen=True):
-    """An address that an interface has, and whether it has it by this very call."""
-
-    address: IPAddress
-    is_new: bool
 
 
 class PoolRequest(Generic[T]):

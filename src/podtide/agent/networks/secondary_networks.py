@@ -11,22 +11,20 @@ same is written down with each entry, and so outlives the process.
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from random import Random
 from typing import NoReturn
 
 from msgspec import structs
 
 from podtide.agent.networks.address_record import GivenAddresses
-from podtide.agent.networks.committer import PoolCommitter
 from podtide.agent.networks.counts import Counts
 from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.networks.node_presence import NodePresence
 from podtide.agent.networks.pool_lease import PoolLease
-from podtide.agent.networks.pool_location import Home, NodeHome, SharedHome
-from podtide.agent.networks.putting_back import PuttingBack
-from podtide.agent.networks.requests import Adding, Key, Placed, Releasing
-from podtide.agent.networks.reservations import Reservations
-from podtide.agent.networks.reserving import Reserving
+from podtide.agent.networks.pool_location import NodePoolLocation, PoolLocation, SharedPoolLocation
+from podtide.agent.networks.pool_loop import PoolLoop
+from podtide.agent.networks.pool_restorer import PoolRestorer
+from podtide.agent.networks.requests import Adding, Releasing
+from podtide.agent.networks.reservation_objects import ReservationObjects
 from podtide.agent.port import NoAddress, NotAssigned, Overtaken
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.cluster.port import Cluster
@@ -36,17 +34,17 @@ from podtide.cni.ipam_config import IpamConfig
 from podtide.cni.results import AssignedAddress
 from podtide.core.errors import InvalidConfig, InvalidInput, RetryError
 from podtide.core.networks.allocations import Allocation
+from podtide.core.networks.reservations import Key
+from podtide.core.networks.round import Placed
 from podtide.core.pool.pool import Owner
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import Network, NetworkRange, network_of
 from podtide.resources.base import ObjectMeta
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
 from podtide.runtime.disk import Disk
 from podtide.runtime.durations import format_duration
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.runtime import Runtime
+from podtide.runtime.wakeup import Wakeup
 
 _LEAST_WAIT_SECONDS = 4.0
 """Where ADDs are not to wait for an address that is on its way, a write to the cluster still takes its time."""
@@ -57,40 +55,35 @@ _RETRY_SECONDS = 5.0
 class SecondaryNetworks:
     """The networks with ranges of their own, on one node. `run` has to run for anything to be handed out."""
 
-    def __init__(  # noqa: PLR0913 - which node of which cluster, by which rules, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node_name: str,
         *,
         namespace: str = SYSTEM_NAMESPACE,
         disk: Disk | None = None,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.counts = Counts()
         self._cluster = cluster
         self._node = node_name
         self._namespace = namespace
-        self._wait_seconds = max(settings.add_wait_seconds, _LEAST_WAIT_SECONDS)
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._wait_seconds = max(runtime.settings.add_wait_seconds, _LEAST_WAIT_SECONDS)
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._log = runtime.log
         self._presence = NodePresence(
             cluster,
             node_name,
-            contact_timeout_seconds=settings.contact_timeout_seconds,
-            clock=clock,
-            randomness=randomness,
-            log=log,
+            contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
+            runtime=runtime,
         )
-        self._given = GivenAddresses(disk, log)
-        self._patience_seconds = max(settings.leak_grace_seconds, settings.quarantine_seconds)
-        self._bell = Bell(clock)
+        self._given = GivenAddresses(disk, runtime.log)
+        self._patience_seconds = max(runtime.settings.leak_grace_seconds, runtime.settings.quarantine_seconds)
+        self._wakeup = Wakeup(runtime.clock)
         self._presence.on_watch.append(self._doubt)
-        self._reservations = Reservations(cluster, namespace, node_name)
-        self._pools: dict[tuple[bool, str], PoolCommitter] = {}
+        self._reservations = ReservationObjects(cluster, namespace, node_name)
+        self._pools: dict[tuple[bool, str], PoolLoop] = {}
         self._deletes = RecentDeletes()
         self._served: dict[Key, str] = {}
         """By which network's configuration an interface got what it has."""
@@ -256,13 +249,13 @@ class SecondaryNetworks:
         """A watch began: before, the cluster may have gone back, and the pools with it."""
         for pool in self._pools.values():
             pool.doubt()
-        self._bell.ring()
+        self._wakeup.wake()
 
     async def _mend(self) -> NoReturn:
         """Put back what sandboxes have and pools lack, whenever the cluster may have gone back."""
         look_at: float | None = None
         while True:
-            await self._bell.wait(look_at)
+            await self._wakeup.wait(look_at)
             outcomes = await asyncio.gather(
                 *(pool.mend() for pool in self._pools.values()), return_exceptions=True
             )
@@ -291,13 +284,13 @@ class SecondaryNetworks:
     def _patience(self, arrived: float) -> float:
         return max(0.0, arrived + self._wait_seconds - self._clock.monotonic())
 
-    async def _undo(self, given: dict[PoolCommitter, Releasing]) -> None:
+    async def _undo(self, given: dict[PoolLoop, Releasing]) -> None:
         """An ADD that failed in one range keeps nothing of the others. If that fails too, the runtime's DEL frees it."""
         with suppress(TimeoutError, RetryError):
             async with asyncio.timeout(self._wait_seconds):
                 await asyncio.gather(*(pool.release(releasing) for pool, releasing in given.items()))
 
-    def _releasings(self, key: Key, config: IpamConfig | None) -> dict[PoolCommitter, Releasing]:
+    def _releasings(self, key: Key, config: IpamConfig | None) -> dict[PoolLoop, Releasing]:
         """What to free where: in the ranges of the configuration, and wherever the interface is known to have anything."""
         found = {
             pool: Releasing(key, pool.wanted, guarded=True)
@@ -314,34 +307,33 @@ class SecondaryNetworks:
         except InvalidInput:
             return found  # no ADD can have been carried out by it
 
-    def _pool(self, wanted: NetworkRange) -> PoolCommitter:
-        home: Home
+    def _pool(self, wanted: NetworkRange) -> PoolLoop:
+        location: PoolLocation
         if wanted.slice_size is None:
-            home = SharedHome(self._cluster, self._namespace, wanted)
+            location = SharedPoolLocation(self._cluster, self._namespace, wanted)
         else:
-            home = NodeHome(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
-        key = (home.is_shared, home.name)
+            location = NodePoolLocation(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
+        key = (location.is_shared, location.name)
         if key not in self._pools:
-            reserving = Reserving(self._reservations, clock=self._clock)
-            self._pools[key] = PoolCommitter(
+            restorer = PoolRestorer(
                 self._cluster,
-                home,
-                wanted,
-                reserving,
-                PuttingBack(
-                    self._cluster,
-                    key,
-                    self._given,
-                    reserving,
-                    patience_seconds=self._patience_seconds,
-                    clock=self._clock,
-                    log=self._log,
-                ),
-                lease=None if home.is_shared else self._lease,
-                is_ours=self._was_served if home.is_shared else _is_of_this_node,
-                randomness=self._randomness,
-                counts=self.counts,
+                key,
+                self._given,
+                self._reservations,
+                patience_seconds=self._patience_seconds,
+                clock=self._clock,
                 log=self._log,
+            )
+            self._pools[key] = PoolLoop(
+                self._cluster,
+                location,
+                wanted,
+                self._reservations,
+                restorer,
+                lease=None if location.is_shared else self._lease,
+                is_ours=self._was_served if location.is_shared else _is_of_this_node,
+                runtime=self._runtime,
+                counts=self.counts,
             )
         return self._pools[key]
 
@@ -358,7 +350,7 @@ def _is_of_this_node(found: Allocation) -> bool:
     return True
 
 
-def _troubles(pools: Iterable[PoolCommitter]) -> str:
+def _troubles(pools: Iterable[PoolLoop]) -> str:
     troubles = dict.fromkeys(pool.trouble for pool in pools if pool.trouble)
     return "; ".join(troubles) or "the API server has not answered"
 

@@ -1,63 +1,75 @@
-"""The journal: a log of records that survives being killed at any instant, and knows when it cannot be believed.
+"""The format of the journal: how records are framed, what each of them says, and how they are replayed.
 
-A record is one line: its length, its checksum, and JSON, so that a person with nothing but a pager can read what the
-node did, in order. (msgpack would make it a seventh smaller, and no quicker: most of the time goes to the kernel.)
+**Framing.** A record is one line: the payload's length and CRC-32 in hexadecimal, then the payload, which is JSON, so that
+a person with nothing but a pager can read what the node did, in order. (msgpack would make it a seventh smaller, and
+no quicker: most of the time goes to the kernel.)
 
     0000003f 9b1c02d7 {"did":"freed","sandbox":"5f0c…","interface":"eth0"}
 
-The first record is a whole state, every further one a change to it. When the changes have outgrown the state, the file
-is replaced by one that holds the state as it then is: the journal of a node that runs for years stays small.
+**Records.** The first one is a whole state (`Beginning`), each further one a change to it (`did` names it). A record holds
+what was decided, not how: the pool chooses once and its choice is written down, so that replay needs neither a clock nor
+the rules by which it was chosen, and a newer podtide with better rules still reads what an older one wrote. The live
+program and the replay call the same `apply_to`.
 
-What a reader finds at the end tells how the writer stopped:
+**Replay.** The end of the file tells how the writer stopped:
 
-- whole records only: nothing was under way;
+- whole records only: no append was under way;
 - the beginning of a record, or zeros in its place: the writer was killed while it appended, or power was cut. What is
   missing was never synced; the torn record is cut off;
-- anything else that is no record: the file was damaged after it was written. What that record did nobody can say, so
-  neither those before it nor those behind it tell what is so now: `Damaged`.
+- anything else that is not a record: the file was damaged after it was written. What that record did is unknown, so
+  neither the records before it nor those behind it tell what is so now: `Damaged`. The same goes for a record whose
+  checksum is right and which cannot be decoded, or contradicts those before it.
 
-**What is synced.** An append is the kernel's as soon as it returns, so it survives kill -9 of this process. Only a
-machine that stops loses it, and then no sandbox is left that could have the address: for assigning and freeing that is
-enough, and an ADD does not wait for the disk. What this node promises to others must not be forgotten with the power,
-and so is durable before it is said: a name given up for release (forgotten, the address would be handed out here while
-the allocator gives it to another node), and whom the journal belongs to.
+**Durability.** An append is the kernel's as soon as it returns, so it survives kill -9 of this process. Only a machine
+that stops loses it, and then no sandbox is left that could have the address: for assigning and freeing that is enough,
+and an ADD does not wait for the disk. What this node promises to others must survive a power cut, so it is synced before
+it is said (`durable`): a name given up for release (else the address would be handed out here again while the allocator
+gives it to another node), and whom the journal belongs to.
 
-**When the disk fails.** After a sync that failed, or anything that fails once the file was renamed, nobody knows what is
-on the disk, and no further sync tells. Nothing is appended any more, the program ends, and the next one begins by writing
-anew what it reads (`resume`).
+`journal_file` is the file that records are appended to, and `agent.networks.address_record` uses the same framing for
+records of its own.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from typing import ClassVar, Protocol, TypeVar
 from zlib import crc32
 
+import msgspec
 from msgspec import Struct
 
 from podtide.core.errors import StopError
-from podtide.runtime.disk import Disk, DiskError, DiskFailed, DiskFull
+from podtide.core.pool.address import Address, Owner
+from podtide.core.pool.pool import AppliedContainer, GrantedContainer, Pool
+from podtide.core.pool.snapshot import PoolSnapshot
+from podtide.core.pool.states import BrokenPool
+
+FORMAT = 1
+"""The version of the records, stated in the first one."""
 
 _HEADER = re.compile(rb"([0-9a-f]{8}) ([0-9a-f]{8}) ")
 _SAMPLE_HEADER = b"00000000 00000000 "
 _HEADER_BYTES = len(_SAMPLE_HEADER)
-_GROWTH = 4
-_SLACK_BYTES = 256 * 1024
-"""A journal is rewritten when it is larger than `_GROWTH` states and this: some 600 pods that came and went."""
+_MOST_FORMER = 16
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Damaged(StopError):
-    """The journal cannot be believed. The words say where and why."""
+    """The journal cannot be trusted. The message says where and why."""
+
+
+# Framing
 
 
 class Record(Struct, frozen=True):
-    """What was appended, and where in the file it begins."""
+    """A payload, and the byte of the file at which its record begins."""
 
     start: int
     payload: bytes
 
 
 class Records(Struct, frozen=True):
-    """Everything that can be read: what lies beyond `good_bytes` is a torn record."""
+    """The whole records of a file; what lies beyond `good_bytes` is a torn one."""
 
     records: tuple[Record, ...]
     good_bytes: int
@@ -84,7 +96,7 @@ def read_records(content: bytes) -> Records:
 
 
 def _payload_at(content: bytes, start: int) -> bytes | None:
-    """The payload of the record that begins here; None if it is not whole."""
+    """The payload of the record that begins here; None if the record is not whole."""
     header = _HEADER.match(content, start)
     if header is None:
         return None
@@ -104,101 +116,275 @@ def _is_beginning_of_record(rest: bytes) -> bool:
     return header is not None and b"\n" not in rest and len(rest) <= _HEADER_BYTES + int(header[1], 16)
 
 
-class Journal:
-    """The file, open at its end. One writer: whoever holds the directory's lock."""
+# The state, and the records that change it
 
-    def __init__(self, disk: Disk, name: str, found: Records) -> None:
-        self._disk = disk
-        self._name = name
-        self._slack_bytes = _SLACK_BYTES
-        self._size = found.good_bytes
-        self._state_bytes = len(encode_record(found.records[0].payload))
-        self._limit = self._usual_limit()
-        self._log = disk.open_log(name, found.good_bytes)
-        self._has_failed = False
 
-    @classmethod
-    def begin(cls, disk: Disk, name: str, state: bytes) -> "Journal":
-        """Put a journal there that holds this state and nothing else, durably."""
-        content = encode_record(state)
-        disk.replace(name, content)
-        return cls(disk, name, read_records(content))
+class Identity(Struct, frozen=True, omit_defaults=True):
+    """The Node and the NodeNetworkConfig that the records belong to, by uid."""
 
-    @classmethod
-    def resume(cls, disk: Disk, name: str, content: bytes, found: Records) -> "Journal":
-        """Go on with what was read of a journal, after writing it anew.
+    node_uid: str
+    config_uid: str
+    made: str = ""
+    """The creation timestamp of the NodeNetworkConfig."""
 
-        That it could be read does not mean that it is on the disk: a sync may have failed before, and then the kernel
-        keeps what it could not write, and reports success when asked again. Where there is no room for that, it goes on
-        with the file as it is: an agent that does not start frees nothing, and its node serves no pod.
-        """
-        with suppress(DiskFull):
-            disk.replace(name, content[: found.good_bytes])
-        return cls(disk, name, found)
+    def is_after(self, made: str) -> bool:
+        """Whether an object with that creation timestamp cannot be newer than this one, as far as both have one."""
+        return bool(made) and made <= self.made
 
-    def shorten_after(self, slack_bytes: int) -> None:
-        """Let it be overgrown when it has grown by so much, besides a few times its state."""
-        self._slack_bytes = slack_bytes
-        self._limit = self._usual_limit()
 
-    def is_overgrown(self) -> bool:
-        """Whether it is time to `rewrite`."""
-        return self._size > self._limit
+class PoolState:
+    """The state that the records add up to."""
 
-    def append(self, change: bytes, *, durable: bool) -> None:
-        """Add a change; `durable` waits for the disk. DiskFull leaves the journal as it was.
+    def __init__(self, pool: Pool, identity: Identity | None = None, lost: str = "") -> None:
+        self.pool = pool
+        self.identity = identity
+        self.lost = lost
+        """Why earlier records cannot be trusted; "" when they are whole, or do not matter any more."""
+        self.former: tuple[str, ...] = ()
+        """Uids of earlier NodeNetworkConfigs: one that returns comes from a backup."""
+        self.doubt = ""
+        """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is no question."""
 
-        DiskFailed means that nobody knows what reached the disk. Nothing can be appended any more: stop, start again,
-        and believe what is read then.
-        """
-        record = encode_record(change)
-        with self._until_it_fails():
-            self._log.append(record)
-            self._size += len(record)
-            if durable:
-                self._log.sync()
 
-    def rewrite(self, state: bytes) -> None:
-        """Begin anew with this state, which is what the journal amounts to. Whatever crashes, one of the two is there.
+class Change(Protocol[T_co]):
+    """Any record but the first."""
 
-        DiskFull leaves the journal as it was, and not overgrown for a while. DiskFailed, as of `append`: the file may have
-        another's name by now, or none, and whatever was appended to it would be lost.
-        """
-        content = encode_record(state)
-        with self._until_it_fails():
-            try:
-                self._disk.replace(self._name, content)
-            except DiskFull:
-                self._limit = self._size + self._slack_bytes
-                raise
-            self._go_on_with(content)
-        self._size = self._state_bytes = len(content)
-        self._limit = self._usual_limit()
+    durable: ClassVar[bool]
+    """Whether it is synced to the disk before it is applied."""
 
-    def close(self) -> None:
-        """Stop writing."""
-        self._log.close()
+    def apply_to(self, state: PoolState, now: float, /) -> T_co:
+        """Change the state. Returns what the pool returns."""
+        ...
 
-    def _go_on_with(self, content: bytes) -> None:
-        """The file has been renamed: whatever fails from now on, the log that is open is of a file without a name."""
+
+class _Record(Struct, frozen=True, tag_field="did", omit_defaults=True):
+    durable: ClassVar[bool] = False
+
+
+class Beginning(Struct, frozen=True, omit_defaults=True):
+    """The first record: the state that all others change."""
+
+    format: int
+    identity: Identity | None = None
+    lost: str = ""
+    pool: PoolSnapshot = PoolSnapshot()
+    former: tuple[str, ...] = ()
+    doubt: str = ""
+
+    def apply_to(self, state: PoolState, now: float) -> None:
+        """Restore a new state from this one."""
+        state.identity, state.lost = self.identity, self.lost
+        state.former, state.doubt = self.former, self.doubt
+        state.pool.restore(self.pool, now)
+
+
+class Bound(_Record, frozen=True, tag="bound"):
+    """The records belong to this Node and NodeNetworkConfig from now on."""
+
+    identity: Identity
+
+    durable: ClassVar[bool] = True
+
+    def apply_to(self, state: PoolState, _now: float) -> None:
+        """Replace the identity, and remember the NodeNetworkConfig before it as a former one."""
+        before = state.identity.config_uid if state.identity is not None else ""
+        if before and before != self.identity.config_uid:
+            known = [uid for uid in state.former if uid not in (before, self.identity.config_uid)]
+            state.former = (*known, before)[-_MOST_FORMER:]
+        state.identity = self.identity
+
+
+class Doubted(_Record, frozen=True, tag="doubted"):
+    """The NodeNetworkConfig was deleted: if it is seen again, it may come from a backup."""
+
+    mark: str
+
+    durable: ClassVar[bool] = True
+
+    def apply_to(self, state: PoolState, _now: float) -> None:
+        """Set the mark."""
+        state.doubt = self.mark
+
+
+class Believed(_Record, frozen=True, tag="believed"):
+    """The NodeNetworkConfig was confirmed as present, and its containers were applied."""
+
+    def apply_to(self, state: PoolState, _now: float) -> None:
+        """Clear the mark."""
+        state.doubt = ""
+
+
+class ContainerApplied(_Record, frozen=True, tag="applied"):
+    """A new version of a network container came."""
+
+    container: GrantedContainer
+
+    def apply_to(self, state: PoolState, now: float) -> AppliedContainer:
+        """Add what it grants anew, and remove what was released."""
+        return state.pool.apply(self.container, now)
+
+
+class CarriedOver(_Record, frozen=True, tag="carried over"):
+    """The machine is another Node by now, whose container grants addresses of former ones."""
+
+    container: GrantedContainer
+    former: tuple[str, ...]
+
+    def apply_to(self, state: PoolState, now: float) -> tuple[str, ...]:
+        """Move these addresses into the container, under their new names."""
+        return state.pool.carry_over(self.container, self.former, now)
+
+
+class Recovered(_Record, frozen=True, tag="recovered"):
+    """A network container came while the records were lost."""
+
+    container: GrantedContainer
+    named: tuple[str, ...]
+
+    def apply_to(self, state: PoolState, now: float) -> AppliedContainer:
+        """Quarantine its addresses, except those that were named for release."""
+        return state.pool.recover(self.container, self.named, now)
+
+
+class Withdrawn(_Record, frozen=True, tag="withdrawn"):
+    """The node no longer has a network container."""
+
+    container_id: str
+
+    def apply_to(self, state: PoolState, now: float) -> AppliedContainer:
+        """Remove its addresses, except those that sandboxes have."""
+        return state.pool.withdraw(self.container_id, now)
+
+
+class Programmed(_Record, frozen=True, tag="programmed"):
+    """The network carries these addresses now."""
+
+    names: tuple[str, ...]
+
+    def apply_to(self, state: PoolState, now: float) -> None:
+        """Make them available."""
+        state.pool.programmed(self.names, now)
+
+
+class Assigned(_Record, frozen=True, tag="assigned"):
+    """A sandbox got addresses."""
+
+    owner: Owner
+    ips: tuple[str, ...]
+
+    def apply_to(self, state: PoolState, now: float) -> tuple[Address, ...]:
+        """Assign the addresses that were chosen."""
+        return state.pool.take(self.owner, self.ips, now)
+
+
+class Freed(_Record, frozen=True, tag="freed"):
+    """A sandbox gave back its addresses."""
+
+    sandbox: str
+    interface: str
+
+    def apply_to(self, state: PoolState, now: float) -> tuple[Address, ...]:
+        """Free them."""
+        return state.pool.free(self.sandbox, self.interface, now)
+
+
+class Named(_Record, frozen=True, tag="named"):
+    """Addresses were given up for release."""
+
+    container_id: str
+    names: tuple[str, ...]
+
+    durable: ClassVar[bool] = True
+
+    def apply_to(self, state: PoolState, now: float) -> None:
+        """Never assign them again."""
+        state.pool.name(self.container_id, self.names, now)
+
+
+class Adopted(_Record, frozen=True, tag="adopted"):
+    """A pod's status showed a quarantined address."""
+
+    ip: str
+    owner: Owner
+
+    def apply_to(self, state: PoolState, now: float) -> bool:
+        """Assign it to the pod's owner."""
+        return state.pool.adopt(self.ip, self.owner, now)
+
+
+class ProvenFree(_Record, frozen=True, tag="proven free"):
+    """Every pod has shown its addresses."""
+
+    contested: tuple[str, ...] = ()
+
+    def apply_to(self, state: PoolState, now: float) -> int:
+        """End the quarantine of all that is not contested; with none left, lost records do not matter any more."""
+        if not self.contested:
+            state.lost = ""
+        return state.pool.prove_free(now, self.contested)
+
+
+AnyChange = (
+    Bound
+    | Doubted
+    | Believed
+    | ContainerApplied
+    | CarriedOver
+    | Recovered
+    | Withdrawn
+    | Programmed
+    | Assigned
+    | Freed
+    | Named
+    | Adopted
+    | ProvenFree
+)
+
+_encoder = msgspec.json.Encoder()
+_changes: msgspec.json.Decoder[AnyChange] = msgspec.json.Decoder(AnyChange)
+
+
+# Encoding and replay
+
+
+def encode_change(change: Change[object]) -> bytes:
+    """A change as a record's payload."""
+    return _encoder.encode(change)
+
+
+def encode_state(state: PoolState) -> bytes:
+    """A state as the payload of a first record."""
+    return _encoder.encode(
+        Beginning(
+            FORMAT, state.identity, state.lost, state.pool.snapshot(), former=state.former, doubt=state.doubt
+        )
+    )
+
+
+def replay(records: tuple[Record, ...], pool: Pool, now: float) -> PoolState:
+    """The state that the records add up to, in a new pool, as if all of it happened now. Damaged if they do not fit."""
+    if not records:
+        raise Damaged("it has no whole first record")
+    state = PoolState(pool)
+    for record in records:
         try:
-            self._log.close()
-            self._log = self._disk.open_log(self._name, len(content))
-        except DiskError as error:
-            raise DiskFailed(
-                f"the journal was written anew, and cannot be gone on with: {error}; start again"
-            ) from error
+            step = _changes.decode(record.payload) if record.start else _decode_beginning(record.payload)
+            step.apply_to(state, now)
+        except msgspec.DecodeError as error:
+            raise Damaged(f"the record at byte {record.start} cannot be understood: {error}") from error
+        except BrokenPool as error:
+            raise Damaged(f"the record at byte {record.start} makes no sense: {error}") from error
+    return state
 
-    @contextmanager
-    def _until_it_fails(self) -> Iterator[None]:
-        """The first DiskFailed is the end: nothing is written after it, whatever the disk says then."""
-        if self._has_failed:
-            raise DiskFailed(f"cannot write to {self._name}: it has failed; open it again")
-        try:
-            yield
-        except DiskFailed:
-            self._has_failed = True
-            raise
 
-    def _usual_limit(self) -> int:
-        return _GROWTH * self._state_bytes + self._slack_bytes
+class _Format(Struct, frozen=True):
+    """The part of a first record that every version of podtide can read."""
+
+    format: int
+
+
+def _decode_beginning(payload: bytes) -> Beginning:
+    found = msgspec.json.decode(payload, type=_Format).format
+    if found != FORMAT:
+        raise Damaged(f"it has format {found}, and this podtide reads format {FORMAT}")
+    return msgspec.json.decode(payload, type=Beginning)

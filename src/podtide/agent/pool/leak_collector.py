@@ -1,14 +1,13 @@
 """Collects what sandboxes hold for nobody, once it is certain that they are dead (see `core.pool.leaks`).
 
-A cache that lacks a pod proves nothing (DESIGN.md "Absence"): the cluster is asked for the pod by its name, and what it
+A cache that lacks a pod proves nothing (design R3, "Absence"): the cluster is asked for the pod by its name, and what it
 says counts. So also where the pod has a newer sandbox: calls can come in another order than they were made, and the
 sandbox whose address the pod shows is the one that lives. Then the newer one is the suspect: its call came late.
 """
 
-from random import Random
 from typing import NoReturn
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError, NotFound
@@ -17,72 +16,69 @@ from podtide.core.pool.demand import reference_of
 from podtide.core.pool.leaks import Suspicion, suspicion_of
 from podtide.core.pool.pool import Owner
 from podtide.resources.pod import Pod
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.runtime import Runtime
+from podtide.runtime.wakeup import Wakeup
 
 
 class LeakCollector:
     """Frees what suspects of `grace_seconds` hold, if the cluster confirms the suspicion."""
 
-    def __init__(  # noqa: PLR0913 - whose leaks, how patient, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node: str,
-        holdings: Holdings,
+        journaled: JournaledPool,
         *,
         grace_seconds: float,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.collected = 0
         self._cluster = cluster
         self._node = node
-        self._holdings = holdings
+        self._journaled = journaled
         self._grace_seconds = grace_seconds
-        self._clock = clock
-        self._failures = FailureStreak(Backoff(), clock, randomness)
-        self._log = log
-        self._bell = Bell(clock)
+        self._clock = runtime.clock
+        self._failures = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock)
         self._due_at: float | None = None
-        holdings.on_change.append(self._look)
+        journaled.on_change.append(self._look)
 
     async def run(self) -> NoReturn:
         """Look at suspects when their grace is over, until cancelled."""
         now, not_before = self._clock.monotonic(), 0.0
         while True:
-            for owner in self._holdings.suspects.due(now, self._grace_seconds) if now >= not_before else ():
+            for owner in self._journaled.suspects.due(now, self._grace_seconds) if now >= not_before else ():
                 try:
                     await self._judge(owner)
                 except (ClusterError, RetryError) as error:
                     self._log.warning("cannot tell whether a sandbox is leaked", error=str(error))
                     not_before = self._clock.monotonic() + self._failures.delay_seconds(error)
                     break
-            since = self._holdings.suspects.oldest_since
+            since = self._journaled.suspects.oldest_since
             self._due_at = None if since is None else max(since + self._grace_seconds, not_before)
-            now = await self._bell.wait(self._due_at)
+            now = await self._wakeup.wait(self._due_at)
 
     def _look(self) -> None:
         # No later suspect is due before the oldest: with a time to wake up at, there is nothing to be told.
-        if self._due_at is None and self._holdings.suspects.oldest_since is not None:
-            self._bell.ring()
+        if self._due_at is None and self._journaled.suspects.oldest_since is not None:
+            self._wakeup.wake()
 
     async def _judge(self, owner: Owner) -> None:
         if not owner.name:
             # There is nothing to ask for; the runtime's own garbage collection will tell.
-            self._holdings.suspects.put_off(owner, self._clock.monotonic())
+            self._journaled.suspects.put_off(owner, self._clock.monotonic())
             return
         alive = await self._is_alive(owner)
-        if self._holdings.demand.owner(owner.sandbox, owner.interface) is not owner:
+        if self._journaled.demand.owner(owner.sandbox, owner.interface) is not owner:
             return  # it gave its addresses back, or something else was decided, while the cluster was asked
         if alive:
-            self._holdings.lives(owner)
+            self._journaled.lives(owner)
             return
-        reason = suspicion_of(owner, self._holdings.demand)
+        reason = suspicion_of(owner, self._journaled.demand)
         if reason is None:
             return  # its pod has come back into the cache meanwhile
-        freed = self._holdings.free(owner.sandbox, owner.interface)
+        freed = self._journaled.free(owner.sandbox, owner.interface)
         self.collected += 1
         self._log.warning(
             "collected a leaked sandbox",
@@ -103,7 +99,7 @@ class LeakCollector:
         is_ours = pod.spec.node_name == self._node and reference_of(owner) in there.references
         if not is_ours or there.ended:
             return False
-        is_superseded = suspicion_of(owner, self._holdings.demand) is Suspicion.SUPERSEDED
+        is_superseded = suspicion_of(owner, self._journaled.demand) is Suspicion.SUPERSEDED
         return not is_superseded or any(
-            address.ip in shown_addresses(pod) for address in self._holdings.held_by(owner)
+            address.ip in shown_addresses(pod) for address in self._journaled.held_by(owner)
         )

@@ -17,7 +17,7 @@ in quarantine until one of them is gone, has ended, or shows another.
 from collections import defaultdict
 from typing import NoReturn
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.cluster.informer import Informer
 from podtide.core.errors import RetryError
@@ -27,7 +27,7 @@ from podtide.core.pool.states import State
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 _RETRY_SECONDS = 5.0
 _INTERFACE = "eth0"
@@ -52,29 +52,29 @@ def is_stand_in(owner: Owner) -> bool:
 class Recovery:
     """Adopts and proves, as long as there is anything to prove."""
 
-    def __init__(self, holdings: Holdings, pods: Informer[Pod], *, clock: Clock, log: Logger) -> None:
-        self._holdings = holdings
+    def __init__(self, journaled: JournaledPool, pods: Informer[Pod], *, clock: Clock, log: Logger) -> None:
+        self._journaled = journaled
         self._pods = pods
         self._clock = clock
         self._log = log
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
         self._asked: set[str] = set()
         pods.add_handler(self._pod_changed)
 
     def look(self) -> None:
         """Something changed that may prove something."""
-        if self._holdings.lost:
-            self._bell.ring()
+        if self._journaled.lost:
+            self._wakeup.wake()
 
     def _pod_changed(self, _old: Pod | None, _new: Pod | None) -> None:
-        if self._holdings.lost:
-            self._bell.ring()
+        if self._journaled.lost:
+            self._wakeup.wake()
 
     def asked(self, owner: Owner) -> None:
         """A pod asks for an address."""
-        if self._holdings.lost:
+        if self._journaled.lost:
             self._asked.add(reference_of(owner))
-            self._bell.ring()
+            self._wakeup.wake()
 
     async def run(self) -> NoReturn:
         """Adopt what pods show, and free the rest when all have; then there is nothing left to do."""
@@ -82,25 +82,25 @@ class Recovery:
         while True:
             retry_at = None
             try:
-                if self._holdings.lost and self._holdings.pool.containers():
+                if self._journaled.lost and self._journaled.pool.containers():
                     self._prove()
             except RetryError as error:
                 self._log.warning("cannot go on rebuilding the pool; will try again", error=str(error))
                 retry_at = self._clock.monotonic() + _RETRY_SECONDS
-            await self._bell.wait(retry_at)
+            await self._wakeup.wait(retry_at)
 
     def _prove(self) -> None:
         claims, unseen = self._read_pods()
-        quarantined = self._holdings.counts()[State.QUARANTINED]
+        quarantined = self._journaled.counts()[State.QUARANTINED]
         if quarantined and unseen:
             self._log.debug("waiting for pods to show their addresses", quarantined=quarantined, pods=unseen)
             return
         for ip, pods in claims.items():
             if len(pods) == 1:
-                self._holdings.adopt(ip, stand_in_for(pods[0]))
+                self._journaled.adopt(ip, stand_in_for(pods[0]))
         contested = [ip for ip, pods in claims.items() if len(pods) > 1]
-        proven = self._holdings.prove_free(contested)
-        if self._holdings.lost:
+        proven = self._journaled.prove_free(contested)
+        if self._journaled.lost:
             self._log.debug("waiting for all but one pod to show another address", contested=contested)
             return
         self._asked.clear()
@@ -118,6 +118,6 @@ class Recovery:
             for ip in shown:
                 claims[ip].append(there)
             has_asked = not self._asked.isdisjoint(there.references)
-            if not (shown or has_asked or self._holdings.demand.holds_address(there)):
+            if not (shown or has_asked or self._journaled.demand.holds_address(there)):
                 unseen.append(str(pod.key))
         return claims, unseen

@@ -16,31 +16,35 @@ While there is no object to go by, nothing new is handed out, and pods keep what
 """
 
 from collections.abc import Callable
-from random import Random
 from typing import NoReturn
 
-from podtide.agent.pool.holdings import Holdings
-from podtide.agent.pool.journaled_pool import Identity
-from podtide.agent.request.config_confirmation import question
+from podtide.agent.pool.journal import Identity
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.node_config import (
     Network,
     config_key,
     is_settled,
     networks_of,
-    node_uid_of,
     refusal_of,
 )
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster, ClusterError, NotFound
 from podtide.core.errors import RetryError
+from podtide.resources.base import ObjectMeta
 from podtide.resources.config_confirmation import doubt_in, is_confirmed
-from podtide.resources.metadata_keys import AGENT_MANAGER
+from podtide.resources.metadata_keys import (
+    AGENT_MANAGER,
+    DOUBT_ANNOTATION,
+    STATEMENT_ANNOTATION,
+    WAITING_PODS_ANNOTATION,
+)
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
+from podtide.runtime.runtime import Runtime
+from podtide.runtime.wakeup import Wakeup
+
+_STATED = (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION)
 
 
 class ConfigFollower:
@@ -51,12 +55,10 @@ class ConfigFollower:
         cluster: Cluster,
         node: str,
         informer: Informer[NodeNetworkConfig],
-        holdings: Holdings,
+        journaled: JournaledPool,
         *,
         changed: Callable[[], None],
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.refusal = f"NodeNetworkConfig {config_key(node)} has not been read yet"
         """Why nothing can be gone by now, in words; "" when something can."""
@@ -67,17 +69,17 @@ class ConfigFollower:
         self._cluster = cluster
         self._node = node
         self._informer = informer
-        self._holdings = holdings
+        self._journaled = journaled
         self._changed = changed
-        self._clock = clock
-        self._failures = FailureStreak(Backoff(), clock, randomness)
-        self._log = log
-        self._bell = Bell(clock)
-        self._randomness = randomness
+        self._clock = runtime.clock
+        self._failures = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock)
+        self._randomness = runtime.randomness
         self._confirmed: Identity | None = None
         self._has_seen_it_go = False
         informer.add_handler(self._hear)
-        informer.on_watch.append(self._bell.ring)
+        informer.on_watch.append(self._wakeup.wake)
 
     @property
     def watches(self) -> int:
@@ -96,13 +98,13 @@ class ConfigFollower:
                 self._refuse(str(error), is_usual=isinstance(error, _NotYet))
                 retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
             self._changed()
-            await self._bell.wait(retry_at)
+            await self._wakeup.wait(retry_at)
 
     def _hear(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
         """The object changed. That it went is noted here: it may be back before anybody looks."""
         if _is_gone(new):
             self._has_seen_it_go = True
-        self._bell.ring()
+        self._wakeup.wake()
 
     async def _follow(self) -> None:
         config = self._informer.get(config_key(self._node))
@@ -113,42 +115,42 @@ class ConfigFollower:
             identity = identity_in(config)
             if identity != self._confirmed:
                 await self._confirm(identity)
-            if self._holdings.lost and not self.networks:
+            if self._journaled.lost and not self.networks:
                 await self._require_newest(config)
             if self._has_seen_it_go or not self._is_current(config):
-                return  # it went or changed while the Node was read, and the bell was rung for that
+                return  # it went or changed while the Node was read, and this loop was woken for that
             is_in_doubt = self._may_be_of_the_past(identity)
-            if is_in_doubt and not is_confirmed(config, self._holdings.doubt):
+            if is_in_doubt and not is_confirmed(config, self._journaled.doubt):
                 await self._ask_whether_present(config)
                 self._refuse(
                     f"NodeNetworkConfig {config_key(self._node)} was gone and is back, as after a restore of etcd: "
                     "waiting for the request controller to say what of it is this node's now; see that it runs"
                 )
                 return
-            self._holdings.confirm(identity)
+            self._journaled.confirm(identity)
             self._take_in(config, identity)
-            if identity == self._holdings.identity and (self.networks or not is_in_doubt):
-                self._holdings.believe()
+            if identity == self._journaled.identity and (self.networks or not is_in_doubt):
+                self._journaled.believe()
         self._refuse(refusal)
 
     def _doubt_what_went(self) -> None:
         """Write down that the object was seen to go, as far as there is anything that it was about."""
         if self._has_seen_it_go:
             self._confirmed = None
-            if self._holdings.identity is not None:
-                self._holdings.doubt_it(self._new_mark())
+            if self._journaled.identity is not None:
+                self._journaled.doubt_it(self._new_mark())
             self._has_seen_it_go = False
 
     def _may_be_of_the_past(self, identity: Identity) -> bool:
         """Whether the object is one that was seen to go, or that the present one came after."""
-        known = self._holdings.identity
+        known = self._journaled.identity
         if known is None:
             return False
         if known.config_uid == identity.config_uid:
-            return bool(self._holdings.doubt)
-        if not self._holdings.is_former(identity.config_uid) and not known.is_after(identity.made):
+            return bool(self._journaled.doubt)
+        if not self._journaled.is_former(identity.config_uid) and not known.is_after(identity.made):
             return False
-        self._holdings.doubt_it(self._new_mark())
+        self._journaled.doubt_it(self._new_mark())
         return True
 
     def _new_mark(self) -> str:
@@ -157,8 +159,8 @@ class ConfigFollower:
 
     async def _ask_whether_present(self, config: NodeNetworkConfig) -> None:
         """Ask by our mark, once; all else that the agent states in the object it states again as it is."""
-        if doubt_in(config.metadata.annotations) != self._holdings.doubt:
-            await self._cluster.apply(question(config, self._holdings), manager=AGENT_MANAGER, force=True)
+        if doubt_in(config.metadata.annotations) != self._journaled.doubt:
+            await self._cluster.apply(_question(config, self._journaled), manager=AGENT_MANAGER, force=True)
 
     def _is_current(self, config: NodeNetworkConfig) -> bool:
         """By version: a list anew brings another copy of the same object, and of that nobody is told."""
@@ -178,7 +180,7 @@ class ConfigFollower:
         except NotFound:
             present = "none"
         if present != identity.node_uid:
-            known = self._holdings.identity
+            known = self._journaled.identity
             if known is not None and known.node_uid == identity.node_uid:
                 self._has_seen_it_go = True
                 self._doubt_what_went()
@@ -203,7 +205,7 @@ class ConfigFollower:
         )
 
     def _take_in(self, config: NodeNetworkConfig, identity: Identity) -> None:
-        known, pool = self._holdings.identity, self._holdings.pool
+        known, pool = self._journaled.identity, self._journaled.pool
         is_another = known is not None and known.node_uid != identity.node_uid
         networks = {network.container.id: network for network in networks_of(config)}
         self.config = config
@@ -212,29 +214,32 @@ class ConfigFollower:
             return  # only its containers tell what of the former Node's is this one's now
         unseen = {id_ for id_ in networks if is_another or id_ not in pool.containers()}
         for network in networks.values():
-            is_back = network.container.id if self._holdings.doubt else ""
+            is_back = network.container.id if self._journaled.doubt else ""
             former = [id_ for id_ in pool.containers() if id_ not in networks or id_ == is_back]
-            self._holdings.carry_over(network.container, former)
+            self._journaled.carry_over(network.container, former)
         if is_another:
             for container_id in pool.containers():
                 if container_id not in networks:
-                    self._holdings.withdraw(container_id)
-        self._holdings.bind(identity)
+                    self._journaled.withdraw(container_id)
+        self._journaled.bind(identity)
         for network in networks.values():
             self._apply(network, config, is_unseen=network.container.id in unseen)
         if is_settled(config):
             for container_id in pool.containers():
                 if container_id not in networks:
-                    self._holdings.withdraw(container_id)
+                    self._journaled.withdraw(container_id)
         self.networks = networks
 
     def _apply(self, network: Network, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
         container = network.container
-        if self._holdings.lost and is_unseen:
-            self._holdings.recover(container, config.spec.ips_not_in_use)
+        if self._journaled.lost and is_unseen:
+            self._journaled.recover(container, config.spec.ips_not_in_use)
         else:
             # What comes after the first sight was granted to this program, which has given it to nobody.
-            self._holdings.apply(container)
+            self._journaled.apply(container)
+            if self._journaled.pool.counts(container.id).pending_programming:
+                # Read from the pool, not from what was just granted: the agent may have been killed before this step.
+                self._journaled.programmed(container.addresses)
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
             self._log.error("a network container says what cannot be used", complaints=network.unusable)
@@ -243,7 +248,29 @@ class ConfigFollower:
 def identity_in(config: NodeNetworkConfig) -> Identity:
     """Whose object it is."""
     place = config.metadata
-    return Identity(node_uid=node_uid_of(config), config_uid=place.uid, made=place.creation_timestamp or "")
+    return Identity(node_uid=config.node_uid, config_uid=place.uid, made=place.creation_timestamp or "")
+
+
+def _question(config: NodeNetworkConfig, journaled: JournaledPool) -> NodeNetworkConfig:
+    """The object with the question whether it is of the present (`resources.config_confirmation`), for a server-side apply.
+
+    It is applied by the manager of the request, so it has to state all that the agent states in the object: the request
+    and its annotations as they are, and the names that the node gave up by its own records. With uid and version, so
+    that no other object is changed. The agent's next request leaves the question out, which costs no extra write.
+    """
+    pool, there = journaled.pool, config.metadata
+    stated = {mark: there.annotations[mark] for mark in _STATED if mark in there.annotations}
+    names = sorted(name for container_id in pool.containers() for name in pool.named(container_id))
+    return NodeNetworkConfig(
+        metadata=ObjectMeta(
+            name=there.name,
+            namespace=there.namespace,
+            uid=there.uid,
+            resource_version=there.resource_version,
+            annotations={**stated, DOUBT_ANNOTATION: journaled.doubt},
+        ),
+        spec=NodeNetworkConfigSpec(requested_ip_count=config.spec.requested_ip_count, ips_not_in_use=names),
+    )
 
 
 def _is_gone(config: NodeNetworkConfig | None) -> bool:

@@ -20,7 +20,7 @@ _REASON = (
 _IPV4 = 4
 
 
-class OneGateway:
+class GatewayWarning:
     """Tells of a second CIDR, once, and again when there are others."""
 
     def __init__(self, subnets: Subnets, log: Logger) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from podtide.agent.request.address_space import AddressSpace
 from podtide.core.errors import InvalidInput
-from podtide.core.pool.pool import Container, Family
+from podtide.core.pool.pool import Family, GrantedContainer
 from podtide.core.ranges import parse_address, parse_network
 from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.base import Key
@@ -27,7 +27,7 @@ from podtide.resources.node_network_config import (
 class Network(Struct, frozen=True, kw_only=True):
     """A network container of the node, with what a pod must be told along with an address of it."""
 
-    container: Container
+    container: GrantedContainer
     subnet: str
     cidr: str
     gateway: str
@@ -43,12 +43,6 @@ def config_key(node: str) -> Key:
     return Key(SYSTEM_NAMESPACE, node)
 
 
-def node_uid_of(config: NodeNetworkConfig) -> str:
-    """The uid of the Node that the object belongs to; "" when it belongs to none."""
-    owners = config.metadata.owner_references
-    return next((owner.uid for owner in owners if owner.controller and owner.kind == "Node"), "")
-
-
 def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
     """Why the object is nothing to go by, in words; "" when it is."""
     name = f"NodeNetworkConfig {config_key(node)}"
@@ -56,7 +50,7 @@ def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
         return f"{name} is not there: the request controller makes it; see that it runs"
     if config.metadata.deletion_timestamp:
         return f"{name} is being deleted: nothing new is handed out until there is another"
-    if not node_uid_of(config):
+    if not config.node_uid:
         return f"{name} has no Node as its controller: it is not known whose addresses it lists; delete it"
     return ""
 
@@ -102,7 +96,7 @@ def _network(container: NetworkContainer) -> Network:
         else:
             addresses[granted.name] = ip
     return Network(
-        container=Container(container.id, container.version, family, addresses),
+        container=GrantedContainer(container.id, container.version, family, addresses),
         subnet=container.subnet_name,
         cidr=cidr,
         gateway=gateway,

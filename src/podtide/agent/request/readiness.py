@@ -15,7 +15,7 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 
 
-class Knowledge:
+class Readiness:
     """Reads what others keep."""
 
     def __init__(  # noqa: PLR0913 - all that there is to know, and for how long it holds

@@ -20,14 +20,13 @@ the gathering, which still counts from when it came.
 """
 
 from collections.abc import Mapping
-from random import Random
 from typing import NoReturn
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import is_owed
-from podtide.agent.request.readiness import Knowledge
-from podtide.agent.request.statement import Stating
+from podtide.agent.request.readiness import Readiness
+from podtide.agent.request.statement import StatementSchedule
 from podtide.agent.request.target import Target, TargetMaker
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
@@ -46,12 +45,11 @@ from podtide.resources.metadata_keys import (
 )
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.resources.statement_annotation import render, statement_in
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.runtime import Runtime
+from podtide.runtime.wakeup import Wakeup
 
 _NOBODYS_NAME = "podtide-none"
-"""Names that another manager stated too (an Azure CNS that ran here before) do not go when we leave them out. Stating
+"""Names that another manager stated too (an Azure CNS that ran here before) do not go when we leave them out. StatementSchedule
 another list makes it ours alone, so that it goes the next time; releasing a name that nobody has changes nothing."""
 
 _RETRIES = Backoff(floor_seconds=0.2, cap_seconds=30.0)
@@ -65,14 +63,12 @@ class Requester:
         self,
         cluster: Cluster,
         follower: ConfigFollower,
-        holdings: Holdings,
-        knowledge: Knowledge,
+        journaled: JournaledPool,
+        readiness: Readiness,
         targets: TargetMaker,
         *,
         patience: Pace,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.writes = 0
         self.restatements = 0
@@ -83,15 +79,15 @@ class Requester:
         """The last one worked out."""
         self._cluster = cluster
         self._follower = follower
-        self._holdings = holdings
+        self._journaled = journaled
         self._targets = targets
-        self._knowledge = knowledge
+        self._readiness = readiness
         self._patience = patience
-        self._clock = clock
-        self._stating = Stating(clock=clock, randomness=randomness)
-        self._failures = FailureStreak(_RETRIES, clock, randomness)
-        self._log = log
-        self._bell = Bell(clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
+        self._clock = runtime.clock
+        self._statements = StatementSchedule(clock=runtime.clock, randomness=runtime.randomness)
+        self._failures = FailureStreak(_RETRIES, runtime.clock, runtime.randomness)
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock, settle_seconds=patience.gather_seconds / _LOOKS_PER_GATHERING)
         self._answer: NodeNetworkConfig | None = None
         """The object as our last write left it, until the informer shows that or something later, or watches anew."""
         self._answered_in_watch = 0
@@ -99,11 +95,11 @@ class Requester:
         self._untidy_since: float | None = None
         self._retry_at = 0.0
         self._complaint = ""
-        holdings.on_change.append(self.look)
+        journaled.on_change.append(self.look)
 
     def look(self) -> None:
         """Something changed that the request may depend on."""
-        self._bell.ring()
+        self._wakeup.wake()
 
     @property
     def config(self) -> NodeNetworkConfig | None:
@@ -119,19 +115,19 @@ class Requester:
         while True:
             self._forget_an_old_answer()
             config, look_at = self.config, None
-            if config is not None and self._knowledge.is_complete:
+            if config is not None and self._readiness.is_complete:
                 look_at = await self._step(config, now)
-            now = await self._bell.wait(look_at)
+            now = await self._wakeup.wait(look_at)
 
     async def _step(self, config: NodeNetworkConfig, now: float) -> float | None:
         """Decide, and write if it is due. Answers when to look again at the latest."""
         if now < self._retry_at:
             return self._retry_at
-        requested, demand = config.spec.requested_ip_count, self._holdings.needed
+        requested, demand = config.spec.requested_ip_count, self._journaled.needed
         told = self._told(config)
         target = self.target = self._targets.target(config, statement_in(told, requested))
         self.decisions += 1
-        self._stating.see(demand, now)
+        self._statements.see(demand, now)
         verdict = pace(
             self._changing,
             target.request,
@@ -139,7 +135,7 @@ class Requester:
             now,
             self._patience,
             demand=demand,
-            changed_at=min(self._bell.rung_at, now),
+            changed_at=min(self._wakeup.woken_at, now),
             exhausted=target.is_urgent,
         )
         if verdict.write:
@@ -147,13 +143,13 @@ class Requester:
         self._changing = verdict.waiting
         # What a larger target will need is no surplus, and what a smaller one will not need is none yet.
         keep = max(target.request, requested)
-        anew_at = self._stating.anew_at(target, requested)
+        anew_at = self._statements.anew_at(target, requested)
         is_anew = anew_at is not None and now >= anew_at
         is_tidy = (
             not self._has_surplus(keep)
             and not self._holds_what_drains(target)
             and self._says_what_is_so(config, told, target)
-            and not self._stating.is_missing(target, requested)
+            and not self._statements.is_missing(target, requested)
             and not is_anew
         )
         tidy_at = self._tidy_at(now, is_tidy=is_tidy)
@@ -175,17 +171,17 @@ class Requester:
         return any(
             to_release(counts.held, counts.pending_release, keep)
             and counts.available + counts.pending_programming
-            for counts in map(self._holdings.pool.counts, self._follower.networks)
+            for counts in map(self._journaled.pool.counts, self._follower.networks)
         )
 
     def _holds_what_drains(self, target: Target) -> bool:
-        pool = self._holdings.pool
+        pool = self._journaled.pool
         return any(pool.idle_in(container_id, target.draining) for container_id in self._follower.networks)
 
     def _says_what_is_so(self, config: NodeNetworkConfig, told: Mapping[str, str], target: Target) -> bool:
         if set(config.spec.ips_not_in_use) != set(self._named(target)):
             return False
-        return waiting_pods_in(told) == self._holdings.demand.waiting or not is_owed(config)
+        return waiting_pods_in(told) == self._journaled.demand.waiting or not is_owed(config)
 
     def _told(self, config: NodeNetworkConfig) -> Mapping[str, str]:
         """The annotations as last heard of. A write of them alone makes no new generation, so our answer goes first."""
@@ -209,7 +205,7 @@ class Requester:
 
     def _named(self, target: Target) -> list[str]:
         """All that is given up: addresses of the pool, and primaries that drain, which others will take the place of."""
-        pool = self._holdings.pool
+        pool = self._journaled.pool
         primaries = [
             primary_name(container_id)
             for container_id, network in self._follower.networks.items()
@@ -229,10 +225,10 @@ class Requester:
             self._complain(str(error))
             return self._retry_at
         if is_anew:
-            self._stating.stated_anew(self._clock.monotonic())
+            self._statements.stated_anew(self._clock.monotonic())
         self._complaint = ""
         self._changing = self._untidy_since = None
-        self._bell.ring()  # things may have changed while it was written
+        self._wakeup.wake()  # things may have changed while it was written
         return None
 
     def _complain(self, why: str) -> None:
@@ -243,12 +239,12 @@ class Requester:
 
     async def _write(self, config: NodeNetworkConfig, target: Target, request: int, keep: int) -> None:
         for container_id in self._follower.networks:
-            self._holdings.give_up_what_drains(container_id, target.draining)
-            counts = self._holdings.pool.counts(container_id)
+            self._journaled.name_draining(container_id, target.draining)
+            counts = self._journaled.pool.counts(container_id)
             if surplus := to_release(counts.held, counts.pending_release, keep):
-                self._holdings.name_for_release(container_id, surplus)
-        names, waiting = self._named(target), self._holdings.demand.waiting
-        statement = self._stating.statement(target, request, self._told(config))
+                self._journaled.name_for_release(container_id, surplus)
+        names, waiting = self._named(target), self._journaled.demand.waiting
+        statement = self._statements.statement(target, request, self._told(config))
         annotations = _annotations(waiting, statement)
         answer = await self._apply(_wish(config, request, names, annotations))
         if not names and answer.spec.ips_not_in_use:
@@ -276,13 +272,13 @@ class Requester:
         """Say once that the cluster drops what is stated, however often it does."""
         kept = answer.metadata.annotations.get(STATEMENT_ANNOTATION)
         is_heard = kept == annotations[STATEMENT_ANNOTATION]
-        if self._stating.is_heard and not is_heard:
+        if self._statements.is_heard and not is_heard:
             self._log.warning(
                 "the cluster dropped an annotation of the NodeNetworkConfig: the batch is decided without this "
                 "node's demand; see what changes annotations there",
                 annotation=STATEMENT_ANNOTATION,
             )
-        self._stating.is_heard = is_heard
+        self._statements.is_heard = is_heard
 
 
 def _annotations(waiting: int, statement: Statement | None) -> dict[str, str]:

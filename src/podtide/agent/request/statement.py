@@ -9,7 +9,7 @@ The batch of a subnet is decided from what its nodes stated. So every new reques
 A statement is made only for a request that follows from it. A write that keeps an older request, because a smaller
 one has to stand first, carries the statement that is there, or none.
 
-A cluster may drop what it does not know. Stating it again and again would be a write without end: nothing is stated
+A cluster may drop what it does not know. StatementSchedule it again and again would be a write without end: nothing is stated
 for its own sake until a write of a request came back with its statement.
 """
 
@@ -25,7 +25,7 @@ from podtide.resources.statement_annotation import MOST_NUMBER, number_in
 from podtide.runtime.clock import Clock
 
 
-class Stating:
+class StatementSchedule:
     """Decides what is stated, and when; the requester writes it."""
 
     def __init__(self, *, clock: Clock, randomness: Random) -> None:

@@ -16,7 +16,6 @@ beside the controller of Azure CNS, which knows no ClusterSubnet, the node's own
 import asyncio
 from collections.abc import Callable
 from functools import lru_cache
-from random import Random
 from typing import NoReturn, TypeVar
 
 from msgspec import Struct
@@ -32,9 +31,8 @@ from podtide.resources.base import Key, Resource
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.runtime import Runtime
+from podtide.runtime.wakeup import Wakeup
 
 R = TypeVar("R", bound=Resource)
 
@@ -54,23 +52,21 @@ class InForce(Struct, frozen=True):
 class SubnetView:
     """One subnet as the cluster shows it. `changed` is called when it shows something else."""
 
-    def __init__(  # noqa: PLR0913 - what to watch where, who is told, and what it runs in
+    def __init__(
         self,
         name: str,
         cluster: Cluster,
         *,
         changed: Callable[[], None],
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self._key = Key(SYSTEM_NAMESPACE, name)
         self._cluster = cluster
         self._changed = changed
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log.bind(subnet=name)
-        self._bell = Bell(clock)
+        self._runtime = runtime = runtime.bind(subnet=name)
+        self._clock = runtime.clock
+        self._log = runtime.log
+        self._wakeup = Wakeup(runtime.clock)
         self._kept: ClusterSubnetStatus | None = None
         """The last judgement, after it vanished."""
         self._kept_until = 0.0
@@ -144,7 +140,7 @@ class SubnetView:
                     self._kept = None
                     self._changed()
                 is_waiting = self._kept is not None and not is_needed
-                now = await self._bell.wait(self._kept_until if is_waiting else None)
+                now = await self._wakeup.wait(self._kept_until if is_waiting else None)
 
     @property
     def _judgement(self) -> ClusterSubnetStatus | None:
@@ -184,9 +180,7 @@ class SubnetView:
             self._cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             can_do_without=True,
         )
         for handler in (*handlers, lambda _old, _new: self._tell()):
@@ -194,7 +188,7 @@ class SubnetView:
         return informer
 
     def _tell(self) -> None:
-        self._bell.ring()
+        self._wakeup.wake()
         self._changed()
 
 

@@ -16,7 +16,7 @@ from podtide.core.ranges import IPNetwork, parse_network
 from podtide.core.subnet.scaler import NodeScaler, effective_scaler
 from podtide.core.subnet.scaling import decide_request
 from podtide.runtime.clock import Clock
-from podtide.runtime.wakeup import Bell
+from podtide.runtime.wakeup import Wakeup
 
 
 class Subnets:
@@ -25,14 +25,14 @@ class Subnets:
     def __init__(self, view: Callable[[str], SubnetView], *, clock: Clock) -> None:
         self._make_view = view
         self._views: dict[str, SubnetView] = {}
-        self._bell = Bell(clock)
+        self._wakeup = Wakeup(clock)
 
     def follow(self, names: Iterable[str]) -> None:
         """These are the node's subnets now."""
         wanted = tuple(names)
         if wanted != tuple(self._views):
             self._views = {name: self._views.get(name) or self._make_view(name) for name in wanted}
-            self._bell.ring()
+            self._wakeup.wake()
 
     @property
     def names(self) -> str:
@@ -101,7 +101,7 @@ class Subnets:
                 for view in views:
                     if view not in running:
                         running[view] = group.create_task(view.run())
-                await self._bell.wait()
+                await self._wakeup.wait()
 
 
 def _networks(cidrs: Iterable[str]) -> Iterator[IPNetwork]:

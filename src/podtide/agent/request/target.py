@@ -6,7 +6,7 @@ families the one that needs more decides: a pod needs an address of each.
 
 from msgspec import Struct
 
-from podtide.agent.pool.holdings import Holdings
+from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import Network, node_scaler_of
 from podtide.agent.request.sizing_policy import Decided, RequestPolicy, Situation
@@ -42,10 +42,10 @@ class TargetMaker:
     """Works out targets, from what is known when it is asked."""
 
     def __init__(
-        self, follower: ConfigFollower, holdings: Holdings, subnets: Subnets, policy: RequestPolicy
+        self, follower: ConfigFollower, journaled: JournaledPool, subnets: Subnets, policy: RequestPolicy
     ) -> None:
         self._follower = follower
-        self._holdings = holdings
+        self._journaled = journaled
         self._subnets = subnets
         self._policy = policy
 
@@ -74,13 +74,13 @@ class TargetMaker:
         )
 
     def _in_force(self, config: NodeNetworkConfig) -> InForce:
-        return self._subnets.in_force(node_scaler_of(config), self._holdings.needed)
+        return self._subnets.in_force(node_scaler_of(config), self._journaled.needed)
 
     def _share(self, networks: list[Network], requested: int, scaler: Scaler) -> "_Share":
         number = len(networks)
-        counts = [self._holdings.pool.counts(network.container.id) for network in networks]
+        counts = [self._journaled.pool.counts(network.container.id) for network in networks]
         situation = Situation(
-            demand=self._holdings.needed,
+            demand=self._journaled.needed,
             primaries=number,
             requested=requested * number,
             held=sum(each.held for each in counts),
@@ -93,9 +93,9 @@ class TargetMaker:
     def _statement(self, share: "_Share", in_force: InForce) -> Statement | None:
         scaler = in_force.scaler
         statement = Statement(
-            demand=self._holdings.needed,
+            demand=self._journaled.needed,
             batch=scaler.batch,
-            buffer=scaler.min_free,
+            buffer=scaler.buffer,
             max_ips=scaler.max_ips,
             primaries=share.primaries,
             request=share.request,

@@ -7,23 +7,25 @@ from urllib.parse import quote
 
 from msgspec.structs import asdict, replace
 
-from podtide.allocator.client.connection import Connection, Patience, Question, Server
+from podtide.allocator.client.connection import (
+    AllocatorAddress,
+    AllocatorConnection,
+    AllocatorRequest,
+    AllocatorTimeouts,
+)
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import (
-    AllocatorUnavailable,
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
-    Container,
-    ContainerPage,
     Debt,
-    InForce,
-    Moved,
-    QuarantinePage,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     SubnetSpec,
     Utilization,
-    Wish,
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.allocator.wire import (
@@ -61,14 +63,14 @@ class HttpAllocator:
 
     def __init__(
         self,
-        server: Server,
+        server: AllocatorAddress,
         *,
-        patience: Patience | None = None,
+        patience: AllocatorTimeouts | None = None,
         clock: Clock | None = None,
         randomness: Random | None = None,
     ) -> None:
-        self._connection = Connection(
-            server, patience or Patience(), clock or SystemClock(), randomness or system_randomness()
+        self._connection = AllocatorConnection(
+            server, patience or AllocatorTimeouts(), clock or SystemClock(), randomness or system_randomness()
         )
 
     async def __aenter__(self) -> Self:
@@ -93,7 +95,7 @@ class HttpAllocator:
             keep_back_first=spec.keep_back_first,
         )
         path = _subnet(spec.network, spec.name, doing)
-        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Subnet)
+        return await self._ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body), Subnet)
 
     async def grow_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
@@ -102,7 +104,7 @@ class HttpAllocator:
         doing = f"grow subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/cidrs"
         body = GrowthBody(cidrs=cidrs, gateways=gateways)
-        return await self._ask(Question(doing=doing, method="POST", path=path, body=body), Subnet)
+        return await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Subnet)
 
     async def shrink_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
@@ -111,47 +113,51 @@ class HttpAllocator:
         doing = f"shrink subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/draining"
         body = ShrinkingBody(cidrs=cidrs, at_once=at_once)
-        return await self._ask(Question(doing=doing, method="POST", path=path, body=body), Subnet)
+        return await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Subnet)
 
     async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
         """See `Allocator`."""
         doing = f"ask who has addresses of {cidr} in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/holders"
         return await self._ask(
-            Question(doing=doing, method="GET", path=path, query={"cidr": cidr}), CidrHolders
+            AllocatorRequest(doing=doing, method="GET", path=path, query={"cidr": cidr}), CidrHolders
         )
 
     async def remove_subnet(self, network: str, name: str) -> None:
         """See `Allocator`."""
         doing = f"remove subnet {network}/{name}"
-        await self._connection.ask(Question(doing=doing, method="DELETE", path=_subnet(network, name, doing)))
+        await self._connection.ask(
+            AllocatorRequest(doing=doing, method="DELETE", path=_subnet(network, name, doing))
+        )
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
         """See `Allocator`."""
         doing = f"get subnet {network}/{name}"
         return await self._ask(
-            Question(doing=doing, method="GET", path=_subnet(network, name, doing)), Subnet
+            AllocatorRequest(doing=doing, method="GET", path=_subnet(network, name, doing)), Subnet
         )
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
         """See `Allocator`."""
         doing = f"list the subnets of {network}" if network else "list subnets"
         path = f"/networks/{_part(network, doing)}/subnets" if network else "/subnets"
-        return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Subnet, ...])
+        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), tuple[Subnet, ...])
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """See `Allocator`."""
         doing = f"put container {wish.id} of {wish.cluster}"
         path = _container(wish.cluster, wish.id, doing)
         return await self._ask(
-            Question(doing=doing, method="PUT", path=path, body=_wish_body(wish)), Container
+            AllocatorRequest(doing=doing, method="PUT", path=path, body=_wish_body(wish)), AllocatedContainer
         )
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """See `Allocator`."""
         doing = f"move addresses to container {wish.id} of {wish.cluster}"
         path = f"{_container(wish.cluster, wish.id, doing)}/move"
-        return await self._ask(Question(doing=doing, method="POST", path=path, body=_wish_body(wish)), Moved)
+        return await self._ask(
+            AllocatorRequest(doing=doing, method="POST", path=path, body=_wish_body(wish)), MoveResult
+        )
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
@@ -159,7 +165,7 @@ class HttpAllocator:
         """See `Allocator`."""
         narrowed = {"cluster": cluster, "node": node, "due": "true" if due else "", "more": more}
         query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
-        question = Question(doing="list quarantines", method="GET", path="/quarantined", query=query)
+        question = AllocatorRequest(doing="list quarantines", method="GET", path="/quarantined", query=query)
         return await self._ask(question, QuarantinePage)
 
     async def end_quarantine(
@@ -175,20 +181,22 @@ class HttpAllocator:
         doing = f"end the quarantine of container {container_id} of {cluster}"
         path = f"{_container(cluster, container_id, doing)}/end-quarantine"
         body = EndingBody(addresses=addresses, reason=reason, cluster_uid=cluster_uid)
-        return (await self._ask(Question(doing=doing, method="POST", path=path, body=body), Ended)).ended
+        return (
+            await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Ended)
+        ).ended
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         """See `Allocator`."""
         doing = f"delete container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
         query = {"cluster_uid": cluster_uid} if cluster_uid else {}
-        await self._connection.ask(Question(doing=doing, method="DELETE", path=path, query=query))
+        await self._connection.ask(AllocatorRequest(doing=doing, method="DELETE", path=path, query=query))
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """See `Allocator`."""
         doing = f"get container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
-        return await self._ask(Question(doing=doing, method="GET", path=path), Container)
+        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), AllocatedContainer)
 
     async def list_containers(  # noqa: PLR0913 - the port's
         self,
@@ -203,43 +211,45 @@ class HttpAllocator:
         """See `Allocator`."""
         narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
         query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
-        question = Question(doing="list containers", method="GET", path="/containers", query=query)
+        question = AllocatorRequest(doing="list containers", method="GET", path="/containers", query=query)
         return await self._ask(question, ContainerPage)
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         """See `Allocator`."""
         doing = f"ask who is owed in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/owed"
-        return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Debt, ...])
+        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), tuple[Debt, ...])
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
         """See `Allocator`."""
         doing = f"set the bounds of {cluster} in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/bounds/{_part(cluster, doing)}"
         body = BoundsBody(**asdict(bounds))
-        await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=body))
+        await self._connection.ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body))
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """See `Allocator`."""
         doing = f"ask for the demand in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/demand"
-        return await self._ask(Question(doing=doing, method="GET", path=path), SubnetDemand)
+        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), SubnetDemandReport)
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """See `Allocator`."""
         doing = f"put a batch in force in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/in-force"
         fields = asdict(decided)
         del fields["age_seconds"]  # the allocator's own to say
         return await self._ask(
-            Question(doing=doing, method="PUT", path=path, body=InForceBody(**fields)), Subnet
+            AllocatorRequest(doing=doing, method="PUT", path=path, body=InForceBody(**fields)), Subnet
         )
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
         """See `Allocator`."""
         doing = f"ask how full {network}/{name} is"
         path = f"{_subnet(network, name, doing)}/utilization"
-        return await self._ask(Question(doing=doing, method="GET", path=path), tuple[Utilization, ...])
+        return await self._ask(
+            AllocatorRequest(doing=doing, method="GET", path=path), tuple[Utilization, ...]
+        )
 
     async def history(
         self, network: str, name: str, *, since: float, until: float
@@ -249,7 +259,7 @@ class HttpAllocator:
         path = f"{_subnet(network, name, doing)}/history"
         query = {"since": repr(since), "until": repr(until)}
         return await self._ask(
-            Question(doing=doing, method="GET", path=path, query=query), tuple[Utilization, ...]
+            AllocatorRequest(doing=doing, method="GET", path=path, query=query), tuple[Utilization, ...]
         )
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
@@ -260,7 +270,7 @@ class HttpAllocator:
         for first in range(0, max(1, len(claim.seen)), MOST_SEEN):
             seen = tuple(SeenBody(**asdict(each)) for each in claim.seen[first : first + MOST_SEEN])
             body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
-            question = Question(doing=doing, method="PUT", path=path, body=body)
+            question = AllocatorRequest(doing=doing, method="PUT", path=path, body=body)
             answers.append(await self._ask(question, OpenedTerm))
         # Whether the store recovers is known after the last: each may have been the one to show that it went back.
         return replace(answers[-1], reached=tuple(each for answer in answers for each in answer.reached))
@@ -270,7 +280,7 @@ class HttpAllocator:
         doing = f"close the term of {claim.cluster}"
         whose = f"{_part(claim.cluster_uid, doing)}/{_part(claim.holder, doing)}"
         path = f"{_cluster(claim.cluster, doing)}/terms/{whose}"
-        await self._connection.ask(Question(doing=doing, method="DELETE", path=path))
+        await self._connection.ask(AllocatorRequest(doing=doing, method="DELETE", path=path))
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
         """See `Allocator`."""
@@ -289,7 +299,9 @@ class HttpAllocator:
             gave_up=held.gave_up,
         )
         path = f"{_cluster(held.cluster, doing)}/report/{_part(held.id, doing)}"
-        return await self._ask(Question(doing=doing, method="PUT", path=path, body=body), tuple[str, ...])
+        return await self._ask(
+            AllocatorRequest(doing=doing, method="PUT", path=path, body=body), tuple[str, ...]
+        )
 
     async def keep_for_pods(self, shown: ShownAddresses) -> int:
         """See `Allocator`."""
@@ -302,7 +314,9 @@ class HttpAllocator:
             addresses=shown.addresses,
         )
         path = f"{_cluster(shown.cluster, doing)}/report/pods/{_part(shown.node, doing)}"
-        return (await self._ask(Question(doing=doing, method="PUT", path=path, body=body), Kept)).addresses
+        return (
+            await self._ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body), Kept)
+        ).addresses
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """See `Allocator`."""
@@ -311,33 +325,37 @@ class HttpAllocator:
             f"{_cluster(cluster, doing)}/report",
             ReportBody(cluster_uid=cluster_uid, recovery=recovery),
         )
-        await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=body))
+        await self._connection.ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body))
 
     async def list_clusters(self) -> ClusterRegistry:
         """See `AdministeredAllocator`."""
         return await self._ask(
-            Question(doing="list clusters", method="GET", path="/clusters"), ClusterRegistry
+            AllocatorRequest(doing="list clusters", method="GET", path="/clusters"), ClusterRegistry
         )
 
     async def move_cluster(self, name: str, *, uid: str) -> None:
         """See `AdministeredAllocator`."""
         doing = f"move the cluster name {name}"
         path = f"{_cluster(name, doing)}/uid"
-        await self._connection.ask(Question(doing=doing, method="PUT", path=path, body=NameBody(uid=uid)))
+        await self._connection.ask(
+            AllocatorRequest(doing=doing, method="PUT", path=path, body=NameBody(uid=uid))
+        )
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """See `AdministeredAllocator`."""
         doing = f"forget cluster {name}"
         query = {} if uid is None else {"uid": uid} if uid else {"without_uid": "true"}
         query |= {"reason": reason} if reason else {}
-        question = Question(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
+        question = AllocatorRequest(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
         return (await self._ask(question, Forgotten)).containers
 
     async def end_recovery(self) -> None:
         """See `AdministeredAllocator`."""
-        await self._connection.ask(Question(doing="end the recovery", method="DELETE", path="/recovery"))
+        await self._connection.ask(
+            AllocatorRequest(doing="end the recovery", method="DELETE", path="/recovery")
+        )
 
-    async def _ask(self, question: Question, kind: type[T]) -> T:
+    async def _ask(self, question: AllocatorRequest, kind: type[T]) -> T:
         answer = await self._connection.ask(question)
         try:
             return decode_json(answer, kind)

@@ -18,8 +18,8 @@ from msgspec import Struct
 from yarl import URL
 
 from podtide import __version__
-from podtide.allocator.port import AllocatorUnavailable
-from podtide.allocator.wire import LARGEST_BODY_BYTES, Refusal, named
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.wire import LARGEST_BODY_BYTES, RefusalBody, named
 from podtide.cluster.backoff import Backoff
 from podtide.cluster.kubernetes.access import Endpoint
 from podtide.cluster.kubernetes.credentials import Credentials, FileCredentials, FixedCredentials, Proof
@@ -33,7 +33,7 @@ _OK = range(200, 300)
 _POOLED_SECONDS = 30.0
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class AllocatorAddress(Struct, frozen=True, kw_only=True):
     """Where the service is, and how the two know each other."""
 
     url: str
@@ -41,13 +41,11 @@ class Server(Struct, frozen=True, kw_only=True):
     """Read for every request: tokens are rotated."""
     authority: Path | None = None
     """Who signs the service's certificate; None for whom the machine trusts."""
-    flag: str = "--server"
-    """The option that named it, for errors."""
 
     def __post_init__(self) -> None:
         if not _is_http(self.url):
             raise InvalidInput(
-                f"{self.flag} {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
+                f"--allocator {self.url!r} is no address of an allocator: give one such as https://allocator:8080"
             )
 
 
@@ -59,7 +57,7 @@ def _is_http(text: str) -> bool:
     return url.scheme in {"http", "https"} and bool(url.host)
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class AllocatorTimeouts(Struct, frozen=True, kw_only=True):
     """How long to wait for what."""
 
     connect_seconds: float = 3.0
@@ -72,7 +70,7 @@ class Patience(Struct, frozen=True, kw_only=True):
     backoff: Backoff = Backoff(floor_seconds=0.1, cap_seconds=3.0)
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class AllocatorRequest(Struct, frozen=True, kw_only=True):
     """One request; `doing` says in words what it is for."""
 
     doing: str
@@ -92,10 +90,12 @@ class _NoAnswer(AllocatorUnavailable):
         """It was given less time than usual: that there was no answer says nothing."""
 
 
-class Connection:
+class AllocatorConnection:
     """The service, as whoever we are."""
 
-    def __init__(self, server: Server, patience: Patience, clock: Clock, randomness: Random) -> None:
+    def __init__(
+        self, server: AllocatorAddress, patience: AllocatorTimeouts, clock: Clock, randomness: Random
+    ) -> None:
         self._server = server
         self._patience = patience
         self._clock = clock
@@ -106,7 +106,7 @@ class Connection:
         self._tls = TlsContexts(Endpoint(server=server.url, authority=server.authority))
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, question: Question) -> bytes:
+    async def ask(self, question: AllocatorRequest) -> bytes:
         """The answer, as soon as there is one."""
         began = self._clock.monotonic()
         deadline = began + self._patience.deadline_seconds
@@ -130,7 +130,7 @@ class Connection:
             await self._session.close()
             self._session = None
 
-    async def _attempt(self, question: Question, seconds_left: float) -> bytes:
+    async def _attempt(self, question: AllocatorRequest, seconds_left: float) -> bytes:
         patience = self._patience
         seconds = max(0.001, min(patience.answer_seconds, seconds_left))
         limits = aiohttp.ClientTimeout(total=seconds, sock_connect=patience.connect_seconds)
@@ -168,7 +168,7 @@ class Connection:
         return self._session
 
 
-def _encoded(question: Question) -> bytes:
+def _encoded(question: AllocatorRequest) -> bytes:
     body = msgspec.json.encode(question.body)
     if len(body) > LARGEST_BODY_BYTES:
         raise InvalidInput(
@@ -178,12 +178,14 @@ def _encoded(question: Question) -> bytes:
     return body
 
 
-def _refusal(question: Question, status: int, body: bytes, retry_after: str, server: Server) -> PodtideError:
+def _refusal(
+    question: AllocatorRequest, status: int, body: bytes, retry_after: str, server: AllocatorAddress
+) -> PodtideError:
     """The port's own error, if the answer is the service's; something between us and it is no answer."""
     try:
-        refusal = decode_json(body, Refusal)
+        refusal = decode_json(body, RefusalBody)
     except UnreadableJson:
-        refusal = Refusal(
+        refusal = RefusalBody(
             "", f"it answered {status} {_phrase(status)}, as no allocator does: see that the URL is one's"
         )
     words = f"cannot {question.doing}: {refusal.message}"
@@ -195,7 +197,7 @@ def _refusal(question: Question, status: int, body: bytes, retry_after: str, ser
     return kind(words)
 
 
-def _shown_token(server: Server) -> str:
+def _shown_token(server: AllocatorAddress) -> str:
     """Which option says whom the service took us for."""
     if server.token_file is None:
         return "no token: give --token-file FILE"

@@ -12,8 +12,8 @@ from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.service.callers import asked_allocator, recognise
 from podtide.allocator.service.clusters import CLUSTER_ROUTES
 from podtide.allocator.service.containers import CONTAINER_ROUTES
-from podtide.allocator.service.metrics import Metrics
-from podtide.allocator.service.observation import Observed
+from podtide.allocator.service.metrics import AllocatorMetrics
+from podtide.allocator.service.observation import RequestLog
 from podtide.allocator.service.openapi import BEARER, openapi_route
 from podtide.allocator.service.operations import OPERATION_ROUTES, Operations, Prove, Readiness
 from podtide.allocator.service.quarantine import QUARANTINE_ROUTES
@@ -49,7 +49,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
 
     `prove` shows that the database takes writes; without it, readiness is that it answers.
     """
-    metrics = Metrics()
+    metrics = AllocatorMetrics()
     readiness = Readiness(prove or partial(allocator.list_containers, limit=1), clock, log)
     operations = Operations(allocator, metrics, readiness)
     cache = UtilizationCache(allocator, clock, refresh_seconds)
@@ -76,4 +76,4 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
         openapi_config=None,
         logging_config=None,
     )
-    return Service(Observed(app, metrics, log, clock, randomness), operations)
+    return Service(RequestLog(app, metrics, log, clock, randomness), operations)

@@ -11,27 +11,24 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from podtide.allocator.port import (
-    Allocator,
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.errors import NotAllowed
+from podtide.allocator.port import Allocator
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
-    Container,
-    ContainerPage,
     Debt,
-    InForce,
-    Moved,
-    NotAllowed,
-    QuarantinePage,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
     SubnetSpec,
     Utilization,
-    Wish,
 )
 from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 
 
-class ClusterView:
+class CallerAllocator:
     """The allocator port for one cluster."""
 
     def __init__(self, allocator: Allocator, cluster: str) -> None:
@@ -73,7 +70,7 @@ class ClusterView:
         """See `Allocator`."""
         return await self._allocator.list_subnets(network)
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """See `Allocator`; for its own nodes."""
         self._check(wish.cluster)
         return await self._allocator.put_container(wish)
@@ -83,7 +80,7 @@ class ClusterView:
         self._check(cluster)
         await self._allocator.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """See `Allocator`; for its own nodes."""
         self._check(wish.cluster)
         return await self._allocator.move_container(wish)
@@ -112,7 +109,7 @@ class ClusterView:
             container_id, addresses, cluster=cluster, cluster_uid=cluster_uid, reason=reason
         )
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """See `Allocator`; for its own nodes."""
         self._check(cluster)
         return await self._allocator.get_container(container_id, cluster=cluster)
@@ -143,11 +140,11 @@ class ClusterView:
         self._check(cluster, "bounds")
         await self._allocator.set_bounds(network, name, cluster=cluster, bounds=bounds)
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """See `Allocator`."""
         return await self._allocator.demand(network, name)
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """See `Allocator`."""
         return await self._allocator.put_in_force(network, name, decided)
 

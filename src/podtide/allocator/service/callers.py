@@ -12,7 +12,7 @@ from litestar.params import SkipValidation
 from litestar.types import Guard
 
 from podtide.allocator.port import Allocator
-from podtide.allocator.service.authority import ClusterView
+from podtide.allocator.service.authority import CallerAllocator
 from podtide.allocator.service.refusals import AnyRequest, Unauthenticated
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.service.utilization_cache import UtilizationCache
@@ -44,7 +44,7 @@ def recognise(allocator: Allocator, tokens: Tokens | None) -> Guard:
         if holder is None:
             raise Unauthenticated("the token is not known here: have it added to the allocator's tokens file")
         connection.scope["state"][CALLER] = str(holder)
-        connection.scope["auth"] = ClusterView(allocator, holder.cluster) if holder.cluster else allocator
+        connection.scope["auth"] = CallerAllocator(allocator, holder.cluster) if holder.cluster else allocator
 
     return guard
 

@@ -7,8 +7,9 @@ from litestar import delete, get, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
-from podtide.allocator.service.authority import ClusterView
+from podtide.allocator.errors import NotAllowed
+from podtide.allocator.port import AdministeredAllocator, Allocator
+from podtide.allocator.service.authority import CallerAllocator
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.parameters import Flag, PathName, QueryName, Reason
 from podtide.allocator.service.refusals import AnyRequest, documented
@@ -137,7 +138,7 @@ async def end_recovery(allocator: Asked) -> None:
 
 
 def _administered(allocator: Allocator) -> AdministeredAllocator:
-    if isinstance(allocator, ClusterView):
+    if isinstance(allocator, CallerAllocator):
         raise NotAllowed("a cluster's token may not do this: use one for administration")
     return cast("AdministeredAllocator", allocator)
 

@@ -6,7 +6,7 @@ from litestar import delete, get, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import Container, ContainerPage, LastWish, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, LastWish, Wish
 from podtide.allocator.service.callers import Asked
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import documented
@@ -47,13 +47,13 @@ def wish_of(cluster: str, container_id: str, data: WishBody) -> Wish:
 )
 async def put_container(
     allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[WishBody]
-) -> Container:
+) -> AllocatedContainer:
     """State all that a node wants of a subnet, and get what it has now. The same again changes nothing."""
     return await allocator.put_container(wish_of(cluster, container_id, data))
 
 
 @get(ONE, responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND))
-async def get_container(allocator: Asked, cluster: PathName, container_id: PathName) -> Container:
+async def get_container(allocator: Asked, cluster: PathName, container_id: PathName) -> AllocatedContainer:
     """What a node has."""
     return await allocator.get_container(container_id, cluster=cluster)
 

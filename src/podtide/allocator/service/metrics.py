@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.allocator.terms import ClusterRegistry
 
 _BUCKETS_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _OF_A_SUBNET = ("network", "subnet")
 
 
-class Metrics:
+class AllocatorMetrics:
     """What is counted and measured."""
 
     def __init__(self) -> None:

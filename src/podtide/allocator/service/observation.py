@@ -10,7 +10,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from podtide.allocator.service.callers import CALLER
-from podtide.allocator.service.metrics import Metrics
+from podtide.allocator.service.metrics import AllocatorMetrics
 from podtide.allocator.service.refusals import OUTCOME, REQUEST_ID
 from podtide.runtime.clock import Clock
 from podtide.runtime.ids import new_uuid
@@ -23,10 +23,12 @@ _NOWHERE = "none"
 _UNFORESEEN = 500
 
 
-class Observed:
+class RequestLog:
     """An ASGI application that is watched."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, log: Logger, clock: Clock, randomness: Random) -> None:
+    def __init__(
+        self, app: ASGIApp, metrics: AllocatorMetrics, log: Logger, clock: Clock, randomness: Random
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self._log = log

@@ -16,17 +16,9 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from podtide import __version__
-from podtide.allocator.port import (
-    CidrHolders,
-    Container,
-    ContainerPage,
-    Debt,
-    Moved,
-    QuarantinePage,
-    Subnet,
-    SubnetDemand,
-    Utilization,
-)
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetDemandReport, Utilization
 from podtide.allocator.terms import ClusterRegistry, OpenedTerm
 from podtide.allocator.wire import (
     BoundsBody,
@@ -38,7 +30,7 @@ from podtide.allocator.wire import (
     InForceBody,
     Kept,
     NameBody,
-    Refusal,
+    RefusalBody,
     ReportBody,
     ShownBody,
     ShrinkingBody,
@@ -52,7 +44,7 @@ _STRUCTS = (
     BoundsBody,
     CidrHolders,
     ClusterRegistry,
-    Container,
+    AllocatedContainer,
     ContainerPage,
     Debt,
     Ended,
@@ -62,17 +54,17 @@ _STRUCTS = (
     HeldBody,
     InForceBody,
     Kept,
-    Moved,
+    MoveResult,
     NameBody,
     OpenedTerm,
     QuarantinePage,
-    Refusal,
+    RefusalBody,
     ReportBody,
     ShownBody,
     ShrinkingBody,
     Subnet,
     SubnetBody,
-    SubnetDemand,
+    SubnetDemandReport,
     TermBody,
     Utilization,
     WishBody,

@@ -10,8 +10,9 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import SkipValidation
 
-from podtide.allocator.port import AdministeredAllocator, AllocatorError
-from podtide.allocator.service.metrics import Metrics
+from podtide.allocator.errors import AllocatorError
+from podtide.allocator.port import AdministeredAllocator
+from podtide.allocator.service.metrics import AllocatorMetrics
 from podtide.allocator.terms import ClusterRegistry
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
@@ -74,7 +75,9 @@ class Readiness:
 class Operations:
     """What these paths report on."""
 
-    def __init__(self, allocator: AdministeredAllocator, metrics: Metrics, readiness: Readiness) -> None:
+    def __init__(
+        self, allocator: AdministeredAllocator, metrics: AllocatorMetrics, readiness: Readiness
+    ) -> None:
         self.readiness = readiness
         self._allocator = allocator
         self._metrics = metrics

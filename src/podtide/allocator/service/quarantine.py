@@ -6,7 +6,8 @@ from typing import Annotated, TypeAlias
 from litestar import get, post
 from litestar.params import JSONBody, QueryParameter
 
-from podtide.allocator.port import Moved, QuarantinePage
+from podtide.allocator.containers import MoveResult
+from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.containers import ONE, wish_of
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
@@ -27,7 +28,7 @@ Due: TypeAlias = Annotated[
 )
 async def move_container(
     allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[WishBody]
-) -> Moved:
+) -> MoveResult:
     """State a node's wish, after what its machine left under a former uid was moved to it. The same again moves nothing."""
     return await allocator.move_container(wish_of(cluster, container_id, data))
 

@@ -11,9 +11,9 @@ from litestar.exceptions import HTTPException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.types import ExceptionHandlersMap
 
+from podtide.allocator.errors import AllocatorUnavailable, NotAllowed
 from podtide.allocator.limits import NAME_RULE
-from podtide.allocator.port import AllocatorUnavailable, NotAllowed
-from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, Refusal, kind_of
+from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, RefusalBody, kind_of
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.logging import Logger
 
@@ -31,7 +31,7 @@ _NOT_A_NAME = "Expected `str` matching regex"
 """Names are the only text with a pattern."""
 
 AnyRequest: TypeAlias = Request[Any, Any, Any]
-Answer: TypeAlias = Response[Refusal]
+Answer: TypeAlias = Response[RefusalBody]
 
 
 class Unauthenticated(NotAllowed):
@@ -41,7 +41,7 @@ class Unauthenticated(NotAllowed):
 def documented(*statuses: HTTPStatus) -> dict[int, ResponseSpec]:
     """The refusals of a path for its OpenAPI: these, and those that every path has."""
     return {
-        int(status): ResponseSpec(Refusal, description=status.phrase, generate_examples=False)
+        int(status): ResponseSpec(RefusalBody, description=status.phrase, generate_examples=False)
         for status in (*_ALWAYS_POSSIBLE, *statuses)
     }
 
@@ -131,5 +131,5 @@ def _answer(
 ) -> Answer:
     request.scope["state"][OUTCOME] = kind.__name__
     return Response(
-        Refusal(kind.__name__, words), status_code=status, headers=headers, media_type="application/json"
+        RefusalBody(kind.__name__, words), status_code=status, headers=headers, media_type="application/json"
     )

@@ -3,13 +3,13 @@
 import asyncio
 from typing import NoReturn, Protocol
 
-from podtide.allocator.port import AllocatorError
+from podtide.allocator.errors import AllocatorError
 from podtide.runtime.logging import Logger
 
 EVERY_SECONDS = 60.0
 
 
-class Sampled(Protocol):
+class HistoryKeeper(Protocol):
     """An allocator that keeps a history."""
 
     async def sample(self) -> None:
@@ -17,7 +17,7 @@ class Sampled(Protocol):
         ...
 
 
-async def keep_sampling(allocator: Sampled, log: Logger) -> NoReturn:
+async def keep_sampling(allocator: HistoryKeeper, log: Logger) -> NoReturn:
     """For ever. Replicas need not agree who does it: what was written down a moment ago is not again."""
     while True:
         await asyncio.sleep(EVERY_SECONDS)

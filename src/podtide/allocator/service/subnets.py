@@ -7,19 +7,19 @@ from litestar import delete, get, post, put
 from litestar.params import JSONBody
 from msgspec.structs import asdict
 
-from podtide.allocator.port import (
-    Bounds,
-    CidrHolders,
-    Debt,
-    InForce,
-    Subnet,
-    SubnetDemand,
-    SubnetSpec,
-    Utilization,
-)
 from podtide.allocator.service.callers import Asked, Cache
 from podtide.allocator.service.parameters import Moment, PathName, QueryCidr
 from podtide.allocator.service.refusals import documented
+from podtide.allocator.subnets import (
+    Bounds,
+    CidrHolders,
+    Debt,
+    Subnet,
+    SubnetDemandReport,
+    SubnetInForce,
+    SubnetSpec,
+    Utilization,
+)
 from podtide.allocator.wire import (
     END_OF_TIME_SECONDS,
     BoundsBody,
@@ -139,7 +139,7 @@ async def get_owed(allocator: Asked, network: PathName, subnet: PathName) -> Seq
 
 
 @get(f"{ONE}/demand", responses=documented(HTTPStatus.NOT_FOUND))
-async def get_demand(allocator: Asked, network: PathName, subnet: PathName) -> SubnetDemand:
+async def get_demand(allocator: Asked, network: PathName, subnet: PathName) -> SubnetDemandReport:
     """What the batch of a subnet is decided from: counts of containers over all clusters, and the clusters' bounds."""
     return await allocator.demand(network, subnet)
 
@@ -152,7 +152,7 @@ async def put_in_force(
     allocator: Asked, network: PathName, subnet: PathName, data: JSONBody[InForceBody]
 ) -> Subnet:
     """Let a batch be in force for the nodes of a subnet, if it was decided from what is so. The same again changes nothing."""
-    return await allocator.put_in_force(network, subnet, InForce(**asdict(data)))
+    return await allocator.put_in_force(network, subnet, SubnetInForce(**asdict(data)))
 
 
 @put(

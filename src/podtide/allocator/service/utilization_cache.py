@@ -4,7 +4,8 @@ import asyncio
 
 from msgspec import Struct
 
-from podtide.allocator.port import Allocator, Utilization
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import Utilization
 from podtide.runtime.clock import Clock
 
 

@@ -5,13 +5,13 @@ from podtide.allocator.store.connection import open_allocator
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.executors import InlineExecutor, ThreadExecutor
 from podtide.allocator.store.migration import UnusableDatabase
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 
 __all__ = [
     "DatabaseAllocator",
     "InlineExecutor",
     "InvalidDatabaseUrl",
-    "Rules",
+    "StoreRules",
     "ThreadExecutor",
     "UnusableDatabase",
     "open_allocator",

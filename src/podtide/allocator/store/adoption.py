@@ -23,18 +23,18 @@ from podtide.allocator.store.reported_addresses import (
     want_what_is_held,
 )
 from podtide.allocator.store.script import Script
-from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.allocator.terms import HeldContainer
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.grants import parse_address_name
-from podtide.core.subnet.layout import Place
+from podtide.core.subnet.layout import AddressPlace
 
 
-class _Held(Struct):
+class _ReportedPlaces(Struct):
     """What was reported, as places in the subnet."""
 
-    primary: Place
+    primary: AddressPlace
     grants: dict[tuple[int, int], int]
     """Masks by version and chunk."""
     unnamed: Masks
@@ -72,51 +72,51 @@ class AdoptContainer(Struct, frozen=True):
         """Whose it is."""
         return self.held.cluster
 
-    def carry_out(self, book: Book) -> Script[tuple[str, ...]]:
+    def carry_out(self, transaction: SubnetTransaction) -> Script[tuple[str, ...]]:
         """Take every reported address for it, and put the rest of what it had in quarantine."""
-        held, recovery = self.held, book.affairs.recovery
+        held, recovery = self.held, transaction.context.recovery
         if not recovery:
             return ()
         if held.recovery != recovery:
             raise InvalidInput(
                 f"what node {held.node} holds was reported for recovery {held.recovery}, and {recovery} goes on: report anew"
             )
-        row = book.containers.get(held.id)
-        book.affairs.refuse_another_cluster(held.cluster, held.cluster_uid)
-        _number_as_named(held, book)
-        there = _places(held, book)
+        row = transaction.containers.get(held.id)
+        transaction.context.refuse_another_cluster(held.cluster, held.cluster_uid)
+        _number_as_named(held, transaction)
+        there = _places(held, transaction)
         complaints = [
             f"{ip} of node {held.node} has a name that is no grant to it: it is kept from everybody for a while"
             for chunk, mask in there.unnamed.items()
-            for ip in book.subnet.layout.addresses(chunk, mask)
+            for ip in transaction.subnet.layout.addresses(chunk, mask)
         ]
-        if row is not None and (refusal := _refusal(held, row, book)):
-            taken = yield from take_reported(there.masks(), book, row, there.granted_after)
-            yield from book.quarantine(taken, _quarantined_as(held))
+        if row is not None and (refusal := _refusal(held, row, transaction)):
+            taken = yield from take_reported(there.masks(), transaction, row, there.granted_after)
+            yield from transaction.quarantine(taken, _quarantined_as(held))
             return (*complaints, refusal)
         if row is None:
-            row = ContainerRow(held.id, held.cluster, book.subnet.id, held.node)
-            book.containers[held.id] = row
-        complaints += yield from _hold(row, there, book, recovery, held)
+            row = ContainerRow(held.id, held.cluster, transaction.subnet.id, held.node)
+            transaction.containers[held.id] = row
+        complaints += yield from _hold(row, there, transaction, recovery, held)
         return tuple(complaints)
 
 
-def _number_as_named(held: HeldContainer, book: Book) -> None:
+def _number_as_named(held: HeldContainer, transaction: SubnetTransaction) -> None:
     """Let CIDRs that were added again, and are unused as yet, have the numbers that names were made of.
 
     Between them there may have been others, which drained and left since the backup.
     """
     for address in held.addresses:
-        place, name = book.subnet.layout.place(address.ip), parse_address_name(address.name)
+        place, name = transaction.subnet.layout.place(address.ip), parse_address_name(address.name)
         if place is None or name is None or name.container != held.id or name.place == place:
             continue
-        block = book.subnet.layout.block(place.chunk)
+        block = transaction.subnet.layout.block(place.chunk)
         if name.place.position == place.position:
-            book.subnet.move_unused(block.cidr, block.first_chunk + name.place.chunk - place.chunk)
+            transaction.subnet.move_unused(block.cidr, block.first_chunk + name.place.chunk - place.chunk)
 
 
-def _places(held: HeldContainer, book: Book) -> _Held:
-    layout = book.subnet.layout
+def _places(held: HeldContainer, transaction: SubnetTransaction) -> _ReportedPlaces:
+    layout = transaction.subnet.layout
     primary = layout.place(held.primary)
     grants: dict[tuple[int, int], int] = {}
     unnamed: Masks = {}
@@ -140,37 +140,41 @@ def _places(held: HeldContainer, book: Book) -> _Held:
             f"node {held.node} has {', '.join(outside[:3]) or 'no primary'}, which subnet {held.network}/{held.subnet} "
             "cannot give: let the subnet have the CIDRs that it had (`podtide subnet grow`), and the report goes on"
         )
-    return _Held(primary, grants, unnamed)
+    return _ReportedPlaces(primary, grants, unnamed)
 
 
-def _refusal(held: HeldContainer, row: ContainerRow, book: Book) -> str:
+def _refusal(held: HeldContainer, row: ContainerRow, transaction: SubnetTransaction) -> str:
     """Why the container cannot have anything; its addresses are kept from everybody for a while."""
     if row.cluster != held.cluster:
         return f"container {held.id} of node {held.node} is cluster {row.cluster}'s"
     if row.is_deleted:
         return f"container {held.id} of node {held.node} was deleted"
-    if row.subnet != book.subnet.id:
+    if row.subnet != transaction.subnet.id:
         return f"container {held.id} of node {held.node} is in another subnet than {held.subnet}"
     return ""
 
 
 def _hold(
-    row: ContainerRow, there: _Held, book: Book, recovery: int, held: HeldContainer
+    row: ContainerRow,
+    there: _ReportedPlaces,
+    transaction: SubnetTransaction,
+    recovery: int,
+    held: HeldContainer,
 ) -> Script[list[str]]:
     before = everything_of(row)
     wanted = there.masks()
     missing = {chunk: mask & ~before.get(chunk, 0) for chunk, mask in wanted.items()}
-    taken = yield from take_reported(missing, book, row, there.granted_after)
+    taken = yield from take_reported(missing, transaction, row, there.granted_after)
     lost = {chunk: left for chunk, mask in missing.items() if (left := mask & ~taken.get(chunk, 0))}
     complaints = [
         f"{ip} is reported by node {held.node} of {held.cluster}, and another node that reported it got it later: it stays there"
         for chunk, mask in lost.items()
-        for ip in book.subnet.layout.addresses(chunk, mask)
+        for ip in transaction.subnet.layout.addresses(chunk, mask)
     ]
     surplus = {chunk: mask & ~wanted.get(chunk, 0) for chunk, mask in before.items()}
     for chunk, mask in there.unnamed.items():
         add(surplus, chunk, mask & ~lost.get(chunk, 0))
-    yield from book.quarantine(
+    yield from transaction.quarantine(
         {chunk: mask for chunk, mask in surplus.items() if mask}, _quarantined_as(held)
     )
     for version, chunk in list(row.grants):
@@ -178,15 +182,17 @@ def _hold(
     for (version, chunk), mask in there.grants.items():
         row.set_grant(version, chunk, mask & ~lost.get(chunk, 0))
     has_primary = not lost.get(there.primary.chunk, 0) >> there.primary.position & 1
-    set_primary(row, there.primary.chunk * CHUNK_SIZE + there.primary.position if has_primary else None, book)
+    set_primary(
+        row, there.primary.chunk * CHUNK_SIZE + there.primary.position if has_primary else None, transaction
+    )
     row.version = max(row.version, held.version)
     versions = [version for version, _chunk in there.grants]
-    book.subnet.sequence = max(book.subnet.sequence, row.version, *versions)
+    transaction.subnet.sequence = max(transaction.subnet.sequence, row.version, *versions)
     if held.gave_up or lost:
-        row.version = book.next_version()  # by the one that was reported, the node was shown more
+        row.version = transaction.next_version()  # by the one that was reported, the node was shown more
     row.request_uid, row.generation = held.request_uid, held.generation
     row.cluster_uid, row.confirmed = held.cluster_uid, recovery
-    want_what_is_held(row, book)
+    want_what_is_held(row, transaction)
     return complaints
 
 

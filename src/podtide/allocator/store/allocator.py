@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Self
 
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.limits import (
     check_bounds,
     check_claim,
@@ -15,40 +17,23 @@ from podtide.allocator.limits import (
     check_spec,
     check_wish,
 )
-from podtide.allocator.port import (
-    Bounds,
-    CidrHolders,
-    Container,
-    ContainerPage,
-    Debt,
-    InForce,
-    Moved,
-    NoSuchSubnet,
-    QuarantinePage,
-    Subnet,
-    SubnetDemand,
-    SubnetSpec,
-    Utilization,
-    Wish,
-)
+from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.store import draining, queries, registry, subnets
 from podtide.allocator.store.adoption import AdoptContainer
 from podtide.allocator.store.audit import audit_database
-from podtide.allocator.store.batch_in_force import PutInForce
-from podtide.allocator.store.cluster_bounds import SetBounds
+from podtide.allocator.store.batch_in_force import PutInForce, SetBounds
 from podtide.allocator.store.container_writes import (
     DeleteContainer,
     PutContainer,
-    Sample,
+    SampleUtilization,
     Settle,
     another_cluster,
     bury,
 )
 from podtide.allocator.store.continuity_check import examine
 from podtide.allocator.store.database import Database
-from podtide.allocator.store.future_claims import renew_now_in
+from podtide.allocator.store.history import write_probe
 from podtide.allocator.store.pod_quarantine import KeepForPods
-from podtide.allocator.store.probe import write_probe
 from podtide.allocator.store.quarantine_end import EndQuarantine, MoveContainer
 from podtide.allocator.store.quarantines import (
     began_in_the_future,
@@ -57,8 +42,19 @@ from podtide.allocator.store.quarantines import (
     quarantines_of,
     subnet_of_quarantine,
 )
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
+from podtide.allocator.store.subnet_transaction import renew_now_in
 from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
+from podtide.allocator.subnets import (
+    Bounds,
+    CidrHolders,
+    Debt,
+    Subnet,
+    SubnetDemandReport,
+    SubnetInForce,
+    SubnetSpec,
+    Utilization,
+)
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 from podtide.core.audit.invariants import Violation
 from podtide.core.subnet.cluster_identity import is_anothers
@@ -76,7 +72,7 @@ class DatabaseAllocator:
         database: Database,
         *,
         clock: Clock,
-        rules: Rules,
+        rules: StoreRules,
         expected_clusters: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self._database = database
@@ -153,7 +149,7 @@ class DatabaseAllocator:
             listed = await self._database.read(lambda now: subnets.list_subnets(network, now))
         return tuple(subnet for subnet, _due in listed)
 
-    async def put_container(self, wish: Wish) -> Container:
+    async def put_container(self, wish: Wish) -> AllocatedContainer:
         """Carry out the whole wish, as far as there are addresses."""
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, PutContainer(wish))
@@ -183,7 +179,7 @@ class DatabaseAllocator:
             except NoSuchSubnet:
                 continue
 
-    async def move_container(self, wish: Wish) -> Moved:
+    async def move_container(self, wish: Wish) -> MoveResult:
         """Carry out the wish after what its machine left under a former uid was moved to it."""
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
@@ -226,7 +222,7 @@ class DatabaseAllocator:
             raise another_recorded(cluster, cluster_uid, recorded)
         return await self._database.call(network, subnet, call)
 
-    async def get_container(self, container_id: str, *, cluster: str) -> Container:
+    async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """What a node has."""
         check_names(container=container_id, cluster=cluster)
         return await self._database.read(lambda _now: queries.get_container(container_id, cluster))
@@ -265,7 +261,7 @@ class DatabaseAllocator:
         check_bounds(bounds)
         await self._database.call(network, name, SetBounds(cluster, bounds))
 
-    async def demand(self, network: str, name: str) -> SubnetDemand:
+    async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """What the batch is decided from, all of one instant."""
         check_names(network=network, subnet=name)
         demand, due = await self._database.read(lambda now: queries.read_demand(network, name, now))
@@ -274,7 +270,7 @@ class DatabaseAllocator:
             demand, _due = await self._database.read(lambda now: queries.read_demand(network, name, now))
         return demand
 
-    async def put_in_force(self, network: str, name: str, decided: InForce) -> Subnet:
+    async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """Let this be in force, if it was decided from what is so."""
         check_names(network=network, subnet=name)
         check_in_force(decided)
@@ -361,7 +357,7 @@ class DatabaseAllocator:
     async def sample(self) -> None:
         """Write down how full every subnet is, where that was not done a moment ago."""
         for subnet in await self.list_subnets():
-            await self._database.call(subnet.network, subnet.name, Sample())
+            await self._database.call(subnet.network, subnet.name, SampleUtilization())
 
     async def prove_writable(self) -> None:
         """Write something that nobody reads; AllocatorUnavailable where the database does not take it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from podtide.allocator.store.container_row import COLUMNS, ContainerRow, gather_containers
-from podtide.allocator.store.demand_counts import Likeness, count_alike
+from podtide.allocator.store.demand_counts import DemandKey, count_alike
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow
@@ -34,7 +34,7 @@ class _Contents(NamedTuple):
     free: dict[int, int]
     cooling: list[tuple[int, int]]
     quarantined: list[tuple[int, int]]
-    alike: Counter[Likeness]
+    alike: Counter[DemandKey]
 
 
 def audit_database() -> Script[tuple[Violation, ...]]:
@@ -49,7 +49,7 @@ def audit_database() -> Script[tuple[Violation, ...]]:
     for subnet, quarantined, chunk, mask in (yield Query(_RESTING)):
         (contents[subnet].quarantined if quarantined else contents[subnet].cooling).append((chunk, mask))
     for subnet, *likeness, containers in (yield Query(_ALIKE)):
-        contents[subnet].alike[Likeness(*likeness)] = containers
+        contents[subnet].alike[DemandKey(*likeness)] = containers
     bound = {subnet for (subnet,) in (yield Query(_BOUNDS))}
     violations = [
         Violation(2, container, f"a grant of chunk {chunk} is container {container}'s, which is not there")

@@ -1,44 +1,54 @@
-"""What is in force for the nodes of a subnet, changed by whoever decided from what is so."""
+"""The batch in force in a subnet, changed by compare-and-set on its serial, and the bounds that each cluster sets for it."""
 
 from msgspec import Struct
 
-from podtide.allocator.port import InForce, Overtaken, Subnet
-from podtide.allocator.store.script import Script
+from podtide.allocator.errors import InForceConflict
+from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.subnets import Bounds, ClusterBounds, Subnet, SubnetInForce
 from podtide.core.exact import exact, text
+
+_READ_ONE = """SELECT batch, buffer, lower, upper, min_batch, fixed FROM bounds
+    WHERE subnet = $1 AND cluster = $2"""
+_READ = """SELECT cluster, batch, buffer, lower, upper, min_batch, fixed FROM bounds
+    WHERE subnet = $1 ORDER BY cluster"""
+_PUT = """INSERT INTO bounds (subnet, cluster, batch, buffer, lower, upper, min_batch, fixed)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (subnet, cluster) DO UPDATE SET batch = excluded.batch, buffer = excluded.buffer,
+    lower = excluded.lower, upper = excluded.upper, min_batch = excluded.min_batch, fixed = excluded.fixed"""
 
 
 class PutInForce(Struct, frozen=True):
     """Let what was decided be in force."""
 
-    decided: InForce
+    decided: SubnetInForce
     container: str = ""
     cluster: str = ""
 
-    def carry_out(self, book: Book) -> Script[Subnet]:
+    def carry_out(self, transaction: SubnetTransaction) -> Script[Subnet]:
         """Compare the serial, and set what was decided."""
         yield from ()
-        row, decided = book.subnet, self.decided
+        row, decided = transaction.subnet, self.decided
         columns = _columns(decided)
         if row.serial != decided.serial:
             # One more, and exactly this: it was carried out before, and the answer was lost.
             if (row.serial, _columns_of(row)) != (decided.serial + 1, columns):
-                raise Overtaken(
+                raise InForceConflict(
                     f"what is in force in subnet {row.network}/{row.name} has serial {row.serial} by now, and this was "
                     f"decided from {decided.serial}: read it again and decide anew"
                 )
-            return row.for_callers(book.now)
+            return row.for_callers(transaction.now)
         scaler = row.batch, row.buffer, row.starved
         for column, value in columns.items():
             setattr(row, column, value)
         row.serial += 1
         if (row.batch, row.buffer, row.starved) != scaler:
-            row.changed_at = book.now
-        return row.for_callers(book.now)
+            row.changed_at = transaction.now
+        return row.for_callers(transaction.now)
 
 
-def _columns(decided: InForce) -> dict[str, object]:
+def _columns(decided: SubnetInForce) -> dict[str, object]:
     return {
         "batch": decided.batch,
         "buffer": text(exact(decided.buffer, "buffer")),
@@ -52,3 +62,39 @@ def _columns(decided: InForce) -> dict[str, object]:
 
 def _columns_of(row: SubnetRow) -> dict[str, object]:
     return _columns(row.in_force(row.changed_at))
+
+
+class SetBounds(Struct, frozen=True):
+    """Keep a cluster's bounds."""
+
+    cluster: str
+    bounds: Bounds
+    container: str = ""
+
+    def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
+        """Write them, unless they are there."""
+        bounds = self.bounds
+        row = (
+            bounds.batch,
+            text(exact(bounds.buffer)),
+            text(exact(bounds.lower)),
+            text(exact(bounds.upper)),
+            bounds.min_batch,
+            bounds.fixed,
+        )
+        there = yield Query(_READ_ONE, (transaction.subnet.id, self.cluster))
+        if not there or tuple(there[0]) != row:
+            yield Query(_PUT, (transaction.subnet.id, self.cluster, *row))
+
+
+def read_bounds(subnet: int, clusters: set[str]) -> Script[tuple[ClusterBounds, ...]]:
+    """The bounds of these clusters, by name. Of a cluster without containers in the subnet they bind nobody."""
+    rows = yield Query(_READ, (subnet,))
+    return tuple(
+        ClusterBounds(
+            cluster,
+            Bounds(batch=batch, buffer=buffer, lower=lower, upper=upper, min_batch=min_batch, fixed=fixed),
+        )
+        for cluster, batch, buffer, lower, upper, min_batch, fixed in rows
+        if cluster in clusters
+    )

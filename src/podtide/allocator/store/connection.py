@@ -15,7 +15,7 @@ from podtide.allocator.store.database_file import require_database_file
 from podtide.allocator.store.executors import Executor, ThreadExecutor
 from podtide.allocator.store.migration import POSTGRESQL, SQLITE, Dialect, check_ours, check_schema
 from podtide.allocator.store.migration import migrate as migration
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.sqlite import IN_MEMORY, SqliteDatabase, read_untouched
 from podtide.runtime.clock import Clock
 
@@ -27,7 +27,7 @@ async def open_allocator(
     url: str,
     *,
     clock: Clock,
-    rules: Rules | None = None,
+    rules: StoreRules | None = None,
     executor: Executor | None = None,
     migrate: bool = False,
 ) -> DatabaseAllocator:
@@ -38,7 +38,7 @@ async def open_allocator(
     UnusableDatabase when its schema is another, AllocatorUnavailable when it cannot be reached. `executor` is where SQLite
     is used, by default in a thread of its own; PostgreSQL needs none.
     """
-    rules = rules or Rules()
+    rules = rules or StoreRules()
     if url.startswith(_SQLITE) and (path := url.removeprefix(_SQLITE)) not in {"", IN_MEMORY}:
         _look_at_file(path, clock, migrate=migrate)
     named = url if url.startswith(_SQLITE) else _without_password(url)
@@ -65,7 +65,9 @@ def _look_at_file(path: str, clock: Clock, *, migrate: bool) -> None:
         read_untouched(path, check(f"{_SQLITE}{path}", SQLITE)(clock.wall()))
 
 
-async def _open(url: str, clock: Clock, rules: Rules, executor: Executor | None) -> tuple[Database, Dialect]:
+async def _open(
+    url: str, clock: Clock, rules: StoreRules, executor: Executor | None
+) -> tuple[Database, Dialect]:
     if url.startswith(_SQLITE) and url != _SQLITE:
         path = url.removeprefix(_SQLITE)
         return SqliteDatabase(path, clock=clock, rules=rules, executor=executor or ThreadExecutor()), SQLITE

@@ -6,16 +6,20 @@ that waits for its first address.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from typing import cast
 
-from podtide.allocator.port import CidrInUse, Container, GrantedAddress
+import msgspec
+
+from podtide.allocator.containers import AllocatedContainer, CidrInUse, GrantedAddress, Wish
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
 from podtide.allocator.store.subnet_row import SubnetRow
-from podtide.core.machine_identity import MachineIdentity
+from podtide.core.exact import exact, text
 from podtide.core.subnet.chunks import CHUNK_SIZE
-from podtide.core.subnet.grants import Claim, Order, address_names
-from podtide.core.subnet.layout import Place
+from podtide.core.subnet.grants import Claim, Order, address_names, is_taken_anew
+from podtide.core.subnet.layout import AddressPlace
+from podtide.core.subnet.statement import StatedDemand
 
 _COLUMNS = (
     "id", "cluster", "subnet", "node", "primary_number", "version", "request_uid", "generation", "superseded", "wanted",
@@ -33,6 +37,8 @@ _DROP_GRANT = "DELETE FROM grants WHERE container = $1 AND version = $2 AND chun
 
 MOST_SUPERSEDED = 32
 """How many earlier request objects of a container are remembered: each was deleted by hand, within reach of late wishes."""
+NOTHING = ""
+"""The text of a container that has asked for nothing yet."""
 
 
 @dataclass(slots=True)
@@ -92,9 +98,9 @@ class ContainerRow:
         return 1 + max(self.held, self.wanted)
 
     @property
-    def primary(self) -> Place | None:
+    def primary(self) -> AddressPlace | None:
         """Where its primary address is."""
-        return None if self.primary_number is None else Place(*divmod(self.primary_number, CHUNK_SIZE))
+        return None if self.primary_number is None else AddressPlace(*divmod(self.primary_number, CHUNK_SIZE))
 
     @property
     def claim(self) -> Claim:
@@ -115,11 +121,6 @@ class ContainerRow:
         """Where in the history of the node's wishes the last one stands."""
         return Order(self.request_uid, self.generation)
 
-    @property
-    def machine(self) -> MachineIdentity:
-        """What its Node last stated to run on."""
-        return MachineIdentity(self.machine_id, self.system_uuid, self.boot_id)
-
     def set_grant(self, version: int, chunk: int, mask: int) -> None:
         """Let the mask be what was granted of a chunk with a version; 0 when nothing is left of it."""
         key = (version, chunk)
@@ -129,14 +130,14 @@ class ContainerRow:
         else:
             self.grants.pop(key, None)
 
-    def for_callers(self, subnet: SubnetRow) -> Container:
+    def for_callers(self, subnet: SubnetRow) -> AllocatedContainer:
         """The container as the port shows it."""
         layout, primary = subnet.layout, self.primary
         assert primary is not None, "a newcomer without an address is nobody's container yet"
         home = layout.block(primary.chunk)
         others = {layout.block(chunk) for _version, chunk in self.grants} - {home}
         in_use = [home, *sorted(others, key=lambda block: block.first_chunk)]
-        return Container(
+        return AllocatedContainer(
             id=self.id,
             network=subnet.network,
             subnet=subnet.name,
@@ -218,3 +219,41 @@ def save_containers(rows: Iterable[ContainerRow]) -> Script[None]:
                 dropped.append((row.id, version, chunk))
     yield from execute_many(_DROP_GRANT, dropped)
     yield from execute_many(_PUT_GRANT, put)
+
+
+def take_anew(wish: Wish, row: ContainerRow, subnet: int) -> None:
+    """Accept a wish that is older than the last one, because its request object went back, as after a restore of etcd.
+
+    Only if it is one to be taken anew, and the container is where it says. Only the order of wishes goes back: what the
+    container holds stays, its version goes on growing, and so no name is used twice. Names that such a wish has for
+    release are either still the node's to give up, or in no container.
+    """
+    last = None if wish.instead_of is None else Order(wish.instead_of.request_uid, wish.instead_of.generation)
+    if row.cluster != wish.cluster or not is_taken_anew(last, row.order, holds_nothing=row.primary is None):
+        return
+    if row.is_deleted:
+        row.subnet, row.node = subnet, wish.node
+    elif (row.subnet, row.node) != (subnet, wish.node):
+        return
+    row.superseded = " ".join(each for each in row.superseded.split() if each != wish.request_uid)
+    row.statement_number = 0
+    if row.request_uid == wish.request_uid:
+        row.generation = min(row.generation, wish.generation)
+
+
+@lru_cache(maxsize=16_384)
+def to_text(stated: StatedDemand | None) -> str:
+    """What a container states, as the text that it is stored and counted by: equal statements have equal texts.
+
+    Compact JSON with every field, so that it means the same whatever the defaults become.
+    """
+    if stated is None:
+        return NOTHING
+    same = msgspec.structs.replace(stated, buffer=text(exact(stated.buffer, "buffer")))
+    return msgspec.json.encode(same).decode()
+
+
+@lru_cache(maxsize=16_384)
+def from_text(kept: str) -> StatedDemand:
+    """What a text of the database says."""
+    return msgspec.json.decode(kept, type=StatedDemand) if kept else StatedDemand()

@@ -3,13 +3,13 @@
 from podtide.allocator.store.mark import PROGRESS
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.transaction_context import begin_recovery
-from podtide.core.subnet.store_continuity import Mark, doubt_about
+from podtide.core.subnet.store_continuity import StoreMark, doubt_about
 
 _NAME = "UPDATE store SET uid = $1 WHERE uid = ''"
 _CATCH_UP = "UPDATE store SET removed_sequences = removed_sequences + $1"
 
 
-def examine(mark: Mark | None, new_uid: str, now: float) -> Script[str]:
+def examine(mark: StoreMark | None, new_uid: str, now: float) -> Script[str]:
     """Compare the database with the mark beside it: why it recovers from now on, or "".
 
     Its progress goes on above the mark's, so that the two agree again; that it recovers stands in the database.

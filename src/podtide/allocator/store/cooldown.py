@@ -2,7 +2,7 @@
 
 What cools down is a row with the time its rest ends, so that what is due is found by a look-up; it is free, and can be had
 when nothing else is. What is in quarantine is reserved and goes to nobody, however long ago it began, until somebody
-says so (`quarantines`; DESIGN.md "A node deleted while its machine lives").
+says so (`quarantines`; design R5, "A node deleted while its machine lives").
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from podtide.allocator.store.container_writes import Call
+from podtide.allocator.store.container_writes import SubnetOperation
 from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.script import Script
 from podtide.core.errors import InvalidInput
@@ -35,8 +35,8 @@ class Database(Protocol):
         """Run a script on its own."""
         ...
 
-    async def call(self, network: str, subnet: str, call: Call[T]) -> T:
-        """Carry out a call in a subnet's book, together with others that wait for the same."""
+    async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
+        """Carry out a call in a subnet's transaction, together with others that wait for the same."""
         ...
 
     async def close(self) -> None:

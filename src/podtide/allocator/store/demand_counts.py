@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtide.allocator.port import Alike
-from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.container_row import ContainerRow, from_text
 from podtide.allocator.store.script import Query, Rows, Script, execute_many
-from podtide.allocator.store.stated_text import from_text
-from podtide.core.subnet.demand_by_batch import Holding
+from podtide.allocator.subnets import ContainerCount
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 
 _ADD = """INSERT INTO alike (subnet, cluster, stated, taken, containers) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (subnet, cluster, stated, taken) DO UPDATE SET containers = alike.containers + excluded.containers"""
@@ -21,7 +20,7 @@ _DROP_EMPTY = """DELETE FROM alike
 _READ = "SELECT cluster, stated, taken, containers FROM alike WHERE subnet = $1 ORDER BY stated, taken"
 
 
-class Likeness(NamedTuple):
+class DemandKey(NamedTuple):
     """What containers that are counted together have in common."""
 
     cluster: str
@@ -29,12 +28,12 @@ class Likeness(NamedTuple):
     taken: int
 
 
-def count_alike(rows: Iterable[ContainerRow], subnet: int) -> Counter[Likeness]:
+def count_alike(rows: Iterable[ContainerRow], subnet: int) -> Counter[DemandKey]:
     """The counts of those that are in the subnet: tombstones are nowhere, and others are counted where they are."""
-    return Counter(Likeness(row.cluster, row.stated, row.taken) for row in rows if row.subnet == subnet)
+    return Counter(DemandKey(row.cluster, row.stated, row.taken) for row in rows if row.subnet == subnet)
 
 
-def save_counts(subnet: int, before: Counter[Likeness], after: Counter[Likeness]) -> Script[None]:
+def save_counts(subnet: int, before: Counter[DemandKey], after: Counter[DemandKey]) -> Script[None]:
     """Write by how much counts changed."""
     changes = {likeness: after[likeness] - before[likeness] for likeness in sorted({*before, *after})}
     yield from execute_many(
@@ -45,11 +44,13 @@ def save_counts(subnet: int, before: Counter[Likeness], after: Counter[Likeness]
     )
 
 
-def read_counts(subnet: int) -> Script[tuple[tuple[Alike, ...], set[str]]]:
+def read_counts(subnet: int) -> Script[tuple[tuple[ContainerCount, ...], set[str]]]:
     """The counts over all clusters, and the clusters that have containers in the subnet."""
     rows: Rows = yield Query(_READ, (subnet,))
-    summed: Counter[Holding] = Counter()
+    summed: Counter[ContainerDemand] = Counter()
     for _cluster, stated, taken, containers in rows:
-        summed[Holding(from_text(stated), taken)] += containers
-    alike = tuple(Alike(holding.stated, holding.taken, containers) for holding, containers in summed.items())
+        summed[ContainerDemand(from_text(stated), taken)] += containers
+    alike = tuple(
+        ContainerCount(holding.stated, holding.taken, containers) for holding, containers in summed.items()
+    )
     return alike, {cluster for cluster, *_ in rows}

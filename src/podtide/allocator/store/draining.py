@@ -4,11 +4,12 @@ What is reserved in the CIDR is counted when it begins to drain, and from then o
 (`subnet_row`); the last one takes the CIDR out of the subnet (`drained`).
 """
 
-from podtide.allocator.port import CidrHolder, CidrHolders, Subnet, SubnetInUse
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.errors import SubnetInUse
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script, bits_in
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
-from podtide.allocator.store.subnet_transaction import Book, open_book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
+from podtide.allocator.subnets import CidrHolder, CidrHolders, Subnet
 from podtide.core.errors import InvalidRange
 from podtide.core.ranges import parse_network
 from podtide.core.subnet.layout import Block, SubnetLayout, exact_network
@@ -31,27 +32,27 @@ _MOST_NAMED = 5
 
 
 def shrink_subnet(  # noqa: PLR0913 - which, what of it, how, and when
-    network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool, now: float, rules: Rules
+    network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool, now: float, rules: StoreRules
 ) -> Script[Subnet]:
     """Let CIDRs drain."""
     asked = {str(exact_network(cidr)) for cidr in cidrs}
-    book = yield from open_book(network, name, (), now, rules)
-    row = book.subnet
+    transaction = yield from open_transaction(network, name, (), now, rules)
+    row = transaction.subnet
     _refuse_parts(row, asked)
     _refuse_all(row, asked)
-    yield from book.settle()
-    yield from book.save()  # what is reserved is counted by what the database has
+    yield from transaction.settle()
+    yield from transaction.save()  # what is reserved is counted by what the database has
     drains = row.drains
     for block in row.layout.blocks:
         if block.cidr not in asked:
             continue
-        reserved = yield from _reserved_in(book, block)
+        reserved = yield from _reserved_in(transaction, block)
         if at_once and reserved:
             held = yield from read_holders(row, block)
             raise SubnetInUse(f"{block.cidr} of subnet {network}/{name} is in use: {held_words(held)}")
         drains[block.cidr] = reserved
     _let_drain(row, drains)
-    yield from book.save()
+    yield from transaction.save()
     return row.for_callers(now)
 
 
@@ -125,8 +126,8 @@ def _let_drain(row: SubnetRow, drains: dict[str, int]) -> None:
     )
 
 
-def _reserved_in(book: Book, block: Block) -> Script[int]:
-    row, chunks = book.subnet, (block.first_chunk, block.last_chunk)
+def _reserved_in(transaction: SubnetTransaction, block: Block) -> Script[int]:
+    row, chunks = transaction.subnet, (block.first_chunk, block.last_chunk)
     ((free,),) = yield Query(_FREE, (row.id, *chunks))
     ((cooling,),) = yield Query(_RESTING, (row.id, *chunks, 0))
     begun = row.layout.usable_in(block) - row.layout.usable_in(block, row.next_chunk(block))

@@ -7,10 +7,14 @@ dropped as new ones come, so a subnet's history never grows beyond some 11,000 r
 
 from typing import NamedTuple
 
-from podtide.allocator.port import Utilization
 from podtide.allocator.store.script import Many, Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.subnets import Utilization
 from podtide.resources.timestamps import to_time
+
+_NO_SUBNET = -1
+_WRITE = """INSERT INTO samples (subnet, step, slot, at, capacity, reserved) VALUES ($1, 0, 0, $2, 0, 0)
+    ON CONFLICT (subnet, step, slot) DO UPDATE SET at = excluded.at"""
 
 
 class Series(NamedTuple):
@@ -60,3 +64,13 @@ def read_samples(
             readings = [Utilization(to_time(at), *counts) for at, *counts in rows] + readings
             newer = older
     return tuple(readings)
+
+
+def write_probe(now: float) -> Script[None]:
+    """Write a row that is never read: whether the database takes writes is known only by writing.
+
+    A full disk, a file system that went read-only or a PostgreSQL that became a standby answers every question and keeps
+    nothing. The row is one of `samples`, of a subnet that does not exist; its time differs each time, because a database
+    need not write what is there already.
+    """
+    yield Query(_WRITE, (_NO_SUBNET, now))

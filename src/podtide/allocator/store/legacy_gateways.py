@@ -5,10 +5,10 @@ the pod's: the lowest address of the CIDR that is nobody's becomes the gateway. 
 none, and a person names one once something in it is free (`podtide subnet grow --gateway`).
 """
 
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import NONE
-from podtide.allocator.store.subnet_transaction import open_book
+from podtide.allocator.store.subnet_transaction import open_transaction
 from podtide.core.subnet.chunks import lowest
 from podtide.core.subnet.layout import Block, SubnetLayout
 
@@ -42,9 +42,9 @@ def _next_chunk(block: Block, next_chunk: int) -> int:
 
 
 def _give_gateways(network: str, name: str, now: float) -> Script[None]:
-    book = yield from open_book(network, name, (), now, Rules())
-    row = book.subnet
-    yield from book.save()
+    transaction = yield from open_transaction(network, name, (), now, StoreRules())
+    row = transaction.subnet
+    yield from transaction.save()
     gateways = []
     for block in row.layout.blocks:
         gateways.append(block.gateway)
@@ -55,7 +55,7 @@ def _give_gateways(network: str, name: str, now: float) -> Script[None]:
         for chunk, free in (*used, *([] if unused is None else [(unused, row.layout.mask(unused))])):
             gateways[-1] = next(row.layout.addresses(chunk, lowest(free, 1)))
             break
-    yield from book.lay_out(
+    yield from transaction.lay_out(
         SubnetLayout(
             row.layout.cidrs,
             gateways,
@@ -64,4 +64,4 @@ def _give_gateways(network: str, name: str, now: float) -> Script[None]:
             first_chunks=[block.first_chunk for block in row.layout.blocks],
         )
     )
-    yield from book.save()
+    yield from transaction.save()

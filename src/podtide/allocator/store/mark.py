@@ -9,8 +9,8 @@ import os
 import sqlite3
 from pathlib import Path
 
-from podtide.allocator.port import AllocatorUnavailable
-from podtide.core.subnet.store_continuity import Mark
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.core.subnet.store_continuity import StoreMark
 
 SUFFIX = ".mark"
 PROGRESS = """SELECT store.uid, store.removed_sequences + coalesce((SELECT sum(sequence) FROM subnets), 0) FROM store"""
@@ -24,17 +24,17 @@ class MarkFile:
         self.path = Path(f"{database}{SUFFIX}")
         self.is_examined = False
         """Until the database was compared with it, the mark is only ever moved on: see `examining`."""
-        self._written: Mark | None = None
+        self._written: StoreMark | None = None
 
-    def read(self) -> Mark | None:
+    def read(self) -> StoreMark | None:
         """The mark; None for none, or for what is none."""
         try:
             store, progress = self.path.read_text().split()
-            return Mark(store, int(progress))
+            return StoreMark(store, int(progress))
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            return Mark("unreadable", 0)
+            return StoreMark("unreadable", 0)
 
     def follow(self, connection: sqlite3.Connection) -> None:
         """Write how far the database has come, if that is news. Before its first use there is nothing to write."""
@@ -42,18 +42,18 @@ class MarkFile:
             ((store, progress),) = connection.execute(PROGRESS).fetchall()
         except sqlite3.OperationalError:
             return  # of an older schema, or none yet
-        mark = Mark(store, progress)
+        mark = StoreMark(store, progress)
         if not store or mark == self._written or not (self.is_examined or self._moves_on(mark)):
             return
         self._write(mark)
         self._written = mark
 
-    def _moves_on(self, mark: Mark) -> bool:
+    def _moves_on(self, mark: StoreMark) -> bool:
         """Whether the mark is of the same database, and not ahead of it."""
         there = self.read()
         return there is not None and there.store == mark.store and there.progress <= mark.progress
 
-    def _write(self, mark: Mark) -> None:
+    def _write(self, mark: StoreMark) -> None:
         """A line of fixed length, over the last one in one go: it is never half of two."""
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)

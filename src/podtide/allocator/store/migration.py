@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from podtide.allocator.port import AllocatorError
+from podtide.allocator.errors import AllocatorError
 from podtide.allocator.store.legacy_gateways import give_gateways
 from podtide.allocator.store.script import Query, Script
 from podtide.core.errors import FixError

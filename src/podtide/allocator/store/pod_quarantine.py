@@ -12,7 +12,7 @@ from msgspec import Struct
 from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.reported_addresses import Masks, add, take_reported
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.allocator.terms import ShownAddresses
 from podtide.core.errors import InvalidInput
 
@@ -37,9 +37,9 @@ class KeepForPods(Struct, frozen=True):
         """Whose pods they are."""
         return self.shown.cluster
 
-    def carry_out(self, book: Book) -> Script[int]:
+    def carry_out(self, transaction: SubnetTransaction) -> Script[int]:
         """Take what no report has confirmed as somebody's, and what nothing is known of under that name."""
-        shown, recovery = self.shown, book.affairs.recovery
+        shown, recovery = self.shown, transaction.context.recovery
         if not recovery:
             return 0
         if shown.recovery != recovery:
@@ -47,23 +47,25 @@ class KeepForPods(Struct, frozen=True):
                 f"what pods of node {shown.node} show was reported for recovery {shown.recovery}, and {recovery} goes on: "
                 "report anew"
             )
-        book.affairs.refuse_another_cluster(shown.cluster, shown.cluster_uid)
+        transaction.context.refuse_another_cluster(shown.cluster, shown.cluster_uid)
         masks: Masks = {}
         for ip in shown.addresses:
-            if (place := book.subnet.layout.place(ip)) is not None:
+            if (place := transaction.subnet.layout.place(ip)) is not None:
                 add(masks, place.chunk, 1 << place.position)
         row = ContainerRow(self.container, shown.cluster, None, shown.node, cluster_uid=shown.cluster_uid)
-        of_node = yield from _of_node(shown, book)
-        taken = yield from take_reported(masks, book, row, _nothing_is_later, but_for=of_node)
-        yield from book.quarantine(taken, row)
+        of_node = yield from _of_node(shown, transaction)
+        taken = yield from take_reported(masks, transaction, row, _nothing_is_later, but_for=of_node)
+        yield from transaction.quarantine(taken, row)
         return sum(mask.bit_count() for mask in taken.values())
 
 
-def _of_node(shown: ShownAddresses, book: Book) -> Script[frozenset[str]]:
+def _of_node(shown: ShownAddresses, transaction: SubnetTransaction) -> Script[frozenset[str]]:
     """The containers of the node's name, those that left something in quarantine too."""
-    rows = yield Query(_OF_NODE, (book.subnet.id, shown.cluster, shown.node))
+    rows = yield Query(_OF_NODE, (transaction.subnet.id, shown.cluster, shown.node))
     unwritten = {
-        id_ for id_, row in book.containers.items() if (row.cluster, row.node) == (shown.cluster, shown.node)
+        id_
+        for id_, row in transaction.containers.items()
+        if (row.cluster, row.node) == (shown.cluster, shown.node)
     }
     return frozenset({id_ for (id_,) in rows} | unwritten)
 

@@ -14,12 +14,12 @@ from typing import Any, TypeVar, cast
 
 import asyncpg
 
-from podtide.allocator.port import AllocatorUnavailable
-from podtide.allocator.store.container_writes import Call, serve
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.store.container_writes import SubnetOperation, serve
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.group_commit import GroupCommit
 from podtide.allocator.store.mark import MarkFile
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.runtime.clock import Clock
 
@@ -60,7 +60,7 @@ _COMPARE_MARK = f"""UPDATE store SET mark = {_MARK},
 _DIFFERS = f"SELECT 1 FROM store WHERE mark <> {_MARK}"  # noqa: S608 - our own words
 
 
-async def connect(url: str, name: str, *, clock: Clock, rules: Rules) -> "PostgresqlDatabase":
+async def connect(url: str, name: str, *, clock: Clock, rules: StoreRules) -> "PostgresqlDatabase":
     """The database at `url`, which errors call `name`."""
 
     async def look_at_mark(connection: "asyncpg.Connection[Any]") -> None:
@@ -88,12 +88,12 @@ class PostgresqlDatabase:
 
     mark: MarkFile | None = None
 
-    def __init__(self, pool: "asyncpg.Pool[Any]", name: str, *, clock: Clock, rules: Rules) -> None:
+    def __init__(self, pool: "asyncpg.Pool[Any]", name: str, *, clock: Clock, rules: StoreRules) -> None:
         self.name = name
         self._pool = pool
         self._clock = clock
         self._rules = rules
-        self._lanes: dict[tuple[str, str], GroupCommit[Call[Any]]] = {}
+        self._lanes: dict[tuple[str, str], GroupCommit[SubnetOperation[Any]]] = {}
         self._open = True
 
     async def read(self, script: Callable[[float], Script[T]]) -> T:
@@ -111,7 +111,7 @@ class PostgresqlDatabase:
         self._refuse_when_closed()
         return await self._transact(script)
 
-    async def call(self, network: str, subnet: str, call: Call[T]) -> T:
+    async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
         """Carry out a call together with those that wait for the same subnet."""
         self._refuse_when_closed()
         key = (network, subnet)
@@ -130,7 +130,7 @@ class PostgresqlDatabase:
             await lane.finish()
         await self._pool.close()
 
-    async def _commit(self, network: str, subnet: str, calls: Sequence[Call[Any]]) -> list[object]:
+    async def _commit(self, network: str, subnet: str, calls: Sequence[SubnetOperation[Any]]) -> list[object]:
         try:
             return await self._transact(lambda now: serve(network, subnet, calls, now, self._rules))
         except AllocatorUnavailable:
@@ -173,10 +173,6 @@ async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> No
         return  # there is no schema yet
     except asyncpg.UndefinedColumnError:
         return
-
-
-async def _leave_as_it_is(_connection: object) -> None:
-    """Transactions leave nothing behind in a session, so resetting it after each would be a round trip for nothing."""
 
 
 async def _carry_out(connection: "asyncpg.pool.PoolConnectionProxy[Any]", script: Script[T]) -> T:

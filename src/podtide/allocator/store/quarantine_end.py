@@ -6,13 +6,12 @@ container later was given to nobody before; of what is there at first sight it f
 
 from msgspec import Struct
 
-from podtide.allocator.port import Moved, Wish
-from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.containers import MoveResult, Wish
+from podtide.allocator.store.container_row import ContainerRow, take_anew
 from podtide.allocator.store.container_writes import PutContainer, refuse_by_affairs, refuse_what_does_not_fit
 from podtide.allocator.store.quarantines import former_containers
-from podtide.allocator.store.restored_requests import take_anew
 from podtide.allocator.store.script import Script
-from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.core.subnet.chunks import CHUNK_SIZE
 
 
@@ -31,33 +30,37 @@ class MoveContainer(Struct, frozen=True):
         """Whose it is."""
         return self.wish.cluster
 
-    def carry_out(self, book: Book) -> Script[Moved]:
+    def carry_out(self, transaction: SubnetTransaction) -> Script[MoveResult]:
         """Move what is in quarantine, then as for a PUT."""
         wish = self.wish
-        row = book.containers.get(wish.id)
-        yield from refuse_by_affairs(wish, row, book)
+        row = transaction.containers.get(wish.id)
+        yield from refuse_by_affairs(wish, row, transaction)
         if row is not None:
-            take_anew(wish, row, book.subnet.id)
-            refuse_what_does_not_fit(wish, row, book)
+            take_anew(wish, row, transaction.subnet.id)
+            refuse_what_does_not_fit(wish, row, transaction)
         is_new = row is None or row.primary is None
         former = (
-            (yield from former_containers(book.subnet.id, wish)) if is_new and wish.machine.is_known else []
+            (yield from former_containers(transaction.subnet.id, wish))
+            if is_new and wish.machine.is_known
+            else []
         )
         moved: dict[int, int] = {}
         if former:
             if row is None:
-                row = ContainerRow(wish.id, wish.cluster, book.subnet.id, wish.node)
-                book.containers[wish.id] = row
+                row = ContainerRow(wish.id, wish.cluster, transaction.subnet.id, wish.node)
+                transaction.containers[wish.id] = row
             for holder, _primary, _held in former:
-                for chunk, mask in (yield from book.take_over(holder)).items():
+                for chunk, mask in (yield from transaction.take_over(holder)).items():
                     moved[chunk] = moved.get(chunk, 0) | mask
-            _give(row, moved, [primary for _holder, primary, _held in former], book)
-        container = yield from PutContainer(wish).carry_out(book)
+            _give(row, moved, [primary for _holder, primary, _held in former], transaction)
+        container = yield from PutContainer(wish).carry_out(transaction)
         addresses = tuple(
-            ip for chunk, mask in sorted(moved.items()) for ip in book.subnet.layout.addresses(chunk, mask)
+            ip
+            for chunk, mask in sorted(moved.items())
+            for ip in transaction.subnet.layout.addresses(chunk, mask)
         )
         held = sum(held for _holder, _primary, held in former)
-        return Moved(container=container, moved=addresses, missing=held - len(addresses))
+        return MoveResult(container=container, moved=addresses, missing=held - len(addresses))
 
 
 class EndQuarantine(Struct, frozen=True):
@@ -72,32 +75,34 @@ class EndQuarantine(Struct, frozen=True):
     """Whether the whole cluster is gone for ever. Then all of it is free, even while the store recovers: nothing is granted
     meanwhile, and whoever has some of it says so in a report."""
 
-    def carry_out(self, book: Book) -> Script[int]:
+    def carry_out(self, transaction: SubnetTransaction) -> Script[int]:
         """Those that are in quarantine for it. What is not of the subnet is not.
 
         While the store recovers it may not know yet who else has them.
         """
         if self.is_forgotten:
-            return (yield from book.end_quarantine(self.holder))
-        book.affairs.refuse_while_recovering()
+            return (yield from transaction.end_quarantine(self.holder))
+        transaction.context.refuse_while_recovering()
         wanted: dict[int, int] = {}
         for address in self.addresses:
-            place = book.subnet.layout.place(address)
+            place = transaction.subnet.layout.place(address)
             if place is None:
                 continue
             wanted[place.chunk] = wanted.get(place.chunk, 0) | 1 << place.position
-        return (yield from book.end_quarantine(self.holder, wanted))
+        return (yield from transaction.end_quarantine(self.holder, wanted))
 
 
-def _give(row: ContainerRow, masks: dict[int, int], primaries: list[int | None], book: Book) -> None:
+def _give(
+    row: ContainerRow, masks: dict[int, int], primaries: list[int | None], transaction: SubnetTransaction
+) -> None:
     """Let the row, which has nothing yet, have these with new names: a former primary, or the lowest, as its primary.
 
     What it was owed is counted anew by the wish that follows.
     """
     numbers = [number for number in primaries if number is not None and _has(masks, number)]
     row.primary_number = numbers[0] if numbers else _lowest(masks)
-    book.subnet.containers += 1
-    row.version = book.next_version()
+    transaction.subnet.containers += 1
+    row.version = transaction.next_version()
     chunk, position = divmod(row.primary_number, CHUNK_SIZE)
     for each, mask in masks.items():
         if granted := mask & ~(1 << position) if each == chunk else mask:

@@ -8,7 +8,8 @@ from collections import defaultdict
 
 from msgspec import structs
 
-from podtide.allocator.port import Quarantined, QuarantinePage, Wish
+from podtide.allocator.containers import Wish
+from podtide.allocator.quarantine import Quarantined, QuarantinePage
 from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.script import Query, Rows, Script, among, insert_into
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS

@@ -1,20 +1,15 @@
 """What can be asked without changing anything: containers, who is owed, what demand there is, readings of utilization."""
 
-from podtide.allocator.port import (
-    Container,
-    ContainerPage,
-    Debt,
-    NoSuchContainer,
-    SubnetDemand,
-    Utilization,
-)
-from podtide.allocator.store.cluster_bounds import read_bounds
+from podtide.allocator.containers import AllocatedContainer, ContainerPage
+from podtide.allocator.errors import NoSuchContainer
+from podtide.allocator.store.batch_in_force import read_bounds
 from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
 from podtide.allocator.store.demand_counts import read_counts
 from podtide.allocator.store.history import read_samples
 from podtide.allocator.store.script import Query, Script, among
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
+from podtide.allocator.subnets import Debt, SubnetDemandReport, Utilization
 
 _SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name
     FROM containers LEFT JOIN subnets ON subnets.id = containers.subnet WHERE containers.id = $1"""
@@ -40,7 +35,7 @@ def subnet_of_container(container: str) -> Script[tuple[str, str, str] | None]:
     return cluster, network or "", subnet or ""
 
 
-def get_container(container: str, cluster: str) -> Script[Container]:
+def get_container(container: str, cluster: str) -> Script[AllocatedContainer]:
     """What a node has."""
     row = (yield from load_containers([container])).get(container)
     if row is None or row.primary is None or row.cluster != cluster:
@@ -85,12 +80,12 @@ def list_owed(
     return debts, any(renewed > now for *_row, renewed in rows)
 
 
-def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemand, bool]]:
+def read_demand(network: str, name: str, now: float) -> Script[tuple[SubnetDemandReport, bool]]:
     """What the subnet's batch is decided from, and whether something of it has rested for long enough."""
     subnet, due = yield from find_subnet(network, name, now)
     alike, clusters = yield from read_counts(subnet.id)
     bounds = yield from read_bounds(subnet.id, clusters)
-    return SubnetDemand(subnet=subnet.for_callers(now), alike=alike, bounds=bounds), due
+    return SubnetDemandReport(subnet=subnet.for_callers(now), alike=alike, bounds=bounds), due
 
 
 def read_history(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from podtide.allocator.errors import AnotherTerm
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import AnotherTerm
 from podtide.allocator.store.script import Query, Rows, Script, among
-from podtide.allocator.store.transaction_context import another_uid, begin_recovery, read_affairs
+from podtide.allocator.store.transaction_context import another_uid, begin_recovery, read_context
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term
@@ -121,8 +121,8 @@ def close_term(claim: TermClaim) -> Script[None]:
 def finish_report(cluster: str, uid: str, recovery: int, expected: Iterable[str]) -> Script[None]:
     """Note the report; with the last one the store grants again."""
     ((current, since, *_),) = yield Query(_LOCK_STORE)
-    affairs = yield from read_affairs([cluster])
-    affairs.refuse_another_cluster(cluster, uid)
+    context = yield from read_context([cluster])
+    context.refuse_another_cluster(cluster, uid)
     if not since:
         return
     if recovery != current:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_transaction import Book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.core.subnet.chunks import CHUNK_SIZE
 
 Masks = dict[int, int]
@@ -23,7 +23,7 @@ _PRIMARIES = "SELECT id, primary_number FROM containers WHERE subnet = $1 AND pr
 
 def take_reported(
     masks: Masks,
-    book: Book,
+    transaction: SubnetTransaction,
     row: ContainerRow,
     granted_after: GrantedAfter,
     *,
@@ -33,30 +33,30 @@ def take_reported(
 
     What containers of the ids `but_for` have, or left in quarantine, stays where it is.
     """
-    taken = yield from book.take_these(masks, but_for=but_for)
+    taken = yield from transaction.take_these(masks, but_for=but_for)
     left = {chunk: rest for chunk, mask in masks.items() if (rest := mask & ~taken.get(chunk, 0))}
     if left:
-        for owner in (yield from _holders(left, book)):
+        for owner in (yield from _holders(left, transaction)):
             if owner.id == row.id or owner.id in but_for:
                 continue
-            is_confirmed = owner.confirmed == book.affairs.recovery
-            if _strip(owner, granted_after, left, taken, book, is_confirmed=is_confirmed):
-                yield from _dissolve(owner, book)
+            is_confirmed = owner.confirmed == transaction.context.recovery
+            if _strip(owner, granted_after, left, taken, transaction, is_confirmed=is_confirmed):
+                yield from _dissolve(owner, transaction)
     return taken
 
 
-def set_primary(row: ContainerRow, number: int | None, book: Book) -> None:
+def set_primary(row: ContainerRow, number: int | None, transaction: SubnetTransaction) -> None:
     """Let that be its primary."""
-    book.subnet.containers += (number is not None) - (row.primary_number is not None)
+    transaction.subnet.containers += (number is not None) - (row.primary_number is not None)
     row.primary_number = number
 
 
-def want_what_is_held(row: ContainerRow, book: Book) -> None:
+def want_what_is_held(row: ContainerRow, transaction: SubnetTransaction) -> None:
     """Owe it nothing but a primary, where it has none: its next wish says what else it wants."""
     owed = int(row.primary_number is None)
-    book.subnet.owed += owed - row.owed
+    transaction.subnet.owed += owed - row.owed
     row.wanted, row.owed, row.waiting_pods = row.held, owed, 0
-    row.owed_since, row.renewed = (book.now, book.now) if owed else (0.0, 0.0)
+    row.owed_since, row.renewed = (transaction.now, transaction.now) if owed else (0.0, 0.0)
 
 
 def everything_of(row: ContainerRow) -> Masks:
@@ -74,29 +74,29 @@ def add(masks: Masks, chunk: int, mask: int) -> None:
     masks[chunk] = masks.get(chunk, 0) | mask
 
 
-def _dissolve(row: ContainerRow, book: Book) -> Script[None]:
+def _dissolve(row: ContainerRow, transaction: SubnetTransaction) -> Script[None]:
     """Leave nothing of a container that no report has confirmed: what it still has goes to quarantine.
 
     No tombstone is left: if it is reported after all, it is made anew.
     """
     masks = everything_of(row)
-    yield from book.quarantine(
+    yield from transaction.quarantine(
         masks, ContainerRow(row.id, row.cluster, None, row.node, cluster_uid=row.cluster_uid)
     )
-    yield from book.remove(row)
+    yield from transaction.remove(row)
 
 
-def _holders(masks: Masks, book: Book) -> Script[list[ContainerRow]]:
+def _holders(masks: Masks, transaction: SubnetTransaction) -> Script[list[ContainerRow]]:
     """Containers that have something of these chunks."""
-    granted = yield Query(_GRANTED, (book.subnet.id,))
-    primaries = yield Query(_PRIMARIES, (book.subnet.id,))
+    granted = yield Query(_GRANTED, (transaction.subnet.id,))
+    primaries = yield Query(_PRIMARIES, (transaction.subnet.id,))
     ids = {id_ for id_, chunk in granted if chunk in masks}
     ids |= {id_ for id_, number in primaries if number // CHUNK_SIZE in masks}
-    yield from book.bring_in(sorted(ids))
+    yield from transaction.bring_in(sorted(ids))
     ids |= {
-        id_ for id_, row in book.containers.items() if row.subnet == book.subnet.id
+        id_ for id_, row in transaction.containers.items() if row.subnet == transaction.subnet.id
     }  # not all is written yet
-    return [book.containers[id_] for id_ in sorted(ids)]
+    return [transaction.containers[id_] for id_ in sorted(ids)]
 
 
 def _strip(  # noqa: PLR0913 - from whom, what, and by which right
@@ -104,7 +104,7 @@ def _strip(  # noqa: PLR0913 - from whom, what, and by which right
     granted_after: GrantedAfter,
     masks: Masks,
     taken: Masks,
-    book: Book,
+    transaction: SubnetTransaction,
     *,
     is_confirmed: bool,
 ) -> bool:
@@ -124,9 +124,9 @@ def _strip(  # noqa: PLR0913 - from whom, what, and by which right
     primary = None if is_confirmed else owner.primary
     if primary is not None and masks.get(primary.chunk, 0) >> primary.position & 1:
         add(taken, primary.chunk, 1 << primary.position)
-        set_primary(owner, None, book)
+        set_primary(owner, None, transaction)
         return True
     if changed:
-        owner.version = book.next_version()
-        want_what_is_held(owner, book)
+        owner.version = transaction.next_version()
+        want_what_is_held(owner, transaction)
     return False

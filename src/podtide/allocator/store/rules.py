@@ -7,7 +7,7 @@ from podtide.runtime.settings import Settings
 _DEFAULTS = Settings()
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class StoreRules(Struct, frozen=True, kw_only=True):
     """Times in seconds."""
 
     cooldown_seconds: float = _DEFAULTS.cooldown_seconds

@@ -12,12 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from podtide.allocator.port import AllocatorUnavailable
-from podtide.allocator.store.container_writes import Call, serve
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.store.container_writes import SubnetOperation, serve
 from podtide.allocator.store.executors import Executor
 from podtide.allocator.store.group_commit import GroupCommit
 from podtide.allocator.store.mark import MarkFile
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.runtime.clock import Clock
 
@@ -32,13 +32,13 @@ _TO_WRITE = "BEGIN IMMEDIATE"
 class _SubnetCall(NamedTuple):
     network: str
     subnet: str
-    call: Call[Any]
+    call: SubnetOperation[Any]
 
 
 class SqliteDatabase:
     """A SQLite file, or `:memory:` for one that is forgotten with the process."""
 
-    def __init__(self, path: str, *, clock: Clock, rules: Rules, executor: Executor) -> None:
+    def __init__(self, path: str, *, clock: Clock, rules: StoreRules, executor: Executor) -> None:
         self.name = path
         self._clock = clock
         self._rules = rules
@@ -56,7 +56,7 @@ class SqliteDatabase:
         """Run a script on its own."""
         return await self._run(_TO_WRITE, script)
 
-    async def call(self, network: str, subnet: str, call: Call[T]) -> T:
+    async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
         """Carry out a call together with all others that wait."""
         self._refuse_when_closed()
         return cast("T", await self._calls.submit(_SubnetCall(network, subnet, call)))

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from podtide.allocator.port import InForce, NoSuchSubnet, Subnet
+from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
+from podtide.allocator.subnets import Subnet, SubnetInForce
 from podtide.core.intervals import Interval
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.layout import MOST_ADDRESSES, Block, SubnetLayout
@@ -184,9 +185,9 @@ class SubnetRow:
         """Addresses that are nobody's, those that cool down among them."""
         return self.capacity - self.reserved
 
-    def in_force(self, now: float) -> InForce:
+    def in_force(self, now: float) -> SubnetInForce:
         """What is in force, as the port shows it."""
-        return InForce(
+        return SubnetInForce(
             batch=self.batch,
             buffer=self.buffer,
             top=self.top,

@@ -1,7 +1,7 @@
-"""The open book of one subnet: its row is locked, and whatever a transaction reads and changes of it passes through here.
+"""A transaction in one subnet: its row is locked, and whatever is read and changed of the subnet passes through here.
 
-Calls that wait at the same moment share a transaction, and so a book: they are decided one after the other in memory, on
-what was read once, and what they changed is written once. A call that is refused has changed nothing.
+Calls that wait at the same moment share a transaction: they are decided one after the other in memory, on what was read
+once, and what they changed is written once. A call that is refused has changed nothing.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,15 +15,13 @@ from podtide.allocator.store.container_row import (
 )
 from podtide.allocator.store.cooldown import Rest, Resting
 from podtide.allocator.store.demand_counts import count_alike, save_counts
-from podtide.allocator.store.drained import drop_drained
-from podtide.allocator.store.future_claims import renew_now
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
 from podtide.allocator.store.supply import Supply
-from podtide.allocator.store.transaction_context import Affairs, read_affairs
+from podtide.allocator.store.transaction_context import TransactionContext, read_context
 from podtide.core.errors import StopError
 from podtide.core.intervals import both, without
 from podtide.core.subnet.chunks import masks_of
@@ -32,21 +30,25 @@ from podtide.core.subnet.layout import SubnetLayout
 
 _CLAIMS = """SELECT id, owed, waiting_pods, owed_since, renewed FROM containers /*index containers_owed*/
     WHERE subnet = $1 AND owed > 0 AND renewed > $2 ORDER BY waiting_pods DESC, owed_since, id LIMIT $3"""
+_DROP_CHUNKS = "DELETE FROM chunks WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"
+_DROP_RESTING = "DELETE FROM resting WHERE subnet = $1 AND chunk BETWEEN $2 AND $3"
+_RENEW_NOW = """UPDATE containers SET renewed = $1, owed_since = CASE WHEN owed_since > $1 THEN $1 ELSE owed_since END
+    WHERE subnet = $2 AND owed > 0 AND renewed > $1"""
 
 
-class Book:
-    """What a transaction knows of a subnet. Opened by `open_book`, and written by `save`."""
+class SubnetTransaction:
+    """What a transaction knows of a subnet. Opened by `open_transaction`, and written by `save`."""
 
     def __init__(
         self,
         subnet: SubnetRow,
         containers: dict[str, ContainerRow],
         now: float,
-        rules: Rules,
-        affairs: Affairs,
+        rules: StoreRules,
+        context: TransactionContext,
     ) -> None:
         self.subnet = subnet
-        self.affairs = affairs
+        self.context = context
         self.containers = containers
         """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
         self.now = now
@@ -198,7 +200,7 @@ class Book:
         yield from save_containers(self.containers.values())
         yield from self._supply.save()
         yield from self._resting.save()
-        if not self.affairs.recovery:  # else nodes may have what is not known yet to be reserved
+        if not self.context.recovery:  # else nodes may have what is not known yet to be reserved
             yield from drop_drained(self.subnet)
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
@@ -211,7 +213,7 @@ class Book:
     def _read_claims(self, free: int) -> Script[None]:
         """Read claims in their order until they amount to all that is free: each is for one address at least.
 
-        Those of the containers in this book are read too, but stand in it as they are now, so there may be that many more.
+        Those of the containers in this transaction are read too, but stand in it as they are now, so there may be that many more.
         """
         limit = free + len(self.containers)
         if limit > self._claims_limit:
@@ -224,22 +226,22 @@ class Book:
                     row.renew_now(self.now)
 
 
-def open_book(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
+def open_transaction(  # noqa: PLR0913 - which subnet, what is to be read, and what it is carried out by
     network: str,
     name: str,
     ids: Sequence[str],
     now: float,
-    rules: Rules,
+    rules: StoreRules,
     *,
     clusters: Sequence[str] = (),
-) -> Script[Book]:
+) -> Script[SubnetTransaction]:
     """Lock the subnet and read what calls about these containers need; NoSuchSubnet when there is none."""
     subnet, due = yield from find_subnet(network, name, now, lock=True)
-    affairs = yield from read_affairs(clusters)
-    book = Book(subnet, (yield from load_containers(ids)), now, rules, affairs)
+    context = yield from read_context(clusters)
+    transaction = SubnetTransaction(subnet, (yield from load_containers(ids)), now, rules, context)
     if due:
-        yield from book.settle()
-    return book
+        yield from transaction.settle()
+    return transaction
 
 
 def _size(masks: dict[int, int]) -> int:
@@ -252,3 +254,48 @@ def _totals(subnet: SubnetRow) -> tuple[int | str, ...]:
         *(subnet.capacity, subnet.reserved, subnet.containers, subnet.owed, subnet.quarantined),
         subnet.next_chunks,
     )
+
+
+def drop_drained(row: SubnetRow) -> Script[None]:
+    """Remove from the subnet each CIDR that drains and in which nothing is reserved any more.
+
+    Nothing remains of it: neither rows, nor its gateway, nor what was kept back in it. Its numbers may be another CIDR's
+    later, and that is harmless: a name of a granted address has the version it was granted with. What else was changed in
+    the subnet is written already.
+    """
+    drained = [cidr for cidr, reserved in row.drains.items() if not reserved]
+    if not drained:
+        return
+    layout = row.layout
+    kept_back = list(layout.keep_back)
+    for block in (block for block in layout.blocks if block.cidr in drained):
+        for sql in (_DROP_CHUNKS, _DROP_RESTING):
+            yield Query(sql, (row.id, block.first_chunk, block.last_chunk))
+        row.keep_back_first -= layout.kept_first_in(block)
+        kept_back = [address for address in kept_back if address not in block.network]
+    stay = [block for block in layout.blocks if block.cidr not in drained]
+    row.lay_out(
+        SubnetLayout(
+            [block.cidr for block in stay],
+            [block.gateway for block in stay],
+            map(str, kept_back),
+            row.keep_back_first,
+            first_chunks=[block.first_chunk for block in stay],
+            draining=[block.cidr for block in stay if block.is_draining],
+        )
+    )
+
+
+def renew_now(subnet: int, now: float) -> Script[None]:
+    """Renew now every claim in the subnet that was renewed by a clock that was ahead.
+
+    A claim holds others up as long as it is renewed. One from the future would do so until that day comes, even if its
+    node is never heard of again; so it counts as renewed now, and lapses in its time.
+    """
+    yield Query(_RENEW_NOW, (now, subnet))
+
+
+def renew_now_in(network: str, name: str, now: float) -> Script[None]:
+    """Do the same for a subnet by its name, in which no transaction is open."""
+    subnet, _due = yield from find_subnet(network, name, now, lock=True)
+    yield from renew_now(subnet.id, now)

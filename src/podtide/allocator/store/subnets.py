@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from podtide.allocator.errors import SubnetExists, SubnetInUse
 from podtide.allocator.limits import check_new_subnet
-from podtide.allocator.port import Subnet, SubnetExists, SubnetInUse, SubnetSpec
 from podtide.allocator.store.draining import end_drain
 from podtide.allocator.store.history import note_sample
-from podtide.allocator.store.rules import Rules
+from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import (
     COLUMNS,
@@ -17,7 +17,8 @@ from podtide.allocator.store.subnet_row import (
     find_subnet,
     insert_subnet,
 )
-from podtide.allocator.store.subnet_transaction import Book, open_book
+from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
+from podtide.allocator.subnets import Subnet, SubnetSpec
 from podtide.core.ranges import parse_address
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways, first_overlap
 
@@ -77,12 +78,12 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
 
 
 def grow_subnet(  # noqa: PLR0913, PLR0917 - which, by what, and when
-    network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...], now: float, rules: Rules
+    network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...], now: float, rules: StoreRules
 ) -> Script[Subnet]:
     """Add CIDRs to a subnet, let those that drain give again, and those that are there have the gateways named for them."""
     there = yield from _cidrs_by_subnet(network)
-    book = yield from open_book(network, name, (), now, rules)
-    row = book.subnet
+    transaction = yield from open_transaction(network, name, (), now, rules)
+    row = transaction.subnet
     asked = SubnetLayout(cidrs, chosen := choose_gateways(cidrs, gateways))
     named = {str(parse_address(address)) for address in gateways}
     own = {block.cidr: block.gateway for block in row.layout.blocks}
@@ -96,14 +97,14 @@ def grow_subnet(  # noqa: PLR0913, PLR0917 - which, by what, and when
     }
     end_drain(row, asked.cidrs)
     if after != own:
-        yield from _lay_out(book, after)
-    yield from book.save()
+        yield from _lay_out(transaction, after)
+    yield from transaction.save()
     return row.for_callers(now)
 
 
-def _lay_out(book: Book, gateways: dict[str, str]) -> Script[None]:
+def _lay_out(transaction: SubnetTransaction, gateways: dict[str, str]) -> Script[None]:
     """Let the subnet have these gateways, by CIDR."""
-    row = book.subnet
+    row = transaction.subnet
     layout = SubnetLayout(
         list(gateways),
         list(gateways.values()),
@@ -113,7 +114,7 @@ def _lay_out(book: Book, gateways: dict[str, str]) -> Script[None]:
         draining=row.drains,
     )
     own = row.layout.blocks
-    if used := (yield from book.lay_out(layout)):
+    if used := (yield from transaction.lay_out(layout)):
         wanted = [gateways[block.cidr] for block in own if gateways[block.cidr] != block.gateway]
         if taken := [address for address in wanted if address in used]:
             raise SubnetInUse(
@@ -127,23 +128,23 @@ def _lay_out(book: Book, gateways: dict[str, str]) -> Script[None]:
         )
 
 
-def remove_subnet(network: str, name: str, now: float, rules: Rules) -> Script[None]:
+def remove_subnet(network: str, name: str, now: float, rules: StoreRules) -> Script[None]:
     """Remove a subnet in which nothing is reserved."""
     there = yield from _cidrs_by_subnet(network)
     if name not in there:
         return
-    book = yield from open_book(network, name, (), now, rules)
-    book.affairs.refuse_while_recovering()
-    if book.subnet.reserved:
+    transaction = yield from open_transaction(network, name, (), now, rules)
+    transaction.context.refuse_while_recovering()
+    if transaction.subnet.reserved:
         held = (
-            f"containers in it: {book.subnet.containers}"
-            if book.subnet.containers
-            else f"addresses of removed nodes in quarantine: {book.subnet.reserved}; see `podtide quarantine list`"
+            f"containers in it: {transaction.subnet.containers}"
+            if transaction.subnet.containers
+            else f"addresses of removed nodes in quarantine: {transaction.subnet.reserved}; see `podtide quarantine list`"
         )
         raise SubnetInUse(f"subnet {network}/{name} is in use ({held}): remove it when they are gone")
-    yield Query(_KEEP_SEQUENCE, (book.subnet.sequence,))
+    yield Query(_KEEP_SEQUENCE, (transaction.subnet.sequence,))
     for statement in _REMOVE:
-        yield Query(statement, (book.subnet.id,))
+        yield Query(statement, (transaction.subnet.id,))
 
 
 def show_subnet(network: str, name: str, now: float) -> Script[tuple[Subnet, bool]]:

@@ -5,7 +5,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from podtide.allocator.port import AnotherCluster, StoreRecovering
+from podtide.allocator.errors import AnotherCluster, StoreRecovering
 from podtide.allocator.store.script import Query, Rows, Script, among
 from podtide.core.subnet.cluster_identity import is_anothers
 
@@ -16,7 +16,7 @@ _BEGIN = """UPDATE store SET recovery = CASE WHEN $3 > recovery THEN $3 ELSE rec
     recovering_since = $1, reason = $2 WHERE id = 1 RETURNING recovery"""
 
 
-class Affairs(Struct):
+class TransactionContext(Struct):
     """As they were when the transaction began."""
 
     recovery: int
@@ -44,7 +44,7 @@ class Affairs(Struct):
         self.reason = reason
 
 
-def read_affairs(clusters: Sequence[str] = ()) -> Script[Affairs]:
+def read_context(clusters: Sequence[str] = ()) -> Script[TransactionContext]:
     """How they are now, with the uids of these clusters."""
     rows: Rows
     if clusters:
@@ -53,7 +53,7 @@ def read_affairs(clusters: Sequence[str] = ()) -> Script[Affairs]:
     else:
         rows = [(*row, None, None) for row in (yield Query(_STORE))]
     number, since, reason = rows[0][:3]
-    return Affairs(number if since else 0, reason, {name: uid for *_, name, uid in rows if name})
+    return TransactionContext(number if since else 0, reason, {name: uid for *_, name, uid in rows if name})
 
 
 def begin_recovery(reason: str, now: float) -> Script[int]:

@@ -1,4 +1,4 @@
-"""`podtide allocator backup` and `restore`: copies of the database, and what it takes to put one back."""
+"""`podtide allocator backup` and `restore`: copies of the database, and how to restore one safely."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ import click
 
 from podtide.allocator.store import InvalidDatabaseUrl, open_allocator
 from podtide.allocator.store import backup as copies
-from podtide.cli.named_file import NamedFile
+from podtide.cli.path_options import NamedFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 
@@ -19,7 +19,7 @@ _database_option = click.option(
     metavar="URL",
     envvar="PODTIDE_DATABASE",
     show_envvar=True,
-    help="Where the subnets are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    help="The database of the subnets: sqlite:///FILE or postgresql://USER@HOST/NAME.",
 )
 
 
@@ -43,7 +43,7 @@ def backup(*, file: Path, database: str) -> None:
 @click.argument("file", type=_FILE, required=False)
 @_database_option
 def restore(*, file: Path | None, database: str) -> None:
-    """Put a copy in the place of a SQLite database that nobody uses.
+    """Put a copy in the place of a SQLite database that no program uses.
 
     What was granted since the copy was taken is held by nodes. So the allocator grants nothing from then on, until every
     cluster has reported what its nodes hold. For PostgreSQL give no FILE: a database that was restored by other tools is

@@ -1,18 +1,18 @@
-"""`podtide allocator cluster` and `release`: to whom names belong, and a store that waits for reports."""
+"""`podtide allocator cluster` and `release`: which cluster a name belongs to, and a database that waits for reports."""
 
 import click
 
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
-from podtide.cli.allocator_connection import Reach, reach_options
-from podtide.cli.known_cluster import known_cluster, refuse_if_acting
+from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
-from podtide.core.errors import InvalidInput
+from podtide.core.errors import FixError, InvalidInput
+from podtide.resources.timestamps import to_time
 
 _COLUMNS = ("NAME", "UID", "CONTAINERS", "OF ANOTHER UID", "WITHOUT UID", "CONTROLLER", "REPORTED")
 _DISPENSABLE = ("CONTROLLER", "WITHOUT UID", "OF ANOTHER UID")
-"""Before a uid is shortened, which is there to be copied."""
+"""Columns to drop before a uid is shortened, which people need to copy."""
 _NONE = "-"
 
 
@@ -25,14 +25,14 @@ def cluster() -> None:
 
 
 @cluster.command("list")
-@reach_options
+@allocator_options
 @output_option
-def list_clusters(*, reach: Reach, output: str) -> None:
+def list_clusters(*, location: AllocatorLocation, output: str) -> None:
     """List clusters with their uids, and say whether the allocator grants.
 
-    Where it waits for reports after its store went back, the first line says so.
+    Where it waits for reports after its database was restored, the first line says so.
     """
-    registry = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
+    registry = location.ask_as_administration(lambda allocator: allocator.list_clusters())
     lines = [_waiting(registry)] if registry.recovering else []
     rows = [_COLUMNS, *map(_row, registry.clusters)]
     show(output, registry, [*lines, *table(fitted(rows, screen_width(), dispensable=_DISPENSABLE))])
@@ -41,11 +41,14 @@ def list_clusters(*, reach: Reach, output: str) -> None:
 @cluster.command()
 @click.argument("name")
 @click.option(
-    "--to-uid", required=True, metavar="UID", help="The uid of the other cluster's namespace kube-system."
+    "--to-uid",
+    required=True,
+    metavar="UID",
+    help="The uid of the namespace kube-system of the cluster that is to own the name.",
 )
-@reach_options
+@allocator_options
 @output_option
-def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
+def move(*, name: str, to_uid: str, location: AllocatorLocation, output: str) -> None:
     """Let a name belong to another cluster.
 
     Containers stay with the cluster that made them: if that one is gone, `forget NAME --uid` frees them.
@@ -55,23 +58,27 @@ def move(*, name: str, to_uid: str, reach: Reach, output: str) -> None:
         await known_cluster(allocator, name)
         await allocator.move_cluster(name, uid=to_uid)
 
-    reach.ask_as_administration(move_it)
+    location.ask_as_administration(move_it)
     show(output, {"name": name, "uid": to_uid}, [f"the name {name} belongs to {to_uid}"])
 
 
 @cluster.command()
 @click.argument("name")
+@click.option("--uid", metavar="UID", help="Only containers that record this uid; the name keeps its owner.")
 @click.option(
-    "--uid", metavar="UID", help="Only containers that record this uid; the name stays whose it is."
+    "--without-uid", is_flag=True, help="Only containers that record no uid; the name keeps its owner."
 )
-@click.option(
-    "--without-uid", is_flag=True, help="Only containers that record no uid; the name stays whose it is."
-)
-@click.option("--force", is_flag=True, help="Also while a controller acts for the cluster.")
-@reach_options
+@click.option("--force", is_flag=True, help="Do it even while a controller acts for the cluster.")
+@allocator_options
 @output_option
 def forget(  # noqa: PLR0913 - one argument per option
-    *, name: str, uid: str | None, without_uid: bool, force: bool, reach: Reach, output: str
+    *,
+    name: str,
+    uid: str | None,
+    without_uid: bool,
+    force: bool,
+    location: AllocatorLocation,
+    output: str,
 ) -> None:
     """Delete all containers of a cluster that is gone for ever, and let its name be free.
 
@@ -88,7 +95,7 @@ def forget(  # noqa: PLR0913 - one argument per option
             refuse_if_acting(record, which)
         return await allocator.forget_cluster(name, uid=which)
 
-    deleted = reach.ask_as_administration(forget_it)
+    deleted = location.ask_as_administration(forget_it)
     words = f"{counted(deleted, 'container is', 'containers are')} deleted"
     if which is None:
         words += f", and the name {name} is free"
@@ -96,20 +103,20 @@ def forget(  # noqa: PLR0913 - one argument per option
 
 
 @click.command()
-@reach_options
+@allocator_options
 @output_option
-def release(*, reach: Reach, output: str) -> None:
+def release(*, location: AllocatorLocation, output: str) -> None:
     """Let an allocator grant again that waits for reports after its store went back.
 
     What the clusters that did not report hold may then be given twice: be sure that they hold nothing.
     """
-    before = reach.ask_as_administration(lambda allocator: allocator.list_clusters())
-    reach.ask_as_administration(lambda allocator: allocator.end_recovery())
-    awaited = ", ".join(before.awaited) or "nobody"
+    before = location.ask_as_administration(lambda allocator: allocator.list_clusters())
+    location.ask_as_administration(lambda allocator: allocator.end_recovery())
+    awaited = ", ".join(before.awaited) or "no cluster"
     words = (
         f"it grants again, without a report of {awaited}"
         if before.recovering
-        else "it did not wait for anybody"
+        else "it did not wait for any cluster"
     )
     show(output, {"awaited": before.awaited}, [words])
 
@@ -133,3 +140,32 @@ def _row(record: ClusterRecord) -> tuple[str, ...]:
         record.holder or _NONE,
         "yes" if record.reported else "AWAITED",
     )
+
+
+class StillActing(FixError):
+    """A controller has a term for the cluster that is to be forgotten."""
+
+
+async def known_cluster(allocator: AdministeredAllocator, name: str) -> ClusterRecord:
+    """The allocator's record of the cluster; refused if it knows nothing of it, not even something in quarantine.
+
+    A misspelt name must not look like a cluster for which nothing is left to do.
+    """
+    records = (await allocator.list_clusters()).clusters
+    for record in records:
+        if record.name == name:
+            return record
+    if (await allocator.quarantined(cluster=name, limit=1)).items:
+        return ClusterRecord(name=name)
+    known = ", ".join(record.name for record in records) or "none"
+    raise InvalidInput(f"the allocator knows no cluster {name}: it knows {known}; correct the name")
+
+
+def refuse_if_acting(record: ClusterRecord, uid: str | None) -> None:
+    """Raises if a controller has a term for the cluster whose containers, of one uid or all, are to be deleted."""
+    if record.holder and uid in {None, record.uid}:
+        raise StillActing(
+            f"controller {record.holder} acts for cluster {record.name} until {to_time(record.term_until)}, and renews that as "
+            "long as it runs: the nodes of a cluster that lives would lose their addresses; stop its podtide and try "
+            "again, or say --force"
+        )

@@ -15,11 +15,11 @@ from podtide.allocator.service.certificate import Certificate
 from podtide.allocator.service.sampling import keep_sampling
 from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
-from podtide.allocator.store import Rules, open_allocator
+from podtide.allocator.store import StoreRules, open_allocator
 from podtide.cli.allocator.backup import backup, restore
 from podtide.cli.allocator.cluster import cluster, release
-from podtide.cli.duration import DURATION
-from podtide.cli.named_file import ExistingFile
+from podtide.cli.number_options import DURATION
+from podtide.cli.path_options import ExistingFile
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.durations import format_duration
@@ -32,15 +32,15 @@ from podtide.runtime.settings import load_settings
 
 _FILE = ExistingFile()
 
-_OPEN = "without tokens nobody is asked who they are: give --tokens FILE, or listen on 127.0.0.1"
+_OPEN = "without tokens there is no authentication: give --tokens FILE, or listen on 127.0.0.1"
 
 
-class _Plan(Struct, frozen=True):
-    """What to run, checked before anything is opened."""
+class _AllocatorPlan(Struct, frozen=True):
+    """What to run: all options, checked before anything is opened."""
 
     database: str
     address: ListenAddress
-    rules: Rules
+    rules: StoreRules
     tokens: Tokens | None
     certificate: Certificate | None
     refresh_seconds: float
@@ -53,7 +53,7 @@ class _Plan(Struct, frozen=True):
     metavar="URL",
     envvar="PODTIDE_DATABASE",
     show_envvar=True,
-    help="Where the subnets are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    help="The database of the subnets: sqlite:///FILE or postgresql://USER@HOST/NAME.",
 )
 @click.option(
     "--listen",
@@ -63,16 +63,18 @@ class _Plan(Struct, frozen=True):
     help="Where to listen. Port 0 picks a free one.",
 )
 @click.option(
-    "--tokens", type=_FILE, help="Who may ask: the tokens' hashes, each for a cluster or for administration."
+    "--tokens",
+    type=_FILE,
+    help="The file of accepted tokens: their hashes, each for a cluster or for administration.",
 )
-@click.option("--tls-cert", type=_FILE, help="The certificate to show, with its chain, as PEM.")
-@click.option("--tls-key", type=_FILE, help="The certificate's key, as PEM.")
+@click.option("--tls-cert", type=_FILE, help="The server certificate with its chain, as PEM.")
+@click.option("--tls-key", type=_FILE, help="The private key of the certificate, as PEM.")
 @click.option(
     "--refresh",
     type=DURATION,
     default=DEFAULT_REFRESH_SECONDS,
     show_default=format_duration(DEFAULT_REFRESH_SECONDS),
-    help="How old an answer about utilization may be.",
+    help="The maximum age of an answer about utilization.",
 )
 @click.option(
     "--cooldown", metavar="DURATION", help="How long a released address rests before another node gets it."
@@ -85,10 +87,14 @@ class _Plan(Struct, frozen=True):
     type=DURATION,
     default=0.0,
     show_default="0s",
-    help="How long to go on answering after SIGTERM, while /readyz says no.",
+    help="How long to go on answering after SIGTERM, while /readyz fails.",
 )
 @click.option(
-    "--log-level", type=click.Choice(LEVELS), default="info", show_default=True, help="What to log."
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="The least severe level that is logged.",
 )
 @click.pass_context
 def allocator(  # noqa: PLR0913 - one argument per option
@@ -123,10 +129,10 @@ def allocator(  # noqa: PLR0913 - one argument per option
         )
     flags = {name: text for name, text in (("cooldown", cooldown), ("quarantine", quarantine)) if text}
     settings = load_settings(os.environ, flags)
-    plan = _Plan(
+    plan = _AllocatorPlan(
         database=database,
         address=parse_listen_address(listen, flag="--listen", open_because=_OPEN if tokens is None else ""),
-        rules=Rules(
+        rules=StoreRules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         ),
         tokens=Tokens(tokens, log) if tokens else None,
@@ -143,7 +149,7 @@ for command in (backup, restore, cluster, release):
     allocator.add_command(command)
 
 
-async def _serve(plan: _Plan, log: Logger) -> None:
+async def _serve(plan: _AllocatorPlan, log: Logger) -> None:
     signals: asyncio.Queue[str] = asyncio.Queue()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, number.name)
@@ -175,18 +181,21 @@ async def _serve(plan: _Plan, log: Logger) -> None:
     log.info("stopped")
 
 
-def _announce(plan: _Plan, url: str, log: Logger) -> None:
+def _announce(plan: _AllocatorPlan, url: str, log: Logger) -> None:
     log.info("listening", url=url)
     if plan.tokens is None:
         log.warning(
-            "no tokens: whoever can reach this machine's loopback address may do everything, and nobody else"
+            "no tokens: every process of this machine may do everything over the loopback address, and no other machine may"
         )
     elif plan.certificate is None:
         log.warning("no certificate: tokens can be read on the way; give --tls-cert and --tls-key")
 
 
 async def _drain(service: Service, seconds: float, signals: asyncio.Queue[str]) -> None:
-    """Answer for a while longer, until balancers have seen that we are not ready. A second signal cuts it short."""
+    """Answer requests for a while longer, until load balancers have seen that it is not ready.
+
+    A second signal ends it.
+    """
     service.operations.readiness.stopping = True
     try:
         async with asyncio.timeout(seconds):

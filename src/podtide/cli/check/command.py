@@ -1,4 +1,4 @@
-"""`podtide check`: the invariants, asked of a live cluster."""
+"""`podtide check`: the invariants, checked in a live cluster."""
 
 import asyncio
 import sys
@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 import click
 from msgspec.structs import replace
 
-from podtide.allocator.port import Allocator, Container, Subnet
-from podtide.cli.allocator_connection import Reach, optional_reach_options
-from podtide.cli.check.findings import Books, Findings, Seen, confirmed, find
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.allocator.port import AllocatedContainer, Allocator, Subnet
+from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
+from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
@@ -28,32 +28,36 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod
 
 _AGAIN_AFTER_SECONDS = 1.0
-"""Longer than an object takes to follow another: what still does not fit by then is broken."""
+"""Longer than one object takes to follow another: what is still inconsistent by then is broken."""
 _VIOLATED = 1
 
 
 @click.command()
 @networks_namespace_option
 @cluster_options
-@optional_reach_options
+@optional_allocator_options
 @output_option
-def check(*, networks_namespace: str, there: ClusterReach, reach: Reach | None, output: str) -> None:
+def check(
+    *, networks_namespace: str, there: ClusterConnection, location: AllocatorLocation | None, output: str
+) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
-    Reads the cluster's objects, those of secondary networks too, and, where --server or --database says how to reach it, the allocator's books. It only
-    ever reads. What looks broken is read once more before it is reported, because a live cluster moves while it is
-    read. Exit status 1 means that something is broken.
+    Reads the cluster's objects, those of secondary networks too, and, if --allocator or --database is given, the
+    allocator's records. It only reads. What looks broken is read once more before it is reported, because a live
+    cluster changes while it is read. Exit status 1 means that something is broken.
     """
-    findings = asyncio.run(_check(there, reach, networks_namespace or there.networks_namespace()))
+    findings = asyncio.run(_check(there, location, networks_namespace or there.networks_namespace()))
     show(output, _document(findings), _lines(findings))
     if findings.violations:
         sys.exit(_VIOLATED)
 
 
-async def _check(there: ClusterReach, reach: Reach | None, namespace: str) -> Findings:
+async def _check(
+    there: ClusterConnection, location: AllocatorLocation | None, namespace: str
+) -> CheckFindings:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         findings = find(await read(cluster, allocator, namespace))
         if findings.violations:
             await asyncio.sleep(_AGAIN_AFTER_SECONDS)
@@ -61,20 +65,22 @@ async def _check(there: ClusterReach, reach: Reach | None, namespace: str) -> Fi
         return findings
 
 
-async def read(cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE) -> Seen:
-    """Read everything once: first who uses addresses, then who was given them, so that a use is never ahead."""
+async def read(
+    cluster: Cluster, allocator: Allocator | None, namespace: str = SYSTEM_NAMESPACE
+) -> CheckedObjects:
+    """Read everything once: first uses of addresses, then their grants, so that no use is newer than its grant."""
     pods = await list_all(cluster, Pod)
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
-    books = await _read_books(allocator) if allocator else None
-    return Seen(observe_nodes(configs, pods), books, await _read_networks(cluster, namespace))
+    records = await _read_records(allocator) if allocator else None
+    return CheckedObjects(observe_nodes(configs, pods), records, await _read_networks(cluster, namespace))
 
 
 async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | None:
-    """Not every cluster has secondary networks, nor every credential a say in them."""
+    """The secondary networks, if the cluster has any; None if the credential may not read them."""
     try:
         attachments = await list_if_known(cluster, NetworkAttachmentDefinition)
         pools = await list_if_known(cluster, IPPool, namespace)
-        # After the pools: what is held was reserved before, so that a reservation is never behind.
+        # After the pools: an address is reserved before it is held, so no reservation of what was read can be missing.
         reservations = await list_if_known(cluster, OverlappingRangeIPReservation, namespace)
         slice_pools = await list_if_known(cluster, NodeSlicePool, namespace)
     except Forbidden:
@@ -82,9 +88,9 @@ async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | N
     return draw_networks(attachments, pools=pools, reservations=reservations, slice_pools=slice_pools)
 
 
-async def _read_books(allocator: Allocator) -> Books:
+async def _read_records(allocator: Allocator) -> AllocatorRecords:
     before = await allocator.list_subnets()
-    containers: list[Container] = []
+    containers: list[AllocatedContainer] = []
     more = ""
     while True:
         page = await allocator.list_containers(more=more)
@@ -93,7 +99,7 @@ async def _read_books(allocator: Allocator) -> Books:
             break
     after = await allocator.list_subnets()
     stood = {_timeless(subnet) for subnet in before}
-    return Books(
+    return AllocatorRecords(
         containers=tuple(containers),
         subnets=tuple(subnet for subnet in after if _timeless(subnet) in stood),
         moving=tuple(subnet.name for subnet in after if _timeless(subnet) not in stood),
@@ -102,18 +108,18 @@ async def _read_books(allocator: Allocator) -> Books:
 
 
 def _timeless(subnet: Subnet) -> Subnet:
-    """The subnet without what another read of it shows otherwise although nothing was done."""
+    """The subnet without the fields that differ between two reads although nothing changed."""
     return replace(subnet, in_force=replace(subnet.in_force, age_seconds=0.0))
 
 
 async def _audit_database(allocator: Allocator) -> tuple[Violation, ...]:
-    """Where the database itself was named, it is read whole; a service does not offer that."""
+    """The violations in the database, if --database is given; an allocator does not offer that over HTTP."""
     from podtide.allocator.store import DatabaseAllocator  # noqa: PLC0415 - not needed to ask a service
 
     return await allocator.audit() if isinstance(allocator, DatabaseAllocator) else ()
 
 
-def _document(findings: Findings) -> dict[str, object]:
+def _document(findings: CheckFindings) -> dict[str, object]:
     return {
         "clean": not findings.violations,
         "violations": findings.violations,
@@ -126,7 +132,7 @@ def _document(findings: Findings) -> dict[str, object]:
     }
 
 
-def _lines(findings: Findings) -> Iterator[str]:
+def _lines(findings: CheckFindings) -> Iterator[str]:
     looked_at = (
         f"{counted(findings.nodes, 'node', 'nodes')} with {counted(findings.addresses, 'address', 'addresses')}, "
         f"{counted(findings.pods, 'pod', 'pods')} with one"

@@ -1,9 +1,9 @@
-"""What `podtide check` finds in what it read: the invariants of `core.audit.invariants`, asked of a live cluster.
+"""What `podtide check` finds in what it read: the invariants of `core.audit.invariants`, applied to a live cluster.
 
-The objects of a cluster show less than its programs know. What an agent keeps of its pool is not among them, so a
-node's pool is put together from its NodeNetworkConfig (what it holds, what it gives back) and its pods (what is in
-use). What an allocator keeps is asked of the allocator, where one can be reached; else the NodeNetworkConfigs are
-taken at their word, and what then cannot be checked is said.
+The objects of a cluster show less than its programs know. The state of an agent's pool is not among them, so a node's
+pool is derived from its NodeNetworkConfig (what it holds, what it gives back) and its pods (what is in use). The
+allocator's records are asked of the allocator, if it can be reached; else the NodeNetworkConfigs are taken as they are,
+and what cannot be checked then is listed.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podtide.agent.pool.pods import shown_addresses
-from podtide.allocator.port import Container, Subnet
+from podtide.allocator.port import AllocatedContainer, Subnet
 from podtide.cli.observed_node import ObservedNode
 from podtide.core.audit.invariants import (
     Grant,
@@ -29,29 +29,29 @@ from podtide.core.audit.networks import NetworkPicture, audit_settled_networks
 from podtide.core.pool.states import State
 
 
-class Books(Struct, frozen=True, kw_only=True):
-    """What an allocator keeps, as far as we may see it."""
+class AllocatorRecords(Struct, frozen=True, kw_only=True):
+    """What an allocator has recorded, as far as the token may see it."""
 
-    containers: tuple[Container, ...]
+    containers: tuple[AllocatedContainer, ...]
     subnets: tuple[Subnet, ...]
-    """Those that were the same before and after the containers were read: of the others, the counts prove nothing."""
+    """Those that did not change while the containers were read: for the others the counts prove nothing."""
     moving: tuple[str, ...] = ()
     """The others, by name."""
     broken: tuple[Violation, ...] = ()
-    """What the allocator's own audit of its database found."""
+    """The violations that the allocator's own audit of its database found."""
 
 
-class Seen(Struct, frozen=True):
-    """One reading of a live cluster."""
+class CheckedObjects(Struct, frozen=True):
+    """One read of a live cluster."""
 
     nodes: tuple[ObservedNode, ...]
-    books: Books | None
+    records: AllocatorRecords | None
     networks: NetworkPicture | None = NetworkPicture()
-    """The secondary networks; None when we may not see them."""
+    """The secondary networks; None if the credential may not read them."""
 
 
-class Findings(Struct, frozen=True, kw_only=True):
-    """What is broken, what was looked at, and what could not be."""
+class CheckFindings(Struct, frozen=True, kw_only=True):
+    """What is broken, what was checked, and what could not be."""
 
     violations: tuple[Violation, ...]
     not_checked: tuple[str, ...]
@@ -66,34 +66,34 @@ class Findings(Struct, frozen=True, kw_only=True):
     """Addresses that pods hold in them."""
 
 
-def find(seen: Seen) -> Findings:
-    """All that one reading shows."""
-    # Where there is no container there is no pool either: pods there have their addresses from somebody else.
-    views = tuple(_node_view(node) for node in seen.nodes if node.containers)
-    pods = tuple(_pod_views(seen.nodes))
-    shown = Picture(grants=tuple(_shown_grants(seen.nodes)), nodes=views, pods=pods)
+def find(objects: CheckedObjects) -> CheckFindings:
+    """Everything that one read shows."""
+    # A node without a container has no pool: its pods have their addresses from another IPAM.
+    views = tuple(_node_view(node) for node in objects.nodes if node.containers)
+    pods = tuple(_pod_views(objects.nodes))
+    shown = Picture(grants=tuple(_shown_grants(objects.nodes)), nodes=views, pods=pods)
     violations = set(audit(shown))
-    if seen.books:
-        violations |= set(_compare_with_books(shown, seen.nodes, seen.books))
-    pools = seen.networks.pools if seen.networks else ()
-    if seen.networks:
-        violations |= set(audit_settled_networks(seen.networks))
-    return Findings(
+    if objects.records:
+        violations |= set(_compare_with_records(shown, objects.nodes, objects.records))
+    pools = objects.networks.pools if objects.networks else ()
+    if objects.networks:
+        violations |= set(audit_settled_networks(objects.networks))
+    return CheckFindings(
         violations=tuple(sorted(violations)),
-        not_checked=tuple(_not_checked(seen)),
-        nodes=len(seen.nodes),
+        not_checked=tuple(_not_checked(objects)),
+        nodes=len(objects.nodes),
         pods=len(pods),
-        addresses=sum(node.held for node in seen.nodes),
+        addresses=sum(node.held for node in objects.nodes),
         networks=len({pool.network or pool.pool for pool in pools}),
         network_addresses=sum(len(pool.holders) for pool in pools),
     )
 
 
-def confirmed(first: Findings, second: Findings) -> Findings:
-    """The second, with only those violations that the first has too.
+def confirmed(first: CheckFindings, second: CheckFindings) -> CheckFindings:
+    """The second findings, with only those violations that the first have too.
 
-    A cluster moves while it is read, piece by piece, so that pieces of two moments may not fit together. What is
-    really broken is still so at the next reading; its numbers may have changed.
+    A cluster changes while it is read, so that two parts that were read at different times may not match. What is
+    really broken is still so at the second read; its numbers may have changed.
     """
     before = {(violation.invariant, violation.subject) for violation in first.violations}
     lasting = tuple(
@@ -133,30 +133,32 @@ def _shown_grants(nodes: Iterable[ObservedNode]) -> Iterator[Grant]:
             yield Grant(container.id, node.name, container.subnet_name, primary, addresses)
 
 
-def _compare_with_books(shown: Picture, nodes: tuple[ObservedNode, ...], books: Books) -> Iterator[Violation]:
-    yield from books.broken
+def _compare_with_records(
+    shown: Picture, nodes: tuple[ObservedNode, ...], records: AllocatorRecords
+) -> Iterator[Violation]:
+    yield from records.broken
     ours = {grant.container for grant in shown.grants}
-    kept = tuple(_grant(container) for container in books.containers if container.id in ours)
+    kept = tuple(_grant(container) for container in records.containers if container.id in ours)
     as_kept = Picture(grants=kept, nodes=shown.nodes, pods=shown.pods)
     yield from audit(as_kept)
     yield from audit_change(shown, as_kept)
-    yield from _counts(books)
-    yield from _left_behind(nodes, ours, books.containers)
+    yield from _counts(records)
+    yield from _left_behind(nodes, ours, records.containers)
 
 
-def _counts(books: Books) -> Iterator[Violation]:
-    """Whether what containers hold adds up, network by network: addresses of two networks may be the same."""
+def _counts(records: AllocatorRecords) -> Iterator[Violation]:
+    """Whether what containers hold adds up, network by network: two networks may use the same addresses."""
     networks: dict[str, list[Subnet]] = defaultdict(list)
-    for subnet in books.subnets:
+    for subnet in records.subnets:
         networks[subnet.network].append(subnet)
     for network, subnets in networks.items():
-        held = [_grant(container) for container in books.containers if container.network == network]
-        whole = [subnet for subnet in subnets if _sees_all_of(subnet, books)]
+        held = [_grant(container) for container in records.containers if container.network == network]
+        whole = [subnet for subnet in subnets if _sees_all_of(subnet, records)]
         yield from audit(Picture(ledgers=tuple(_ledger(s, held) for s in whole), grants=tuple(held)))
 
 
 def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
-    """The counts. What is reserved and nobody's is in quarantine, as far as can be seen from outside."""
+    """The counts. What is reserved and in no container is in quarantine, as far as can be seen from outside."""
     granted = sum(1 + len(grant.addresses) for grant in held if grant.subnet == subnet.name)
     resting = max(0, subnet.reserved - granted)
     return Ledger(
@@ -169,9 +171,9 @@ def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
 
 
 def _left_behind(
-    nodes: tuple[ObservedNode, ...], ours: set[str], containers: tuple[Container, ...]
+    nodes: tuple[ObservedNode, ...], ours: set[str], containers: tuple[AllocatedContainer, ...]
 ) -> Iterator[Violation]:
-    """Containers of this cluster whose node is gone: its name is not among the nodes'."""
+    """Containers of this cluster whose node does not exist."""
     names = {node.name for node in nodes}
     clusters = {container.cluster for container in containers if container.id in ours}
     for container in containers:
@@ -184,30 +186,30 @@ def _left_behind(
             )
 
 
-def _grant(container: Container) -> Grant:
+def _grant(container: AllocatedContainer) -> Grant:
     addresses = {address.name: address.ip for address in container.addresses}
     return Grant(container.id, container.node, container.subnet, container.primary, addresses)
 
 
-def _sees_all_of(subnet: Subnet, books: Books) -> bool:
-    """Whether we may see all containers of the subnet: a cluster's own token shows only its own."""
+def _sees_all_of(subnet: Subnet, records: AllocatorRecords) -> bool:
+    """Whether all containers of the subnet are visible: a cluster's own token shows only its own."""
     visible = sum(
         (container.network, container.subnet) == (subnet.network, subnet.name)
-        for container in books.containers
+        for container in records.containers
     )
     return visible == subnet.containers
 
 
-def _not_checked(seen: Seen) -> Iterator[str]:
-    books = seen.books
-    if seen.networks is None:
+def _not_checked(objects: CheckedObjects) -> Iterator[str]:
+    records = objects.records
+    if objects.networks is None:
         yield "secondary networks: the credential may not see their objects"
     yield "what agents keep to themselves: their pools are taken from NodeNetworkConfigs and pods"
-    if books is None:
-        yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--server or --database)"
+    if records is None:
+        yield "whether subnets' counts add up and nodes hold what was granted: name the allocator (--allocator or --database)"
         return
-    for name in books.moving:
+    for name in records.moving:
         yield f"the counts of subnet {name}: they changed while they were read"
-    for subnet in books.subnets:
-        if not _sees_all_of(subnet, books):
+    for subnet in records.subnets:
+        if not _sees_all_of(subnet, records):
             yield f"the counts of subnet {subnet.name}: other clusters use it too, and the token does not show theirs"

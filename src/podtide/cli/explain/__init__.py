@@ -1,1 +1,4 @@
-"""`podtide explain`: every decision of the core with numbers of one's own, a module each. Start with `command`."""
+"""`podtide explain`: every decision of the core with numbers from the command line, a module each.
+
+Start with `command`.
+"""

@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 20
     metavar="FILE",
     help="The IPAM object, the CNI configuration it is in, or a NetworkAttachmentDefinition, as JSON; - reads stdin.",
 )
-@click.option("--taken", default="", metavar="IP,IP", help="Addresses that are taken already.")
+@click.option("--taken", default="", metavar="IP,IP", help="Addresses that are in use already.")
 @output_option
 def assign(*, ipam: str, taken: str, output: str) -> None:
     """Which address the next pod on a secondary network gets.

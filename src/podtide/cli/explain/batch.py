@@ -9,12 +9,13 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from podtide.cli.output import COUNT, FRACTION, output_option, show, table
+from podtide.cli.number_options import COUNT, FRACTION
+from podtide.cli.output import output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened, text
-from podtide.core.subnet.batch import Reading, Rung, Standing, Step, decide_batch
+from podtide.core.subnet.batch import BatchInForce, BatchMove, Rung, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS, Scaler, SubnetScaler
 from podtide.core.subnet.statement import Statement, request_at, stated_demand
@@ -24,7 +25,7 @@ _NODES = re.compile(r"([0-9]{1,9})[x×*]([0-9]{1,9})(?:@([0-9]{1,9}))?")
 
 
 class AlikeNodes(Struct, frozen=True):
-    """So many nodes with one demand, and the batch they go by; None is the one in force."""
+    """A number of nodes with the same demand, and the batch that they state; None is the one in force."""
 
     count: int
     demand: int
@@ -37,7 +38,7 @@ class NodesType(click.ParamType[AlikeNodes]):
     name = "nodes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> AlikeNodes:
-        """Read it, and show by an example how it is written when it is not so."""
+        """The nodes; an error shows an example of how they are written."""
         del param, ctx
         if isinstance(value, AlikeNodes):
             return value
@@ -45,7 +46,7 @@ class NodesType(click.ParamType[AlikeNodes]):
         if found is None:
             raise InvalidInput(
                 f"--nodes {shortened(value)!r} is refused: give COUNT×DEMAND or COUNT×DEMAND@BATCH, such as 8×15 for "
-                "eight nodes of 15 pods, or 8x15@16 for nodes that go by batch 16"
+                "eight nodes of 15 pods, or 8x15@16 for nodes that state batch 16"
             )
         count, demand, batch = found.groups()
         return AlikeNodes(int(count), int(demand), int(batch) if batch else None)
@@ -58,7 +59,7 @@ class NodesType(click.ParamType[AlikeNodes]):
     type=NodesType(),
     multiple=True,
     metavar="COUNT×DEMAND[@BATCH]",
-    help="Nodes with so many pods each, and the batch they go by (default: the one in force). May be given again.",
+    help="Nodes with so many pods each, and the batch they state (default: the one in force). May be repeated.",
 )
 @click.option(
     "--reserved",
@@ -83,7 +84,7 @@ class NodesType(click.ParamType[AlikeNodes]):
 )
 @click.option("--fixed", type=COUNT, help="The one batch to use.")
 @click.option(
-    "--min-free",
+    "--buffer",
     type=FRACTION,
     default=USUAL.buffer,
     show_default=text(USUAL.buffer),
@@ -120,7 +121,7 @@ def batch(  # noqa: PLR0913 - one argument per option
     batch: int,
     min_batch: int,
     fixed: int | None,
-    min_free: Fraction,
+    buffer: Fraction,
     lower: Fraction,
     upper: Fraction,
     in_force: int | None,
@@ -139,7 +140,7 @@ def batch(  # noqa: PLR0913 - one argument per option
         raise click.UsageError(
             "--fixed and --min-batch exclude each other: a fixed batch has no smallest one."
         )
-    bounds = BatchBounds(batch, min_free, Thresholds(lower, upper), min_batch, fixed)
+    bounds = BatchBounds(batch, buffer, Thresholds(lower, upper), min_batch, fixed)
     scaler = (
         SubnetScaler(1, Fraction(0))
         if starved
@@ -149,7 +150,7 @@ def batch(  # noqa: PLR0913 - one argument per option
     at_rest = quarantined + sum(holding.taken * count for holding, count in holdings.items())
     granted = min(capacity, at_rest) if reserved is None else reserved
     lacking = at_rest - granted if reserved is None else 0
-    reading = Reading(
+    reading = SubnetReading(
         capacity=capacity,
         reserved=granted,
         containers=sum(holdings.values()),
@@ -157,7 +158,7 @@ def batch(  # noqa: PLR0913 - one argument per option
         ungoverned=quarantined,
         holdings=holdings,
     )
-    standing = Standing(
+    standing = BatchInForce(
         scaler=scaler, exhausted=exhausted, starved=starved, age_seconds=0.0 if recent else float("inf")
     )
     decision = decide_batch(standing, reading, bounds)
@@ -167,7 +168,7 @@ def batch(  # noqa: PLR0913 - one argument per option
         "exhausted": decision.exhausted,
         "starved": decision.starved,
         "step": decision.step,
-        "changed": decision.step is not Step.NONE,
+        "changed": decision.step is not BatchMove.NONE,
         "rungs": [
             {
                 "batch": rung.scaler.batch,
@@ -193,8 +194,10 @@ def _scaler(batch: int, bounds: BatchBounds) -> SubnetScaler:
     return SubnetScaler(batch, min(bounds.buffer, Fraction(1)) if batch == 1 else bounds.buffer)
 
 
-def _holdings(nodes: Iterable[AlikeNodes], in_force: SubnetScaler, bounds: BatchBounds) -> Counter[Holding]:
-    holdings: Counter[Holding] = Counter()
+def _holdings(
+    nodes: Iterable[AlikeNodes], in_force: SubnetScaler, bounds: BatchBounds
+) -> Counter[ContainerDemand]:
+    holdings: Counter[ContainerDemand] = Counter()
     for alike in nodes:
         by = in_force if alike.batch is None else _scaler(alike.batch, bounds)
         scaler = Scaler(by.batch, by.buffer, DEFAULT_MAX_IPS)
@@ -208,7 +211,7 @@ def _holdings(nodes: Iterable[AlikeNodes], in_force: SubnetScaler, bounds: Batch
             request=request,
             top=bounds.top,
         )
-        holdings[Holding(stated_demand(statement), 1 + request)] += alike.count
+        holdings[ContainerDemand(stated_demand(statement), 1 + request)] += alike.count
     return holdings
 
 

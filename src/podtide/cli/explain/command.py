@@ -1,8 +1,8 @@
-"""`podtide explain`: every decision of the core, asked with numbers of one's own."""
+"""`podtide explain`: every decision of the core, with numbers from the command line."""
 
 import click
 
-from podtide.cli.lazy import LazyGroup
+from podtide.cli.lazy_group import LazyGroup
 
 
 @click.group(

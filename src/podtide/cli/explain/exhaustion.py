@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import COUNT, FRACTION, output_option, show
+from podtide.cli.number_options import COUNT, FRACTION
+from podtide.cli.output import output_option, show
 from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds, judge_exhaustion
 

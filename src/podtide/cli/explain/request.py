@@ -4,12 +4,13 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.output import COUNT, FRACTION, BoundedCount, output_option, show, warn
+from podtide.cli.number_options import COUNT, FRACTION, BoundedCount
+from podtide.cli.output import output_option, show, warn
 from podtide.core.exact import text
 from podtide.core.subnet.scaler import (
     DEFAULT_BATCH,
+    DEFAULT_BUFFER,
     DEFAULT_MAX_IPS,
-    DEFAULT_MIN_FREE,
     NodeScaler,
     Scaler,
     SubnetScaler,
@@ -25,11 +26,11 @@ _MOST_PRIMARIES = 65_536
 @click.option("--demand", type=COUNT, required=True, help="U: pods on the node that need an address.")
 @click.option("--batch", type=COUNT, default=DEFAULT_BATCH, show_default=True, help="B: the batch size.")
 @click.option(
-    "--min-free",
+    "--buffer",
     type=FRACTION,
-    default=DEFAULT_MIN_FREE,
-    show_default=text(DEFAULT_MIN_FREE),
-    help="mf: the part of a batch to keep free.",
+    default=DEFAULT_BUFFER,
+    show_default=text(DEFAULT_BUFFER),
+    help="mf: the buffer, the part of a batch to keep free.",
 )
 @click.option(
     "--primaries",
@@ -52,14 +53,14 @@ _MOST_PRIMARIES = 65_536
 )
 @output_option
 def request(  # noqa: PLR0913 - one argument per option
-    *, demand: int, batch: int, min_free: Fraction, primaries: int, max_ips: int, exhausted: bool, output: str
+    *, demand: int, batch: int, buffer: Fraction, primaries: int, max_ips: int, exhausted: bool, output: str
 ) -> None:
     """How many addresses a node asks for.
 
     aligned = B·⌈mf + U/B⌉, and request = min(max, max(aligned - P, U + 1)); with mf = 0 the floor is U.
     """
-    stated = Scaler(batch, min_free, max_ips)
-    subnet = None if exhausted else SubnetScaler(stated.batch, stated.min_free)
+    stated = Scaler(batch, buffer, max_ips)
+    subnet = None if exhausted else SubnetScaler(stated.batch, stated.buffer)
     scaler = effective_scaler(NodeScaler(max_ips=max_ips), subnet, exhausted=exhausted)
     decision = decide_request(demand, scaler, primaries)
     if not exhausted and scaler.batch != batch:
@@ -74,7 +75,7 @@ def request(  # noqa: PLR0913 - one argument per option
         "demand": decision.demand,
         "primaries": decision.primaries,
         "batch": scaler.batch,
-        "min_free": scaler.min_free,
+        "buffer": scaler.buffer,
         "max_ips": scaler.max_ips,
         "m": scaler.minimum_free,
         "M": scaler.maximum_free,

@@ -29,7 +29,7 @@ def slices(*, range_: str, slice_size: str, nodes: str, output: str) -> None:
     names = [name for node in nodes.split(",") if (name := node.strip())]
     if not names:
         raise InvalidSlice(
-            f"--nodes {nodes!r} names no node: give names with commas between them, such as a,b,c"
+            f"--nodes {nodes!r} contains no name: give names separated by commas, such as a,b,c"
         )
     for name in names:
         require_object_name(name, "--nodes")

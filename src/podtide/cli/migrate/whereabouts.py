@@ -7,12 +7,18 @@ from collections.abc import Iterator, Sequence
 import click
 from msgspec import Struct
 
-from podtide.cli.cluster_connection import ClusterReach, cluster_options, networks_namespace_option
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.cluster.port import Cluster, Conflict
-from podtide.networks.migration import Change, Migration, Situation, confirmed, plan_migration
+from podtide.networks.migration import (
+    DefinitionChange,
+    Migration,
+    MigrationSnapshot,
+    confirmed,
+    plan_migration,
+)
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.network_attachment import (
@@ -29,11 +35,11 @@ _FOR_SOMEBODY_TO_DO = 1
 _AGAIN_AFTER_SECONDS = 1.0
 """Longer than an ADD takes from reservation to pool."""
 _MOST_LINES = 10
-"""Of what is wrong in the same way: JSON has all of it."""
+"""The most lines about one kind of problem: JSON has all."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What was found, and what became of the changes."""
+class MigrationOutcome(Struct, frozen=True, kw_only=True):
+    """What was found, and what happened to the changes."""
 
     found: Migration
     applied: bool
@@ -42,7 +48,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Definitions that somebody else wrote meanwhile."""
 
     @property
-    def is_for_somebody(self) -> bool:
+    def needs_attention(self) -> bool:
         """Whether a person has to do something."""
         return bool(self.found.left_alone or self.found.for_you or self.overtaken)
 
@@ -51,12 +57,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
 @click.option(
     "--dry-run", is_flag=True, help="Show what would change, and what is wrong today. Writes nothing."
 )
-@click.option("--apply", "apply_", is_flag=True, help="Do it, one definition at a time.")
+@click.option("--apply", "apply_", is_flag=True, help="Apply the changes, one definition at a time.")
 @networks_namespace_option
 @cluster_options
 @output_option
 def whereabouts(
-    *, dry_run: bool, apply_: bool, networks_namespace: str, there: ClusterReach, output: str
+    *, dry_run: bool, apply_: bool, networks_namespace: str, there: ClusterConnection, output: str
 ) -> None:
     """Let podtide take over the secondary networks of a cluster that runs Whereabouts.
 
@@ -68,17 +74,17 @@ def whereabouts(
         raise click.UsageError("say either --dry-run or --apply.")
     outcome = asyncio.run(_migrate(there, networks_namespace or there.networks_namespace(), apply_=apply_))
     show(output, _document(outcome), _lines(outcome))
-    if outcome.is_for_somebody:
+    if outcome.needs_attention:
         sys.exit(_FOR_SOMEBODY_TO_DO)
 
 
-async def _migrate(there: ClusterReach, namespace: str, *, apply_: bool) -> Outcome:
+async def _migrate(there: ClusterConnection, namespace: str, *, apply_: bool) -> MigrationOutcome:
     async with there.cluster() as cluster:
         return await migrate_cluster(cluster, namespace, apply_=apply_)
 
 
-async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> Outcome:
-    """Look at a cluster, and change it if told so."""
+async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> MigrationOutcome:
+    """Read a cluster, and change it if asked to."""
     _tell(f"reading definitions and pods, and reservations and pools in namespace {namespace}")
     found = plan_migration(await read_situation(cluster, namespace))
     if found.for_you or found.mended_by_repair:
@@ -86,19 +92,19 @@ async def migrate_cluster(cluster: Cluster, namespace: str, *, apply_: bool) -> 
         await asyncio.sleep(_AGAIN_AFTER_SECONDS)
         found = confirmed(found, plan_migration(await read_situation(cluster, namespace)))
     if not apply_:
-        return Outcome(found=found, applied=False)
+        return MigrationOutcome(found=found, applied=False)
     changed: list[str] = []
     overtaken: list[str] = []
     for number, change in enumerate(found.changes, start=1):
         done = await carry_out(cluster, change)
         (changed if done else overtaken).append(change.name)
         _tell(f"{number} of {len(found.changes)}: {change.name} {'changed' if done else 'not changed'}")
-    return Outcome(found=found, applied=True, changed=tuple(changed), overtaken=tuple(overtaken))
+    return MigrationOutcome(found=found, applied=True, changed=tuple(changed), overtaken=tuple(overtaken))
 
 
-async def read_situation(cluster: Cluster, namespace: str) -> Situation:
-    """Read everything once, in the order in which nothing alive can seem to be dead."""
-    return Situation(
+async def read_situation(cluster: Cluster, namespace: str) -> MigrationSnapshot:
+    """Read everything once, in an order in which nothing that is in use can look unused."""
+    return MigrationSnapshot(
         attachments=await list_all(cluster, NetworkAttachmentDefinition),
         reservations=await list_if_known(cluster, OverlappingRangeIPReservation, namespace),
         slice_pools=await list_if_known(cluster, NodeSlicePool, namespace),
@@ -107,8 +113,11 @@ async def read_situation(cluster: Cluster, namespace: str) -> Situation:
     )
 
 
-async def carry_out(cluster: Cluster, change: Change) -> bool:
-    """Write one definition, if it is as it was read. Only its configuration is stated: all else is its owners'."""
+async def carry_out(cluster: Cluster, change: DefinitionChange) -> bool:
+    """Write one definition, if it is as it was read.
+
+    Only its configuration is applied: all other fields stay their owners'.
+    """
     read = change.attachment.metadata
     place = ObjectMeta(
         name=read.name, namespace=read.namespace, uid=read.uid, resource_version=read.resource_version
@@ -122,11 +131,11 @@ async def carry_out(cluster: Cluster, change: Change) -> bool:
 
 
 def _tell(words: str) -> None:
-    """Progress, where it does not disturb a program that reads the answer."""
+    """Print progress to stderr, where it does not disturb a program that reads the output."""
     click.echo(f"podtide: {words}", err=True)
 
 
-def _document(outcome: Outcome) -> dict[str, object]:
+def _document(outcome: MigrationOutcome) -> dict[str, object]:
     found = outcome.found
     return {
         "applied": outcome.applied,
@@ -145,13 +154,13 @@ def _document(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _lines(outcome: MigrationOutcome) -> Iterator[str]:
     found = outcome.found
     yield from _networks(found)
     if outcome.applied:
         yield from _section("changed from whereabouts to podtide", outcome.changed)
         yield from _section(
-            "not changed, because somebody wrote them meanwhile; run it again", outcome.overtaken
+            "not changed, because they were written meanwhile; run it again", outcome.overtaken
         )
     else:
         yield from _section(
@@ -202,7 +211,7 @@ def _section(title: str, items: Sequence[str]) -> Iterator[str]:
         yield f"  and {len(items) - _MOST_LINES} more (-o json shows all)"
 
 
-def _next_steps(outcome: Outcome) -> Iterator[str]:
+def _next_steps(outcome: MigrationOutcome) -> Iterator[str]:
     steps: list[str] = []
     if outcome.found.changes and not outcome.applied:
         steps = [

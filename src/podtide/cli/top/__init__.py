@@ -1,1 +1,4 @@
-"""`podtide top`: how full the subnets are and how the nodes do. `overview` computes, `tables` and `drawing` show."""
+"""`podtide top`: how full the subnets are and the state of the nodes.
+
+`sources` reads, `overview` computes, `tables` and `drawing` show.
+"""

@@ -1,16 +1,15 @@
-"""`podtide top` as rich draws it."""
+"""`podtide top` on a terminal. A module of its own, because rich is imported only where it draws."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from podtide.cli.top.cidrs import cidr_tables
 from podtide.cli.top.overview import Overview
-from podtide.cli.top.tables import Table, tables_of
+from podtide.cli.top.tables import TopTable, cidr_tables, tables_of
 
 
 def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
-    """All tables, the worst on top: what does not fit on the screen are the nodes that do best."""
+    """All tables, worst first: what does not fit on the screen are the nodes in the best state."""
     trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))
@@ -21,7 +20,7 @@ def drawing_of(overview: Overview | None, complaint: str, width: int | None = No
     return Group(*trouble, _drawn(subnets.fitted(width)), *rest)
 
 
-def _drawn(table: Table) -> RichTable:
+def _drawn(table: TopTable) -> RichTable:
     drawn = RichTable(
         box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True
     )

@@ -1,4 +1,4 @@
-"""What `podtide top` shows, worst first: computed from the cluster's objects, drawn elsewhere."""
+"""What `podtide top` shows, worst first: computed from the cluster's objects, without I/O."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -14,14 +14,14 @@ from podtide.resources.node_network_config import NetworkContainer
 
 
 class ReservedBy(StrEnum):
-    """Who says how many addresses are reserved."""
+    """The source of the number of reserved addresses."""
 
     ALLOCATOR = "allocator"
-    """Now."""
+    """The allocator, now."""
     CLUSTER_SUBNET = "ClusterSubnet"
-    """At most half a minute ago, while the allocator answers the request controller."""
+    """The ClusterSubnet: at most half a minute old, while the allocator answers the request controller."""
     NODES = "nodes"
-    """What this cluster's nodes show to have, which is more than the ClusterSubnet says."""
+    """What this cluster's nodes show to hold, if that is more than the ClusterSubnet says."""
 
 
 class CidrLine(Struct, frozen=True, kw_only=True):
@@ -33,14 +33,14 @@ class CidrLine(Struct, frozen=True, kw_only=True):
 
 
 class SubnetLine(Struct, frozen=True, kw_only=True):
-    """One subnet. None is what no object tells: only a ClusterSubnet has numbers."""
+    """One subnet. None is what no object states: only a ClusterSubnet has numbers."""
 
     name: str
     cidr: str
     capacity: int | None = None
     reserved: int | None = None
     reserved_by: ReservedBy | None = None
-    """Who says so. What nodes show to have is the least that it can be."""
+    """The source of `reserved`. What nodes show to hold is a lower bound."""
     free: int | None = None
     batch: int | None = None
     buffer: float | None = None
@@ -53,27 +53,27 @@ class SubnetLine(Struct, frozen=True, kw_only=True):
 
     @property
     def badness(self) -> tuple[bool, bool, float, int]:
-        """The higher, the worse."""
+        """The sort key: higher is worse."""
         fullness = (self.reserved or 0) / self.capacity if self.capacity else 0.0
         return self.starved, self.exhausted, fullness, self.owed
 
 
 class NodeLine(Struct, frozen=True, kw_only=True):
-    """One node. All counts are over its containers, except `requested`, which is meant for each."""
+    """One node. All counts are over its containers, except `requested`, which counts for each."""
 
     name: str
     subnets: tuple[str, ...]
     requested: int
     held: int
     free: int
-    """Held, not given back, and on no pod."""
+    """Held, not given back, and used by no pod."""
     pods_with_address: int
     pods_without_address: int
     owed: int
 
     @property
     def badness(self) -> tuple[int, int, int]:
-        """The higher, the worse."""
+        """The sort key: higher is worse."""
         return self.owed, self.pods_without_address, -self.free
 
 
@@ -90,7 +90,7 @@ def overlook(
     states: Iterable[ClusterSubnetState],
     at_allocator: Iterable[Subnet] = (),
 ) -> Overview:
-    """The overview of a cluster; where the allocator was asked, with its numbers."""
+    """The overview of a cluster; with the allocator's numbers, if it was asked."""
     observed = tuple(nodes)
     in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]] = defaultdict(list)
     for node in observed:
@@ -161,7 +161,7 @@ def _subnet_lines(
 def _reserved(
     told: int, holders: list[tuple[ObservedNode, NetworkContainer]], asked: Subnet | None
 ) -> tuple[int, ReservedBy]:
-    """R, and who says so: never less than what is held."""
+    """R and its source; never less than what nodes hold."""
     if asked is not None:
         return asked.reserved, ReservedBy.ALLOCATOR
     shown = sum(1 + len(container.ip_assignments) for _node, container in holders)
@@ -171,7 +171,7 @@ def _reserved(
 def _asked(
     name: str, holders: list[tuple[ObservedNode, NetworkContainer]], at_allocator: tuple[Subnet, ...]
 ) -> Subnet | None:
-    """The allocator's subnet of that name: in the network of the containers; without any, where only one is called so."""
+    """The allocator's subnet of that name in the network of the containers; without containers, if the name is unique."""
     networks = {container.vnet_id for _node, container in holders}
     called = [subnet for subnet in at_allocator if subnet.name == name]
     ours = [subnet for subnet in called if subnet.network in networks] if networks else called

@@ -12,39 +12,39 @@ from podtide.core.subnet.count_text import count_text
 _UNKNOWN = "-"
 
 
-class Row(Struct, frozen=True):
-    """The cells, and whether a person should look here."""
+class TopRow(Struct, frozen=True):
+    """The cells, and whether the row is to be highlighted."""
 
     cells: tuple[str, ...]
     is_bad: bool = False
 
 
-class Table(Struct, frozen=True):
+class TopTable(Struct, frozen=True):
     """Columns and rows."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TopRow, ...]
     dispensable: tuple[str, ...] = ()
-    """Columns that go first where the screen is narrow."""
+    """Columns to drop first on a narrow terminal."""
 
-    def fitted(self, width: int | None) -> "Table":
-        """The same for a screen of that width."""
+    def fitted(self, width: int | None) -> "TopTable":
+        """The same table for a terminal of that width."""
         heads, *cells = fitted(
             [self.columns, *(row.cells for row in self.rows)], width, dispensable=self.dispensable
         )
-        rows = (Row(tuple(each), is_bad=row.is_bad) for each, row in zip(cells, self.rows, strict=True))
-        return Table(tuple(heads), tuple(rows))
+        rows = (TopRow(tuple(each), is_bad=row.is_bad) for each, row in zip(cells, self.rows, strict=True))
+        return TopTable(tuple(heads), tuple(rows))
 
     def lines(self, width: int | None = None) -> Iterator[str]:
-        """As plain text."""
+        """The table as plain text."""
         shown = self.fitted(width)
         return table([shown.columns, *(row.cells for row in shown.rows)])
 
 
-def tables_of(overview: Overview) -> tuple[Table, Table]:
-    """Subnets, and nodes."""
+def tables_of(overview: Overview) -> tuple[TopTable, TopTable]:
+    """The tables of subnets and of nodes."""
     return (
-        Table(
+        TopTable(
             (
                 "SUBNET",
                 "CIDR",
@@ -61,7 +61,7 @@ def tables_of(overview: Overview) -> tuple[Table, Table]:
             tuple(_subnet_row(line) for line in overview.subnets),
             dispensable=("USED", "BUFFER", "CIDR", "NODES"),
         ),
-        Table(
+        TopTable(
             ("NODE", "SUBNET", "REQUESTED", "HELD", "FREE", "PODS", "WAITING", "OWED"),
             tuple(_node_row(line) for line in overview.nodes),
             dispensable=("SUBNET",) if len(overview.subnets) == 1 else (),
@@ -69,7 +69,18 @@ def tables_of(overview: Overview) -> tuple[Table, Table]:
     )
 
 
-def _subnet_row(line: SubnetLine) -> Row:
+def cidr_tables(overview: Overview) -> tuple[TopTable, ...]:
+    """The table of the ranges of subnets that have several; empty if none has."""
+    rows = tuple(
+        TopRow((line.name, each.cidr, each.gateway or "-", "draining" if each.draining else "ok"))
+        for line in overview.subnets
+        if len(line.cidrs) > 1
+        for each in line.cidrs
+    )
+    return (TopTable(("SUBNET", "CIDR", "GATEWAY", "STATE"), rows),) if rows else ()
+
+
+def _subnet_row(line: SubnetLine) -> TopRow:
     used = f"{100 * line.reserved // line.capacity}%" if line.capacity and line.reserved is not None else None
     state = "starved" if line.starved else "exhausted" if line.exhausted else "ok"
     by_nodes = line.reserved_by is ReservedBy.NODES
@@ -86,10 +97,10 @@ def _subnet_row(line: SubnetLine) -> Row:
         line.nodes,
         line.owed,
     )
-    return Row(tuple(map(_cell, cells)), is_bad=line.starved or line.exhausted)
+    return TopRow(tuple(map(_cell, cells)), is_bad=line.starved or line.exhausted)
 
 
-def _node_row(line: NodeLine) -> Row:
+def _node_row(line: NodeLine) -> TopRow:
     cells = (
         line.name,
         ",".join(line.subnets) or None,
@@ -100,7 +111,7 @@ def _node_row(line: NodeLine) -> Row:
         line.pods_without_address,
         line.owed,
     )
-    return Row(tuple(map(_cell, cells)), is_bad=line.owed > 0)
+    return TopRow(tuple(map(_cell, cells)), is_bad=line.owed > 0)
 
 
 def _cell(value: str | int | None) -> str:

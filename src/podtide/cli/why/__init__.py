@@ -1,1 +1,8 @@
-"""`podtide why`: the chain of decisions behind a pod's address. `facts` reads, `chain` and `next_step` decide what to say."""
+"""`podtide why`: the chain of decisions behind a pod's address.
+
+command        the options, and the text that is printed
+facts          everything that is read: the pod, its node, its subnets, the controllers' Lease
+right_request  what the node's agent should ask for, by the functions of the core
+next_step      the first line: what happens next, or what a person should do
+chain          all links of the chain
+"""

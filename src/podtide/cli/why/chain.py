@@ -1,8 +1,8 @@
-"""The chain of decisions behind a pod's address, or behind its absence. Decides what to say; reads nothing.
+"""The chain of decisions behind a pod's address, or behind its absence. No I/O.
 
 Each link follows from the one before it: the pod, whether it needs an address, whether it has one; then its node: the
-demand, the parameters in force, the request that follows from both, what is asked, what was given; then the subnet.
-The numbers come from the functions that the programs themselves decide with, so the chain cannot say otherwise.
+demand, the parameters in force, the request that follows from both, what is asked, what was granted; then the subnet.
+The numbers come from the functions that the programs themselves decide with, so the chain cannot contradict them.
 """
 
 from collections import Counter
@@ -13,11 +13,10 @@ from msgspec import Struct
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.cli.observed_node import ObservedNode
 from podtide.cli.output import counted
-from podtide.cli.suggested_commands import OwnCommands
-from podtide.cli.why.facts import Facts
+from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.cli.why.next_step import what_next
-from podtide.cli.why.parameters import RightRequest, right_request
-from podtide.cli.why.subnets import SubnetFacts
+from podtide.cli.why.right_request import RightRequest, right_request
 from podtide.cluster.served.ages import age
 from podtide.core.subnet.count_text import count_text
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -32,17 +31,17 @@ _LATEST_EVENTS = 8
 _SUBNET_KINDS = frozenset({ClusterSubnet.api.kind, ClusterSubnetState.api.kind})
 
 
-class Link(Struct, frozen=True):
-    """One step of the chain: what it is about, what is so, and the terms of that."""
+class ChainLink(Struct, frozen=True):
+    """One step of the chain: its topic, a sentence, and details."""
 
     topic: str
     words: str
     details: tuple[str, ...] = ()
     is_verbose: bool = False
-    """Terms and formulas, for who wants to check a decision."""
+    """Whether it is shown with --verbose only: terms and formulas, to check a decision."""
 
 
-class Numbers(Struct, frozen=True, kw_only=True):
+class NodeNumbers(Struct, frozen=True, kw_only=True):
     """The node's numbers, for programs."""
 
     node: str
@@ -52,32 +51,34 @@ class Numbers(Struct, frozen=True, kw_only=True):
     held: int
     owed: int
     should_request: int | None = None
-    """None where nothing says what is in force."""
+    """None if nothing says what is in force."""
 
 
-class Chain(Struct, frozen=True, kw_only=True):
+class DecisionChain(Struct, frozen=True, kw_only=True):
     """The whole answer."""
 
     subject: str
     verdict: str
     addresses: tuple[str, ...]
-    links: tuple[Link, ...]
-    numbers: Numbers | None
+    links: tuple[ChainLink, ...]
+    numbers: NodeNumbers | None
     """None for a pod without a node."""
     next: str
-    """What will happen, or what a person should do."""
+    """What happens next, or what a person should do."""
     not_asked: str = ""
-    """Why the allocator could not be asked, and which flag to correct; "" where it answered, or was not to be asked."""
+    """Why the allocator could not be asked, and which flag to correct; "" if it answered, or was not to be asked."""
 
     @property
     def headline(self) -> str:
-        """The truth and the next thing to do, in one line."""
+        """What is so and what to do, in one line."""
         words = f"{self.verdict}: {self.next}"
         return f"{words}; {self.not_asked}" if self.not_asked else words
 
 
-def build_chain(facts: Facts, commands: OwnCommands | None = None, not_asked: str = "") -> Chain:
-    """Everything that is known, link by link. `commands` are those to print for people to run."""
+def build_chain(
+    facts: WhyFacts, commands: SuggestedCommands | None = None, not_asked: str = ""
+) -> DecisionChain:
+    """All links of the chain. `commands` are those to print for people to copy."""
     addresses = shown_addresses(facts.pod) if facts.pod else ()
     node, right = facts.observed, right_request(facts)
     links = [*_pod_links(facts, addresses)]
@@ -85,22 +86,22 @@ def build_chain(facts: Facts, commands: OwnCommands | None = None, not_asked: st
         links += _node_links(facts, right)
         links += (link for subnet in facts.subnets for link in _subnet_links(subnet, facts.now))
         links += _event_links(facts)
-    return Chain(
+    return DecisionChain(
         subject=_subject(facts),
         verdict=_verdict(facts, addresses),
         addresses=addresses,
         links=tuple(links),
         numbers=_numbers(node, right) if node.name else None,
-        next=what_next(facts, right, commands or OwnCommands()),
+        next=what_next(facts, right, commands or SuggestedCommands()),
         not_asked=not_asked,
     )
 
 
-def _subject(facts: Facts) -> str:
+def _subject(facts: WhyFacts) -> str:
     return f"pod {facts.pod.key}" if facts.pod else f"node {facts.observed.name}"
 
 
-def _verdict(facts: Facts, addresses: tuple[str, ...]) -> str:
+def _verdict(facts: WhyFacts, addresses: tuple[str, ...]) -> str:
     subject, waiting = _subject(facts), len(facts.observed.waiting)
     if facts.pod is None:
         served = len(facts.observed.served)
@@ -112,8 +113,8 @@ def _verdict(facts: Facts, addresses: tuple[str, ...]) -> str:
     return f"{subject} has no address"
 
 
-def _numbers(node: ObservedNode, right: RightRequest | None) -> Numbers:
-    return Numbers(
+def _numbers(node: ObservedNode, right: RightRequest | None) -> NodeNumbers:
+    return NodeNumbers(
         node=node.name,
         demand=node.demand,
         waiting=len(node.waiting),
@@ -127,26 +128,26 @@ def _numbers(node: ObservedNode, right: RightRequest | None) -> Numbers:
 # The pod
 
 
-def _needs_nothing(facts: Facts, addresses: tuple[str, ...]) -> bool:
+def _needs_nothing(facts: WhyFacts, addresses: tuple[str, ...]) -> bool:
     return facts.pod is not None and not addresses and not pod_on_node(facts.pod).needs_address
 
 
-def _pod_links(facts: Facts, addresses: tuple[str, ...]) -> Iterator[Link]:
+def _pod_links(facts: WhyFacts, addresses: tuple[str, ...]) -> Iterator[ChainLink]:
     pod = facts.pod
     if pod is None:
         return
     phase = str(pod.status.phase or "of unknown phase")
     where = f"on node {pod.spec.node_name}" if pod.spec.node_name else "on no node yet"
-    yield Link("pod", f"{phase}, {where}, made {_ago(pod.metadata.creation_timestamp, facts.now)} ago")
-    yield Link("need", _need(pod), is_verbose=not _is_odd(pod))
+    yield ChainLink("pod", f"{phase}, {where}, made {_ago(pod.metadata.creation_timestamp, facts.now)} ago")
+    yield ChainLink("need", _need(pod), is_verbose=not _is_odd(pod))
     if addresses:
         yield from (_address_link(ip, facts.observed) for ip in addresses)
     elif pod_on_node(pod).needs_address:
-        yield Link("address", "none: its status shows no address", is_verbose=True)
+        yield ChainLink("address", "none: its status shows no address", is_verbose=True)
 
 
 def _is_odd(pod: Pod) -> bool:
-    """Whether it needs no address, or not for long: then that is what there is to say."""
+    """Whether it needs no address, or not for long: then the link is shown without --verbose."""
     return pod.spec.host_network or pod_on_node(pod).ended or pod.metadata.deletion_timestamp is not None
 
 
@@ -162,47 +163,47 @@ def _need(pod: Pod) -> str:
     return "an address of its node's pool"
 
 
-def _address_link(ip: str, node: ObservedNode) -> Link:
+def _address_link(ip: str, node: ObservedNode) -> ChainLink:
     for container in node.containers:
         for entry in container.ip_assignments:
             if entry.ip == ip:
                 given_back = ", which the node gives back" if entry.name in node.named else ""
-                return Link(
+                return ChainLink(
                     "address",
                     f"{ip} ({entry.name}) of container {container.id} in subnet {container.subnet_name}{given_back}",
                 )
-    return Link("address", f"{ip}, which no network container of node {node.name} has")
+    return ChainLink("address", f"{ip}, which no network container of node {node.name} has")
 
 
 # The node
 
 
-def _node_links(facts: Facts, right: RightRequest | None) -> Iterator[Link]:
+def _node_links(facts: WhyFacts, right: RightRequest | None) -> Iterator[ChainLink]:
     node = facts.observed
     if facts.node is None:
-        yield Link("node", f"{node.name} is not there any more")
+        yield ChainLink("node", f"{node.name} is not there any more")
     yield _demand_link(node)
     if right:
-        yield Link("parameters", right.parameters, is_verbose=True)
-        yield Link("decision", str(right.decision), right.decision.steps(), is_verbose=True)
+        yield ChainLink("parameters", right.parameters, is_verbose=True)
+        yield ChainLink("decision", str(right.decision), right.decision.steps(), is_verbose=True)
     if node.config is None:
-        yield Link("request", f"there is no NodeNetworkConfig {node.name}")
+        yield ChainLink("request", f"there is no NodeNetworkConfig {node.name}")
         return
     yield _request_link(node, right)
     if not node.containers:
-        yield Link("grant", "no network container yet", _node_conditions(node.config, facts.now))
+        yield ChainLink("grant", "no network container yet", _node_conditions(node.config, facts.now))
     for container in node.containers:
         yield from _grant_links(node, container, facts)
 
 
-def _demand_link(node: ObservedNode) -> Link:
+def _demand_link(node: ObservedNode) -> ChainLink:
     without = Counter(
         "on the host's network" if pod.spec.host_network else "ended or being deleted"
         for pod in node.pods
         if pod not in node.served and pod not in node.waiting
     )
     others = ", ".join(f"{count} {why}" for why, count in sorted(without.items()))
-    return Link(
+    return ChainLink(
         "demand",
         f"{counted(node.demand, 'pod needs', 'pods need')} an address: {len(node.served)} with one, "
         f"{len(node.waiting)} without; {node.free} free on the node",
@@ -210,7 +211,7 @@ def _demand_link(node: ObservedNode) -> Link:
     )
 
 
-def _request_link(node: ObservedNode, right: RightRequest | None) -> Link:
+def _request_link(node: ObservedNode, right: RightRequest | None) -> ChainLink:
     words = f"NodeNetworkConfig {node.name} asks for {node.requested}"
     if right is not None and node.requested < right.count:
         words += f", and {right.count} would be right"
@@ -218,18 +219,18 @@ def _request_link(node: ObservedNode, right: RightRequest | None) -> Link:
         words += f", and {right.count} would do, once that has stood for a while"
     if node.named:
         words += f", and gives back {len(node.named)}"
-    return Link("request", words)
+    return ChainLink("request", words)
 
 
-def _grant_links(node: ObservedNode, container: NetworkContainer, facts: Facts) -> Iterator[Link]:
+def _grant_links(node: ObservedNode, container: NetworkContainer, facts: WhyFacts) -> Iterator[ChainLink]:
     assert node.config is not None  # it is what the container was found in
     owed = node.owed_in(container)
-    yield Link(
+    yield ChainLink(
         "grant",
         f"{counted(len(container.ip_assignments), 'address', 'addresses')} in subnet {container.subnet_name}, {owed or 'none'} owed",
         _node_conditions(node.config, facts.now),
     )
-    yield Link(
+    yield ChainLink(
         "container",
         f"{container.id}, version {container.version}, primary {container.primary_ip or container.primary_ipv6}",
         is_verbose=True,
@@ -239,14 +240,16 @@ def _grant_links(node: ObservedNode, container: NetworkContainer, facts: Facts) 
 # The subnet, and what was said about all of it
 
 
-def _subnet_links(facts: SubnetFacts, now: float) -> Iterator[Link]:
+def _subnet_links(facts: SubnetFacts, now: float) -> Iterator[ChainLink]:
     if facts.subnet is None and facts.at_allocator is None:
         state = facts.state.status if facts.state else None
         if state is None:
-            yield Link("subnet", f"{facts.name}: no ClusterSubnet and no ClusterSubnetState tell of it")
+            yield ChainLink("subnet", f"{facts.name}: no ClusterSubnet and no ClusterSubnetState tell of it")
             return
         is_so = "exhausted" if state.exhausted else "not exhausted"
-        yield Link("subnet", f"{facts.name}: {is_so} for {_ago(state.timestamp, now)} (ClusterSubnetState)")
+        yield ChainLink(
+            "subnet", f"{facts.name}: {is_so} for {_ago(state.timestamp, now)} (ClusterSubnetState)"
+        )
         return
     capacity, free = _known_count(facts.capacity), _known_count(facts.free)
     words = f"{facts.name}: {facts.reserved} of {capacity} reserved ({facts.source}), {free} free"
@@ -256,10 +259,10 @@ def _subnet_links(facts: SubnetFacts, now: float) -> Iterator[Link]:
         words += f"; {_standing(facts, now)}"
         if scaler := facts.subnet.status.scaler:
             words += f"; batch {scaler.batch}, buffer {scaler.buffer:g}"
-    yield Link("subnet", words)
+    yield ChainLink("subnet", words)
     conditions = facts.subnet.status.conditions if facts.subnet is not None else []
     worrying = [each for each in conditions if each.status != ConditionStatus.TRUE]
-    yield from (Link("condition", words, is_verbose=True) for words in _conditions(worrying, now))
+    yield from (ChainLink("condition", words, is_verbose=True) for words in _conditions(worrying, now))
 
 
 def _known_count(count: int | None) -> str:
@@ -267,7 +270,7 @@ def _known_count(count: int | None) -> str:
 
 
 def _standing(facts: SubnetFacts, now: float) -> str:
-    """Whether it is exhausted, for how long as far as that is told, and whether it is starved."""
+    """Whether the subnet is exhausted, for how long if that is known, and whether it is starved."""
     assert facts.subnet is not None  # whose standing it is
     status, state = facts.subnet.status, facts.state.status if facts.state else None
     exhausted = "exhausted" if status.exhausted else "not exhausted"
@@ -277,7 +280,7 @@ def _standing(facts: SubnetFacts, now: float) -> str:
 
 
 def _node_conditions(config: NodeNetworkConfig, now: float) -> tuple[str, ...]:
-    """What the controller concluded; of an earlier request it says nothing about this one."""
+    """The conditions of the NodeNetworkConfig; those of an earlier generation are marked."""
     conditions = config.status.conditions
     return tuple(
         f"{words} [of an earlier request]" if each.observed_generation < config.metadata.generation else words
@@ -292,8 +295,11 @@ def _conditions(conditions: Iterable[Condition], now: float) -> tuple[str, ...]:
     )
 
 
-def _event_links(facts: Facts) -> Iterator[Link]:
-    """The latest Events; equal ones are one, with a count. Those of subnets carry formulas."""
+def _event_links(facts: WhyFacts) -> Iterator[ChainLink]:
+    """The latest Events; equal ones are folded into one with a count.
+
+    Those of subnets carry formulas, and are verbose.
+    """
     folded: dict[tuple[str, bool], tuple[int, str | None]] = {}
     for event in facts.events:
         about = f"{event.involved_object.kind} {event.involved_object.name}"
@@ -305,7 +311,9 @@ def _event_links(facts: Facts) -> Iterator[Link]:
         folded[key] = (times + max(1, event.count), _when(event))
     for (words, is_verbose), (times, last) in list(folded.items())[-_LATEST_EVENTS:]:
         counted_times = f", {times} times" if times > 1 else ""
-        yield Link("event", f"{_ago(last, facts.now)} ago{counted_times}, {words}", is_verbose=is_verbose)
+        yield ChainLink(
+            "event", f"{_ago(last, facts.now)} ago{counted_times}, {words}", is_verbose=is_verbose
+        )
 
 
 def _when(event: Event) -> str | None:

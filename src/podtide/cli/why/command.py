@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 import click
 
 from podtide.allocator.port import AllocatorUnavailable
-from podtide.cli.allocator_connection import Reach, optional_reach_options
-from podtide.cli.cluster_connection import ClusterReach, cluster_options
+from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.output import output_option, show
 from podtide.cli.screen_width import folded, screen_width
 from podtide.cli.suggested_commands import own_commands
-from podtide.cli.why.chain import Chain, build_chain
+from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.facts import gather_facts
 from podtide.runtime.clock import SystemClock
 
@@ -25,42 +25,53 @@ _DEFAULT_NAMESPACE = "default"
     "-n", "--namespace", default="", help="The pod's namespace. Default: the context's, else default."
 )
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Show the formulas too, and all that was said of the subnet."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show formulas as well, and all conditions and Events of the subnet.",
 )
 @cluster_options
-@optional_reach_options
+@optional_allocator_options
 @output_option
 def why(  # noqa: PLR0913 - one argument per option
-    *, name: str, namespace: str, verbose: bool, there: ClusterReach, reach: Reach | None, output: str
+    *,
+    name: str,
+    namespace: str,
+    verbose: bool,
+    there: ClusterConnection,
+    location: AllocatorLocation | None,
+    output: str,
 ) -> None:
     """Explain why a pod has its address, or has none.
 
-    POD|NODE is a name, pod/NAME or node/NAME; a bare name is a pod's before it is a node's. The first line is what is
-    so and what to do. All is concluded from the cluster's objects, by the functions that podtide's programs decide
-    with; where --server or --database says how to reach it, the allocator is asked how full the subnet is.
+    POD|NODE is a name, pod/NAME or node/NAME; a bare name is looked up as a pod first, then as a node. The first line
+    is what is so and what to do. Everything is concluded from the cluster's objects, by the functions that podtide's
+    programs decide with; if --allocator or --database is given, the allocator is asked how full the subnet is.
     """
-    chain = asyncio.run(_explain(name, namespace, there, reach))
+    chain = asyncio.run(_explain(name, namespace, there, location))
     show(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
 
 
-async def _explain(name: str, namespace: str, there: ClusterReach, reach: Reach | None) -> Chain:
+async def _explain(
+    name: str, namespace: str, there: ClusterConnection, location: AllocatorLocation | None
+) -> DecisionChain:
     where = namespace or there.namespace() or _DEFAULT_NAMESPACE
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator, in_vain = None, None
         try:
-            allocator = await open_until_done.enter_async_context(reach.allocator()) if reach else None
+            allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         except AllocatorUnavailable as error:
-            in_vain = error  # a database that is down: all else can be told
+            in_vain = error  # the database is down: everything else can still be explained
         facts = await gather_facts(cluster, name, where, SystemClock().wall(), allocator)
     errors = (in_vain, *(subnet.allocator_error for subnet in facts.subnets))
     first = next(filter(None, errors), None)
-    not_asked = reach.asked_in_vain(first) if reach and first else ""
-    return build_chain(facts, own_commands(there, reach), not_asked)
+    not_asked = location.asked_in_vain(first) if location and first else ""
+    return build_chain(facts, own_commands(there, location), not_asked)
 
 
-def lines_of(chain: Chain, *, verbose: bool, width: int | None) -> Iterator[str]:
-    """The answer as text. On a screen the links are folded to its width, but the first line, whose command is to be copied."""
+def lines_of(chain: DecisionChain, *, verbose: bool, width: int | None) -> Iterator[str]:
+    """The answer as text. On a terminal the links are wrapped, but not the first line, whose command is to be copied."""
     yield chain.headline
     links = [link for link in chain.links if verbose or not link.is_verbose]
     indent = max((len(link.topic) for link in links), default=0) + 4

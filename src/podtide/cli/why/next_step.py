@@ -1,32 +1,36 @@
-"""The first line of `podtide why`: what is so, and what will happen next or what a person should do. Decides only.
+"""The first line of `podtide why`: what is so, and what happens next or what a person should do. No I/O.
 
-The obstacles are looked for in the order in which an address travels: the pod, its node, the node's pool, its request, who
-has to answer that, the subnet. The first that is found is the one to speak of. Where no pod waits for an address, an
-obstacle that the next one would meet is still worth a word: "nothing has to happen" is said only where nothing has to.
+The obstacles are looked for in the order in which an address travels: the pod, its node, the node's pool, its request,
+the controller and the allocator that answer it, the subnet. The first one found is reported. Where no pod waits for an
+address, an obstacle that the next pod would meet is reported: "nothing has to happen" is said only where nothing has
+to.
 """
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
-from podtide.agent.request.node_config import node_uid_of, refusal_of
-from podtide.cli.suggested_commands import OwnCommands
-from podtide.cli.why.facts import Facts
-from podtide.cli.why.full_subnet import subnet_obstacle
-from podtide.cli.why.parameters import RightRequest
-from podtide.cli.why.programs import agent_advice
+from podtide.agent.request.node_config import refusal_of
+from podtide.cli.observed_node import ObservedNode
+from podtide.cli.output import counted
+from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.why.facts import SubnetFacts, WhyFacts
+from podtide.cli.why.right_request import RightRequest
 from podtide.cluster.served.ages import age
-from podtide.controller.nodes.config_status import GRANTED, Reason, condition_of
+from podtide.controller.nodes.config_status import GRANTED, GrantReason, condition_of
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.event import EventType
-from podtide.resources.pod import Pod
+from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
+_NAME_LABEL, _COMPONENT_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/component"
+_AGENT = ("podtide", "agent")
 _PATIENCE_SECONDS = 10.0
-"""What agent and controller do takes them less than this, unless something is wrong with them."""
+"""Agent and controller take less than this for anything, unless something is wrong with them."""
 _PLUGIN_SECONDS = 30.0
 """The same for kubelet and plugin: an ADD may wait 10 s, and a kubelet's back-off begins at a few seconds."""
+_MOST_NAMED = 3
 
 
-def what_next(facts: Facts, right: RightRequest | None, commands: OwnCommands) -> str:
-    """One sentence."""
+def what_next(facts: WhyFacts, right: RightRequest | None, commands: SuggestedCommands) -> str:
+    """What happens next or what a person should do, in one sentence."""
     if facts.pod is None and not facts.observed.waiting:
         return _of_what_is_to_come(facts, commands)
     return (
@@ -40,8 +44,11 @@ def what_next(facts: Facts, right: RightRequest | None, commands: OwnCommands) -
     )
 
 
-def _beside_what_is_free(facts: Facts, words: str) -> str:
-    """What keeps addresses from a node keeps them from those alone for whom it has none. Which are served first nobody knows."""
+def _beside_what_is_free(facts: WhyFacts, words: str) -> str:
+    """The obstacle, for those waiting pods only for which the node has no address.
+
+    Which pods are served first is not known.
+    """
     node = facts.observed
     if not words or not node.free:
         return words
@@ -52,13 +59,13 @@ def _beside_what_is_free(facts: Facts, words: str) -> str:
     )
 
 
-def _of_the_pod(facts: Facts, commands: OwnCommands) -> str:
+def _of_the_pod(facts: WhyFacts, commands: SuggestedCommands) -> str:
     if facts.pod is None:
         return ""
     if shown := shown_addresses(facts.pod):
         granted = {entry.ip for each in facts.observed.containers for entry in each.ip_assignments}
         if facts.observed.containers and not granted.issuperset(shown):
-            return f"an address that the node was not given should not be on a pod: run `{commands.check()}`"
+            return f"a pod should not have an address that its node was not granted: run `{commands.check()}`"
         return "nothing has to happen"
     if not pod_on_node(facts.pod).needs_address:
         return "nothing has to happen"
@@ -67,7 +74,7 @@ def _of_the_pod(facts: Facts, commands: OwnCommands) -> str:
     return ""
 
 
-def _of_the_node(facts: Facts) -> str:
+def _of_the_node(facts: WhyFacts) -> str:
     name, config = facts.observed.name, facts.observed.config
     if facts.node is None:
         return (
@@ -78,7 +85,7 @@ def _of_the_node(facts: Facts) -> str:
     if refusal := refusal_of(config, name):
         return refusal
     assert config is not None  # or it would have been refused
-    if node_uid_of(config) != facts.node.metadata.uid:
+    if config.node_uid != facts.node.metadata.uid:
         return (
             f"NodeNetworkConfig {name} belongs to an earlier node of that name: "
             f"{facts.leader.obstacle or 'the request controller replaces it; see that it runs'}"
@@ -86,8 +93,8 @@ def _of_the_node(facts: Facts) -> str:
     return ""
 
 
-def _of_the_pool(facts: Facts) -> str:
-    """The node has addresses for all that wait: it is between kubelet, plugin and agent."""
+def _of_the_pool(facts: WhyFacts) -> str:
+    """The obstacle of a node that has addresses for all pods that wait: it is between kubelet, plugin and agent."""
     node = facts.observed
     if not node.containers or node.free < len(node.waiting):
         return ""
@@ -105,7 +112,7 @@ def _of_the_pool(facts: Facts) -> str:
     return f"{words}, but no sandbox was made for {age(waited)}: see the kubelet's log there, and {agent_advice(node)}"
 
 
-def _of_the_maximum(facts: Facts, right: RightRequest | None) -> str:
+def _of_the_maximum(facts: WhyFacts, right: RightRequest | None) -> str:
     if right is None or not right.decision.short:
         return ""
     return (
@@ -114,7 +121,7 @@ def _of_the_maximum(facts: Facts, right: RightRequest | None) -> str:
     )
 
 
-def _of_the_request(facts: Facts, right: RightRequest | None) -> str:
+def _of_the_request(facts: WhyFacts, right: RightRequest | None) -> str:
     node = facts.observed
     if not node.containers or right is None or node.requested >= min(right.count, node.demand):
         return ""
@@ -126,8 +133,8 @@ def _of_the_request(facts: Facts, right: RightRequest | None) -> str:
     )
 
 
-def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
-    """What stands between the request and its addresses: the controller, the allocator, a refusal, the subnet."""
+def _of_the_grant(facts: WhyFacts, commands: SuggestedCommands) -> str:
+    """The obstacle between the request and its addresses: the controller, the allocator, a refusal, the subnet."""
     config = facts.observed.config
     assert config is not None  # or the node would have been the obstacle
     granted = condition_of(config, GRANTED)
@@ -138,7 +145,7 @@ def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
         return words
     if granted is None or not is_answered:
         return "the request controller answers the request within seconds; if this lasts, its log says why"
-    if granted.reason not in {Reason.SHORT, Reason.FULL}:
+    if granted.reason not in {GrantReason.SHORT, GrantReason.FULL}:
         return f"the request is refused: {granted.message}"
     for subnet in facts.subnets:
         if words := subnet_obstacle(subnet, facts.observed, commands):
@@ -146,12 +153,15 @@ def _of_the_grant(facts: Facts, commands: OwnCommands) -> str:
     return f"the request controller says: {granted.message}"
 
 
-def _of_the_allocator(facts: Facts) -> str:
-    """By the request controller's word alone: that a person's own flags lead nowhere stops no grant."""
+def _of_the_allocator(facts: WhyFacts) -> str:
+    """That the request controller cannot reach the allocator.
+
+    A person's own wrong flags do not stop a grant, and are not reported here.
+    """
     config = facts.observed.config
     granted = condition_of(config, GRANTED) if config else None
     error, since = "", ""
-    if granted is not None and granted.reason == Reason.UNAVAILABLE:
+    if granted is not None and granted.reason == GrantReason.UNAVAILABLE:
         error = granted.message
     for subnet in facts.subnets:
         if subnet.at_allocator is not None:
@@ -164,8 +174,8 @@ def _of_the_allocator(facts: Facts) -> str:
     return f"the allocator {is_so}, and nothing is granted until it does: start it, or mend the way to it ({error})"
 
 
-def _of_what_is_to_come(facts: Facts, commands: OwnCommands) -> str:
-    """No pod waits. What the next one will wait for, if anything."""
+def _of_what_is_to_come(facts: WhyFacts, commands: SuggestedCommands) -> str:
+    """The obstacle that the next pod will meet, where no pod waits now."""
     trouble = (
         _of_the_node(facts)
         or facts.leader.obstacle
@@ -188,11 +198,69 @@ def _of_what_is_to_come(facts: Facts, commands: OwnCommands) -> str:
     return f"{begins} {trouble}"
 
 
-def _waited(facts: Facts) -> float:
-    """How long the pod in question, or else the one that waits longest, has waited."""
+def _waited(facts: WhyFacts) -> float:
+    """How long this pod, or else the one that waits longest, has waited."""
     waiting = (facts.pod,) if facts.pod is not None else facts.observed.waiting
     made = [pod.metadata.creation_timestamp or "" for pod in waiting]
     try:
         return facts.now - min(to_wall_seconds(each) for each in made)
     except InvalidTimestamp:
         return 0.0
+
+
+def subnet_obstacle(
+    subnet: SubnetFacts, node: ObservedNode, commands: SuggestedCommands, *, ahead: bool = False
+) -> str:
+    """Why the node waits for addresses of the subnet; "" if it does not. With `ahead`: why it would."""
+    owed = subnet.owed()
+    if (node.name not in owed and not ahead) or subnet.free is None:
+        return ""
+    debts = f"{counted(len(owed), 'node is', 'nodes are')} owed {counted(sum(owed.values()), 'address', 'addresses')}"
+    if subnet.free:
+        return (
+            f"{counted(subnet.free, 'address is', 'addresses are')} free in subnet {subnet.name} and {debts}: "
+            "the request controller grants them at its next look, within seconds"
+        )
+    parts = [f"subnet {subnet.name} is full: all {subnet.capacity} addresses are reserved"]
+    if owed:
+        parts.append(debts)
+    parts += [words for words in (_idle(subnet), _elsewhere(subnet)) if words]
+    return f"{', '.join(parts)}; grow it with `{commands.grow(subnet.network, subnet.name)}`, or remove pods"
+
+
+def _idle(subnet: SubnetFacts) -> str:
+    idle = subnet.idle()
+    if not idle:
+        return "none is idle"
+    named = [f"{name} ({count})" for name, count in idle.items()][:_MOST_NAMED]
+    if len(idle) > _MOST_NAMED:
+        named.append(f"{len(idle) - _MOST_NAMED} more")
+    words = f"{counted(sum(idle.values()), 'is', 'are')} idle on {', '.join(named)}"
+    silent = sorted(set(subnet.silent()) & set(idle))
+    if silent:
+        return f"{words} (the agent of {silent[0]} has not answered the batch in force: see that it runs)"
+    return f"{words} and given back as the batch goes down"
+
+
+def _elsewhere(subnet: SubnetFacts) -> str:
+    """What no node of this cluster shows. Only the allocator can tell other clusters' addresses from quarantine."""
+    if subnet.at_allocator is not None and subnet.at_allocator.quarantined:
+        return f"{subnet.at_allocator.quarantined} in quarantine after their nodes left"
+    return f"{subnet.elsewhere} held by other clusters or in quarantine" if subnet.elsewhere else ""
+
+
+def agent_advice(node: ObservedNode) -> str:
+    """Where to look for the node's agent: at its pod, if there is one."""
+    agent = next((pod for pod in node.pods if _is_agent(pod)), None)
+    if agent is None:
+        return f"see that `podtide agent` runs on node {node.name} and reaches the API server"
+    place = f"-n {agent.metadata.namespace} {agent.metadata.name}"
+    if agent.status.phase != PodPhase.RUNNING:
+        phase = agent.status.phase or "of unknown phase"
+        return f"its pod {agent.key} is {phase}: `kubectl describe pod {place}` says why"
+    return f"`kubectl logs {place}` says what it lacks"
+
+
+def _is_agent(pod: Pod) -> bool:
+    labels = pod.metadata.labels
+    return (labels.get(_NAME_LABEL), labels.get(_COMPONENT_LABEL)) == _AGENT

@@ -15,10 +15,10 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from podtide.cluster.embedded.api_server import ApiServer, Limits, Selection
+from podtide.cluster.embedded.api_server import ApiServer, ApiServerLimits, ObjectSelection
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
-from podtide.cluster.embedded.store import Snapshot
+from podtide.cluster.embedded.store import StoreSnapshot
 from podtide.cluster.port import Page, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
@@ -41,14 +41,14 @@ class EmbeddedCluster:
         kinds: Iterable[type[Resource]] = ALL_KINDS,
         clock: Clock | None = None,
         randomness: Random | None = None,
-        limits: Limits | None = None,
+        limits: ApiServerLimits | None = None,
     ) -> None:
         self.server = ApiServer(
             file,
             kinds=kinds,
             clock=clock or SystemClock(),
             randomness=randomness or system_randomness(),
-            limits=limits or Limits(),
+            limits=limits or ApiServerLimits(),
         )
         """The same cluster, document by document: for those who serve it to others."""
         self.restores = 0
@@ -73,7 +73,7 @@ class EmbeddedCluster:
     ) -> Page[R]:
         """See `Cluster.list`."""
         await asyncio.sleep(0)
-        selection = Selection(namespace=namespace, fields=fields, labels=labels)
+        selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
         listing = self.server.list(kind, selection, limit=limit, more=more)
         items = [record.decode(kind) for record in listing.records]
         return Page(items, str(listing.version), listing.more)
@@ -89,7 +89,7 @@ class EmbeddedCluster:
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """See `Cluster.watch`."""
         await asyncio.sleep(0)
-        selection = Selection(namespace=namespace, fields=fields, labels=labels)
+        selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
         with self.server.watching(kind, selection, resource_version) as watcher:
             unread = watcher.unread
             while unread or await watcher.news():
@@ -125,14 +125,14 @@ class EmbeddedCluster:
 
     def items(self, kind: type[R]) -> builtins.list[R]:
         """All objects of a kind at this very instant."""
-        return [record.decode(kind) for record in self.server.list(kind, Selection()).records]
+        return [record.decode(kind) for record in self.server.list(kind, ObjectSelection()).records]
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StoreSnapshot:
         """All objects as they are now, to `restore` them: who the cluster is has to be among them."""
         make_namespaces(self.server, [SYSTEM_NAMESPACE])
         return self.server.store.snapshot()
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: StoreSnapshot) -> None:
         """Go back to a snapshot: every object and the counter of versions are as they were then, and watches end."""
         self.server.restore(snapshot)
         self.restores += 1

@@ -19,13 +19,13 @@ from podtide.cluster.embedded.housekeeping import Housekeeping
 from podtide.cluster.embedded.managed_fields import Writer
 from podtide.cluster.embedded.naming import made_up_name
 from podtide.cluster.embedded.paging import Position, from_token, to_token
-from podtide.cluster.embedded.records import Document, Record, key_of
+from podtide.cluster.embedded.records import Document, ObjectVersion, key_of
 from podtide.cluster.embedded.selectors import Selector, parse_selector
-from podtide.cluster.embedded.store import Snapshot, Store
-from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.store import Store, StoreSnapshot
+from podtide.cluster.embedded.table import ObjectTable
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.embedded.writing import (
-    DeleteOptions,
+    DeletePreconditions,
     applied,
     created,
     describe,
@@ -45,7 +45,7 @@ _VERSION = re.compile("[0-9]{1,19}")
 """A version is a number of 64 bits."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ApiServerLimits(Struct, frozen=True, kw_only=True):
     """How long the cluster remembers, and how long it waits."""
 
     history: int = 10_000
@@ -58,7 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How long a watch lasts before the server closes it."""
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class ObjectSelection(Struct, frozen=True, kw_only=True):
     """Which objects of a kind a list or watch is about, in Kubernetes' own words."""
 
     namespace: str = ""
@@ -69,7 +69,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 class Listing(Struct, frozen=True):
     """One page of a list, and the token for the rest."""
 
-    records: list[Record]
+    records: list[ObjectVersion]
     version: int
     more: str
 
@@ -84,7 +84,7 @@ class ApiServer:
         kinds: Iterable[type[Resource]],
         clock: Clock,
         randomness: Random,
-        limits: Limits,
+        limits: ApiServerLimits,
     ) -> None:
         self.clock = clock
         self.store = Store(kinds, limits.history, file)
@@ -92,7 +92,7 @@ class ApiServer:
         self._randomness = randomness
         self.housekeeping = Housekeeping(self.store, clock, limits.bookmark_seconds)
 
-    def get(self, kind: type[Resource], name: str, namespace: str = "") -> Record:
+    def get(self, kind: type[Resource], name: str, namespace: str = "") -> ObjectVersion:
         """The object as it is now."""
         return self._existing(self._enter(kind, namespace), name, namespace)
 
@@ -100,7 +100,9 @@ class ApiServer:
         """Whether there is such an object."""
         return key_of(namespace, name) in self._enter(kind, namespace).records
 
-    def list(self, kind: type[Resource], selection: Selection, *, limit: int = 0, more: str = "") -> Listing:
+    def list(
+        self, kind: type[Resource], selection: ObjectSelection, *, limit: int = 0, more: str = ""
+    ) -> Listing:
         """A page of the objects selected: all of them without a limit."""
         table = self._enter(kind, selection.namespace, all_namespaces=True)
         selector = _selector(kind, selection)
@@ -121,7 +123,7 @@ class ApiServer:
     def watching(
         self,
         kind: type[Resource],
-        selection: Selection,
+        selection: ObjectSelection,
         resource_version: str,
         asked_seconds: float | None = None,
     ) -> Iterator[Watcher]:
@@ -142,7 +144,7 @@ class ApiServer:
             if expiry:
                 expiry.cancel()
 
-    def create(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
+    def create(self, kind: type[Resource], document: Document, *, manager: str) -> ObjectVersion:
         """A new object."""
         metadata = document["metadata"]
         table = self._enter(kind, metadata.get("namespace", ""))
@@ -152,13 +154,13 @@ class ApiServer:
             )
         return self._create(table, document, self._writer(kind.api, manager))
 
-    def replace(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
+    def replace(self, kind: type[Resource], document: Document, *, manager: str) -> ObjectVersion:
         """The object with the document in its place."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
         rules = table.rules
         writer = self._writer(kind.api, manager)
-        if rules.habits.replace_creates and key_of(namespace, name) not in table.records:
+        if rules.behaviour.replace_creates and key_of(namespace, name) not in table.records:
             if uid := document["metadata"].get("uid"):
                 raise Conflict(f"{describe(kind.api, namespace, name)} with uid {uid} is gone: read again")
             return self._create(table, document, writer)
@@ -166,7 +168,7 @@ class ApiServer:
         before = old.written()
         return self._update(table, old, before, replaced(before, document, rules, writer))
 
-    def replace_status(self, kind: type[Resource], document: Document, *, manager: str) -> Record:
+    def replace_status(self, kind: type[Resource], document: Document, *, manager: str) -> ObjectVersion:
         """The object with the document's status."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
@@ -177,7 +179,7 @@ class ApiServer:
         before = old.written()
         return self._update(table, old, before, status_replaced(before, document, table.rules, writer))
 
-    def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> Record:
+    def apply(self, kind: type[Resource], document: Document, *, manager: str, force: bool) -> ObjectVersion:
         """The object with all that the document states."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
@@ -198,16 +200,16 @@ class ApiServer:
         uid: str = "",
         resource_version: str = "",
         grace_seconds: int | None = None,
-    ) -> Record | None:
+    ) -> ObjectVersion | None:
         """Remove the object (None), or mark it where something keeps it; `grace_seconds` is for pods on a node."""
         table = self._enter(kind, namespace)
         old = self._existing(table, name, namespace)
-        options = DeleteOptions(uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
+        options = DeletePreconditions(uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
         self.store.delete(table, old, self.clock.wall(), options)
         self.housekeeping.after_write()
         return table.records.get(old.key)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: StoreSnapshot) -> None:
         """Go back to a snapshot: every watch ends, and versions given out since are given out again."""
         self.store.restore(snapshot)
         self.housekeeping.collect_soon()
@@ -225,7 +227,7 @@ class ApiServer:
         self.housekeeping.stop()
         self.store.close()
 
-    def _create(self, table: Table, document: Document, writer: Writer) -> Record:
+    def _create(self, table: ObjectTable, document: Document, writer: Writer) -> ObjectVersion:
         metadata = document["metadata"]
         if "name" not in metadata:
             metadata["name"] = self._free_name(table, metadata)
@@ -236,19 +238,21 @@ class ApiServer:
             )
         return self._add(table, created(document, table.rules, writer, self._uid()))
 
-    def _add(self, table: Table, document: Document) -> Record:
+    def _add(self, table: ObjectTable, document: Document) -> ObjectVersion:
         record = self._checked(table, document)
         self._commit(table, None, record)
         return record
 
-    def _update(self, table: Table, old: Record, before: Document, after: Document) -> Record:
+    def _update(
+        self, table: ObjectTable, old: ObjectVersion, before: Document, after: Document
+    ) -> ObjectVersion:
         if after is before or after == before:
             return old
         record = self._checked(table, after)
         self._commit(table, old, None if is_released(after) else record)
         return record
 
-    def _checked(self, table: Table, document: Document) -> Record:
+    def _checked(self, table: ObjectTable, document: Document) -> ObjectVersion:
         """The document as a record; Invalid when it does not fit its kind."""
         record = self.store.prepare(table, document)
         try:
@@ -260,11 +264,11 @@ class ApiServer:
             raise Invalid(f"{rules.describe(document)}: {complaint}")
         return record
 
-    def _commit(self, table: Table, old: Record | None, new: Record | None) -> None:
+    def _commit(self, table: ObjectTable, old: ObjectVersion | None, new: ObjectVersion | None) -> None:
         self.store.commit(table, old, new)
         self.housekeeping.after_write()
 
-    def _enter(self, kind: type[Resource], namespace: str, *, all_namespaces: bool = False) -> Table:
+    def _enter(self, kind: type[Resource], namespace: str, *, all_namespaces: bool = False) -> ObjectTable:
         """The table a request is about."""
         self.housekeeping.collect_soon()  # what a file brought along, or a loop that ended left undone
         table = self.store.table(kind)
@@ -274,7 +278,7 @@ class ApiServer:
             raise Invalid(f"{kind.api.kind} is in no namespace: leave out {namespace!r}")
         return table
 
-    def _existing(self, table: Table, name: str, namespace: str) -> Record:
+    def _existing(self, table: ObjectTable, name: str, namespace: str) -> ObjectVersion:
         record = table.records.get(key_of(namespace, name))
         if record is None:
             raise NotFound(f"{describe(table.kind.api, namespace, name)} does not exist")
@@ -299,7 +303,7 @@ class ApiServer:
     def _uid(self) -> str:
         return new_uuid(self._randomness)
 
-    def _free_name(self, table: Table, metadata: dict[str, Any]) -> str:
+    def _free_name(self, table: ObjectTable, metadata: dict[str, Any]) -> str:
         prefix = metadata.get("generateName", "")
         if not prefix:
             raise Invalid(
@@ -311,7 +315,7 @@ class ApiServer:
         return name
 
 
-def _selector(kind: type[Resource], selection: Selection) -> Selector:
+def _selector(kind: type[Resource], selection: ObjectSelection) -> Selector:
     return parse_selector(selection.namespace, selection.fields, selection.labels, kind.api.field_selectors)
 
 

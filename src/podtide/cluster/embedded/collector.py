@@ -8,11 +8,11 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
-from podtide.cluster.embedded.records import Document, Record, Transition
-from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.records import Document, ObjectVersion, Transition
+from podtide.cluster.embedded.table import ObjectTable
 
 
-class Fate(Enum):
+class CollectorAction(Enum):
     """What is to happen to an object."""
 
     STAYS = auto()
@@ -23,14 +23,14 @@ class Fate(Enum):
 class Dependent(Struct, frozen=True):
     """An object by its place, whatever version of it is there."""
 
-    table: Table
+    table: ObjectTable
     key: str
 
     def __hash__(self) -> int:
         return hash((id(self.table), self.key))
 
     @property
-    def record(self) -> Record | None:
+    def record(self) -> ObjectVersion | None:
         """The object as it is now."""
         return self.table.records.get(self.key)
 
@@ -43,7 +43,7 @@ class Dependents:
         self._alive: dict[str, str] = {}
         self._owned_by: dict[str, dict[Dependent, None]] = {}
 
-    def note(self, table: Table, transition: Transition) -> None:
+    def note(self, table: ObjectTable, transition: Transition) -> None:
         """Take a write into account."""
         old, new = transition.old, transition.new
         if new is None or old is None:
@@ -52,24 +52,24 @@ class Dependents:
         if before != after:
             self._relate(Dependent(table, transition.key), before, after)
 
-    def fate(self, record: Record) -> Fate:
+    def fate(self, record: ObjectVersion) -> CollectorAction:
         """What is to happen to this object."""
         gone = sum(not self._is_alive(owner, record) for owner in record.owners)
         if not gone:
-            return Fate.STAYS
-        return Fate.GOES if gone == len(record.owners) else Fate.LOSES_OWNERS
+            return CollectorAction.STAYS
+        return CollectorAction.GOES if gone == len(record.owners) else CollectorAction.LOSES_OWNERS
 
-    def without_gone_owners(self, record: Record) -> Document:
+    def without_gone_owners(self, record: ObjectVersion) -> Document:
         """The object with only those owners that are there."""
         document = record.document()
         references = document["metadata"]["ownerReferences"]
         alive = [reference for reference in references if self._is_alive(reference["uid"], record)]
         return {**document, "metadata": {**document["metadata"], "ownerReferences": alive}}
 
-    def _is_alive(self, owner: str, record: Record) -> bool:
+    def _is_alive(self, owner: str, record: ObjectVersion) -> bool:
         return owner in self._alive and self._alive[owner] in {"", record.namespace}
 
-    def _come_or_go(self, old: Record | None, new: Record | None) -> None:
+    def _come_or_go(self, old: ObjectVersion | None, new: ObjectVersion | None) -> None:
         if new is not None:
             self._alive[new.uid] = new.namespace
         if old is not None:

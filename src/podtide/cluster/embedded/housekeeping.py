@@ -1,10 +1,12 @@
 """What the cluster does by itself after writes: it sends bookmarks, and collects what has lost its owners."""
 
-from podtide.cluster.embedded.alarm import Alarm
-from podtide.cluster.embedded.collector import Fate
-from podtide.cluster.embedded.records import Record
+import asyncio
+from collections.abc import Callable
+
+from podtide.cluster.embedded.collector import CollectorAction
+from podtide.cluster.embedded.records import ObjectVersion
 from podtide.cluster.embedded.store import Store
-from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.table import ObjectTable
 from podtide.cluster.port import Unavailable
 from podtide.runtime.clock import Clock
 
@@ -62,9 +64,38 @@ class Housekeeping:
             del dependents.suspects[suspect]
         self.after_write()
 
-    def _carry_out(self, fate: Fate, table: Table, record: Record) -> None:
-        if fate is Fate.GOES:
+    def _carry_out(self, fate: CollectorAction, table: ObjectTable, record: ObjectVersion) -> None:
+        if fate is CollectorAction.GOES:
             self._store.delete(table, record, self._clock.wall())
-        elif fate is Fate.LOSES_OWNERS:
+        elif fate is CollectorAction.LOSES_OWNERS:
             document = self._store.dependents.without_gone_owners(record)
             self._store.commit(table, record, self._store.prepare(table, document))
+
+
+class Alarm:
+    """A timer on the running loop, at most one at a time: calls `ring` once, however often it is set before.
+
+    Background work is set off by writes and ends by itself. An idle cluster has no timer running, so that a simulation's
+    clock can jump over idle hours and a deadlock is seen as one.
+    """
+
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due: asyncio.TimerHandle | None = None
+
+    def set(self, delay_seconds: float) -> None:
+        """Ring after that time, unless it is set already. What an earlier, ended loop still owed is forgotten."""
+        if self._due is None or self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+            self._due = self._loop.call_later(delay_seconds, self._go_off)
+
+    def cancel(self) -> None:
+        """Do not ring."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _go_off(self) -> None:
+        self._due = None
+        self._ring()

@@ -26,7 +26,7 @@ _encoder = msgspec.json.Encoder()
 _documents = msgspec.json.Decoder()
 
 
-class Record(Struct, eq=False, gc=False):
+class ObjectVersion(Struct, eq=False, gc=False):
     """One version of one object. `key` is `namespace/name`, in whose order Kubernetes lists."""
 
     key: str
@@ -78,9 +78,9 @@ class Transition(Struct, eq=False, gc=False):
     """One write: the object before (None: it was created) and after (None: it is gone)."""
 
     version: int
-    old: Record | None
-    new: Record | None
-    _departed: Record | None = None
+    old: ObjectVersion | None
+    new: ObjectVersion | None
+    _departed: ObjectVersion | None = None
 
     @property
     def key(self) -> str:
@@ -90,7 +90,7 @@ class Transition(Struct, eq=False, gc=False):
         return record.key
 
     @property
-    def departed(self) -> Record:
+    def departed(self) -> ObjectVersion:
         """The object as it was before, at the version of its departure: what a DELETED event carries."""
         if self._departed is None:
             assert self.old is not None, "only what was there can depart"
@@ -109,18 +109,18 @@ def key_of(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def stamped(document: Document, version: int, fields: dict[str, str]) -> Record:
+def stamped(document: Document, version: int, fields: dict[str, str]) -> ObjectVersion:
     """A record of the document, which gets the version as its resourceVersion; `fields` are as in `record_of`."""
     document["metadata"]["resourceVersion"] = str(version)
     return record_of(document, _encoder.encode(document), version, fields)
 
 
-def record_of(document: Document, encoded: bytes, version: int, fields: dict[str, str]) -> Record:
+def record_of(document: Document, encoded: bytes, version: int, fields: dict[str, str]) -> ObjectVersion:
     """A record of the document, of which the text is known, and the fields to select by besides name and namespace."""
     metadata = document["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
     owners = metadata.get("ownerReferences")
-    return Record(
+    return ObjectVersion(
         key_of(namespace, name),
         namespace,
         name,

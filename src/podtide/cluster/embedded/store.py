@@ -19,10 +19,10 @@ from podtide.cluster.embedded.persistence import (
     StoredObject,
     UnusableFile,
 )
-from podtide.cluster.embedded.records import Document, Record, Transition, record_of, stamped
-from podtide.cluster.embedded.table import Table
+from podtide.cluster.embedded.records import Document, ObjectVersion, Transition, record_of, stamped
+from podtide.cluster.embedded.table import ObjectTable
 from podtide.cluster.embedded.watchers import Watcher
-from podtide.cluster.embedded.writing import DELETE, DeleteOptions, deleted
+from podtide.cluster.embedded.writing import DELETE, DeletePreconditions, deleted
 from podtide.cluster.port import NotFound, Unavailable
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
@@ -32,11 +32,11 @@ _KEPT_DOCUMENTS = 1_000
 """Written objects are often written again at once: so many of the last ones need not be decoded for that."""
 
 
-class Snapshot(Struct, frozen=True):
+class StoreSnapshot(Struct, frozen=True):
     """All objects of one instant, by resource and key."""
 
     version: int
-    records: dict[str, dict[str, Record]]
+    records: dict[str, dict[str, ObjectVersion]]
 
 
 class Store:
@@ -45,10 +45,10 @@ class Store:
     def __init__(self, kinds: Iterable[type[Resource]], history_size: int, file: Path | None) -> None:
         self._file = ClusterFile(file) if file else None
         self.version = FIRST_VERSION
-        self.tables = {_resource(kind.api): Table(kind, history_size, self.version) for kind in kinds}
-        self._table_by_kind: dict[type[Resource], Table] = {}
+        self.tables = {_resource(kind.api): ObjectTable(kind, history_size, self.version) for kind in kinds}
+        self._table_by_kind: dict[type[Resource], ObjectTable] = {}
         self.dependents = Dependents()
-        self._just_written: deque[Record] = deque()
+        self._just_written: deque[ObjectVersion] = deque()
         self._closed = False
         if self._file:
             try:
@@ -57,7 +57,7 @@ class Store:
                 self._file.close()
                 raise
 
-    def table(self, kind: type[Resource]) -> Table:
+    def table(self, kind: type[Resource]) -> ObjectTable:
         """The objects of a kind."""
         if self._closed:
             raise Unavailable("this cluster is closed: open another")
@@ -72,7 +72,7 @@ class Store:
             ) from None
         return table
 
-    def prepare(self, table: Table, document: Document) -> Record:
+    def prepare(self, table: ObjectTable, document: Document) -> ObjectVersion:
         """The record this document will be if it is committed next."""
         record = stamped(document, self.version + 1, table.read_fields(document))
         record.keep_written(document)
@@ -81,7 +81,7 @@ class Store:
             self._just_written.popleft().keep_written(None)
         return record
 
-    def commit(self, table: Table, old: Record | None, new: Record | None) -> None:
+    def commit(self, table: ObjectTable, old: ObjectVersion | None, new: ObjectVersion | None) -> None:
         """Let `new` (None: nothing) take the place of `old` (None: nothing)."""
         transition = Transition(self.version + 1, old, new)
         if self._file:
@@ -91,7 +91,9 @@ class Store:
         self.dependents.note(table, transition)
         table.take(transition)
 
-    def delete(self, table: Table, old: Record, now: float, options: DeleteOptions = DELETE) -> None:
+    def delete(
+        self, table: ObjectTable, old: ObjectVersion, now: float, options: DeletePreconditions = DELETE
+    ) -> None:
         """Remove the object, or mark it for deletion where something keeps it."""
         before = old.written()
         after = deleted(before, table.rules, now, options)
@@ -105,11 +107,11 @@ class Store:
         for table in self.tables.values():
             table.forget(self.version)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StoreSnapshot:
         """All objects as they are now."""
-        return Snapshot(self.version, {name: dict(table.records) for name, table in self.tables.items()})
+        return StoreSnapshot(self.version, {name: dict(table.records) for name, table in self.tables.items()})
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: StoreSnapshot) -> None:
         """Go back to a snapshot, as an etcd that is restored from a backup: versions since then are given out again."""
         assert self._file is None, "a cluster in a file is restored by putting the file back"
         self.version, self.dependents = snapshot.version, Dependents()
@@ -147,7 +149,7 @@ class Store:
             table.load(record)
             self.dependents.note(table, Transition(record.version, None, record))
 
-    def _restored(self, table: Table, stored: StoredObject, path: Path) -> Record:
+    def _restored(self, table: ObjectTable, stored: StoredObject, path: Path) -> ObjectVersion:
         """The record of what a file holds, once that is known to be an object of the kind."""
         try:
             item = decode(table.kind, stored.document)

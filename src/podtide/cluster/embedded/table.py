@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 
-from podtide.cluster.embedded.records import Record, Transition, key_of
+from podtide.cluster.embedded.records import ObjectVersion, Transition, key_of
 from podtide.cluster.embedded.selectors import NAME, NAMESPACE, Selector, field_reader
 from podtide.cluster.embedded.watchers import Watchers
 from podtide.cluster.embedded.writing import rules_of
@@ -19,14 +19,14 @@ from podtide.cluster.port import Gone
 from podtide.resources.base import Resource
 
 
-class Table:
+class ObjectTable:
     """The objects of one kind. `horizon` is the version up to which history is forgotten."""
 
     def __init__(self, kind: type[Resource], history_size: int, horizon: int) -> None:
         api = kind.api
         self.kind = kind
         self.rules = rules_of(kind)
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, ObjectVersion] = {}
         self.watchers = Watchers()
         self.horizon = horizon
         self._indexed = tuple(path for path in api.field_selectors if path not in {NAME, NAMESPACE})
@@ -37,11 +37,11 @@ class Table:
         """The keys in order, once somebody needs it. Kept in order all the time, a hundred thousand would slow each write."""
         self._by_field: dict[tuple[str, str], set[str]] = {}
 
-    def load(self, record: Record) -> None:
+    def load(self, record: ObjectVersion) -> None:
         """Take over what a file held, which is no news to anybody."""
         self._put(None, record)
 
-    def go_back(self, records: Mapping[str, Record], version: int) -> None:
+    def go_back(self, records: Mapping[str, ObjectVersion], version: int) -> None:
         """Hold these objects and no others, as of that version. Watches end, and nothing is known of what happened."""
         for watcher in self.watchers:
             watcher.expire()
@@ -86,7 +86,7 @@ class Table:
 
     def select(
         self, selector: Selector, *, version: int | None = None, start: str = "", limit: int = 0
-    ) -> tuple[list[Record], str]:
+    ) -> tuple[list[ObjectVersion], str]:
         """The selected records from the key `start` on, as they were at `version` or are now, and the next key."""
         records = self._present(selector, start) if version is None else self._past(version, start)
         found = (record for record in records if selector.matches(record.labels, record.fields))
@@ -95,7 +95,7 @@ class Table:
             return page[:limit], page[limit].key
         return page, ""
 
-    def _present(self, selector: Selector, start: str) -> Iterator[Record]:
+    def _present(self, selector: Selector, start: str) -> Iterator[ObjectVersion]:
         for key in self._candidates(selector.exact, start):
             record = self.records.get(key)
             if record is not None:
@@ -122,8 +122,8 @@ class Table:
         until = len(keys) if last is None else bisect_left(keys, last)
         return (keys[index] for index in range(bisect_left(keys, first), until))
 
-    def _past(self, version: int, start: str) -> Iterator[Record]:
-        then: dict[str, Record | None] = {}
+    def _past(self, version: int, start: str) -> Iterator[ObjectVersion]:
+        then: dict[str, ObjectVersion | None] = {}
         for transition in self.since(version):
             then.setdefault(transition.key, transition.old)
         gone = sorted(key for key in then if key >= start and key not in self.records)
@@ -132,7 +132,7 @@ class Table:
             if record is not None:
                 yield record
 
-    def _put(self, old: Record | None, new: Record) -> None:
+    def _put(self, old: ObjectVersion | None, new: ObjectVersion) -> None:
         self.records[new.key] = new
         if old is None:
             self._order = None
@@ -143,13 +143,13 @@ class Table:
                 self._unindex(path, old)
             self._by_field.setdefault((path, new.fields[path]), set()).add(new.key)
 
-    def _remove(self, old: Record) -> None:
+    def _remove(self, old: ObjectVersion) -> None:
         del self.records[old.key]
         self._order = None
         for path in self._indexed:
             self._unindex(path, old)
 
-    def _unindex(self, path: str, old: Record) -> None:
+    def _unindex(self, path: str, old: ObjectVersion) -> None:
         bucket = (path, old.fields[path])
         self._by_field[bucket].discard(old.key)
         if not self._by_field[bucket]:

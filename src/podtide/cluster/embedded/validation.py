@@ -26,21 +26,21 @@ _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _IPV4_BITS, _IPV6_BITS = 32, 128
 
 
-class Demand(Struct, frozen=True):
+class FieldRule(Struct, frozen=True):
     """What a value of the right type must be, in words and as a test."""
 
     words: str
     is_met: Callable[[Any], bool]
 
 
-class Demands(Struct, frozen=True):
+class FieldRules(Struct, frozen=True):
     """What one value must be, and those within it."""
 
-    own: tuple[Demand, ...] = ()
+    own: tuple[FieldRule, ...] = ()
     rules: tuple[Rule, ...] = ()
     """Between its fields."""
-    fields: "dict[str, Demands]" = {}
-    each: "Demands | None" = None
+    fields: "dict[str, FieldRules]" = {}
+    each: "FieldRules | None" = None
     """For the items of a list and the values of a map."""
 
     def complaint(self, value: Any) -> str:
@@ -71,13 +71,13 @@ class Demands(Struct, frozen=True):
         return ""
 
 
-NO_DEMANDS = Demands()
+NO_DEMANDS = FieldRules()
 
 
-def demands_in(schema: Schema, rules: Mapping[str, Rule]) -> Demands:
+def demands_in(schema: Schema, rules: Mapping[str, Rule]) -> FieldRules:
     """What a schema demands beyond what the struct does. `rules` has every rule that is in it, by its CEL."""
     below = {name: demands_in(inner, rules) for name, inner in schema.get("properties", {}).items()}
-    return Demands(
+    return FieldRules(
         own=tuple(_own_demands(schema)),
         rules=tuple(rules[each["rule"]] for each in schema.get("x-kubernetes-validations", [])),
         fields={name: inner for name, inner in below.items() if inner != NO_DEMANDS},
@@ -85,19 +85,19 @@ def demands_in(schema: Schema, rules: Mapping[str, Rule]) -> Demands:
     )
 
 
-def _demands_of_each(schema: Schema, rules: Mapping[str, Rule]) -> Demands | None:
+def _demands_of_each(schema: Schema, rules: Mapping[str, Rule]) -> FieldRules | None:
     each = schema.get("items") or schema.get("additionalProperties")
     demands = demands_in(each, rules) if each else NO_DEMANDS
     return demands if demands != NO_DEMANDS else None
 
 
-def _own_demands(schema: Schema) -> list[Demand]:
+def _own_demands(schema: Schema) -> list[FieldRule]:
     demands = []
     if schema.get("type") == "integer":
         demands.append(_INTEGER)
     if "enum" in schema:
         words = frozenset(schema["enum"])
-        demands.append(Demand(f"one of {', '.join(schema['enum'])}", words.__contains__))
+        demands.append(FieldRule(f"one of {', '.join(schema['enum'])}", words.__contains__))
     if "pattern" in schema:
         demands.append(_pattern_demand(schema["pattern"]))
     if schema.get("format") in _FORMATS:
@@ -107,17 +107,17 @@ def _own_demands(schema: Schema) -> list[Demand]:
     return demands
 
 
-def _pattern_demand(pattern: str) -> Demand:
+def _pattern_demand(pattern: str) -> FieldRule:
     # To the API server `$` is the very end, to Python also the place before a last newline.
     search = re.compile(re.sub(r"\$$", r"\\Z", pattern)).search
-    return Demand(f"as {pattern} says", lambda text: search(text) is not None)
+    return FieldRule(f"as {pattern} says", lambda text: search(text) is not None)
 
 
-def _unique_demand(names: list[str]) -> Demand:
+def _unique_demand(names: list[str]) -> FieldRule:
     def is_unique(items: list[dict[str, Any]]) -> bool:
         return len({tuple(item.get(name) for name in names) for item in items}) == len(items)
 
-    return Demand(f"a list with each {' and '.join(names)} once", is_unique)
+    return FieldRule(f"a list with each {' and '.join(names)} once", is_unique)
 
 
 @lru_cache(maxsize=65_536)  # a pool of thousands of slices is written again and again
@@ -151,8 +151,8 @@ def _is_date_time(text: str) -> bool:
 
 
 _FORMATS = {
-    "cidr": Demand("a CIDR such as 10.0.0.0/16", _is_cidr),
-    "date-time": Demand("a time such as 2026-11-05T12:00:00Z", _is_date_time),
+    "cidr": FieldRule("a CIDR such as 10.0.0.0/16", _is_cidr),
+    "date-time": FieldRule("a time such as 2026-11-05T12:00:00Z", _is_date_time),
 }
 """Those of text; an integer has 64 bits whatever its format."""
-_INTEGER = Demand("a number of 64 bits", lambda number: -(2**63) <= number < 2**63)
+_INTEGER = FieldRule("a number of 64 bits", lambda number: -(2**63) <= number < 2**63)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from podtide.cluster.embedded.records import Record, Transition
+from podtide.cluster.embedded.records import ObjectVersion, Transition
 from podtide.cluster.embedded.selectors import NAME, NAMESPACE, Selector
 from podtide.cluster.port import Change, R, WatchEvent
 
@@ -22,7 +22,7 @@ Bucket = tuple[str, str]
 _EVERYTHING: Bucket = ("", "")
 
 
-class Sighting(Struct, frozen=True, gc=False):
+class WatcherEvent(Struct, frozen=True, gc=False):
     """What a watcher is to be told: a change of an object, or with BOOKMARK only how far things have gone."""
 
     change: Change
@@ -30,7 +30,7 @@ class Sighting(Struct, frozen=True, gc=False):
     transition: Transition | None = None
 
     @property
-    def record(self) -> Record | None:
+    def record(self) -> ObjectVersion | None:
         """The object to show: as it is now, or as it was when it went; None for a bookmark."""
         if self.transition is None:
             return None
@@ -57,7 +57,7 @@ class Watcher:
         self._selector = selector
         terms = len(selector.fields) + len(selector.labels)
         self._bucket_says_all = terms == (0 if self.bucket == _EVERYTHING else 1)
-        self.unread: deque[Sighting] = deque()
+        self.unread: deque[WatcherEvent] = deque()
         self.closed = False
         self._told = version
         self._limit = limit
@@ -69,7 +69,7 @@ class Watcher:
         for transition in missed:
             change = seen_through(self._selector, transition)
             if change is not None:
-                self._tell(Sighting(change, transition.version, transition))
+                self._tell(WatcherEvent(change, transition.version, transition))
 
     def offer(self, transition: Transition, change: Change) -> None:
         """Note the transition, which is that change to its bucket, or close when too much is unread already."""
@@ -77,14 +77,14 @@ class Watcher:
         if seen is None:
             return
         if len(self.unread) < self._limit:
-            self._tell(Sighting(seen, transition.version, transition))
+            self._tell(WatcherEvent(seen, transition.version, transition))
         else:
             self.close()
 
     def mark(self, version: int) -> None:
         """Note that things have gone as far as `version`, if that is news."""
         if version > self._told and len(self.unread) < self._limit:
-            self._tell(Sighting(Change.BOOKMARK, version))
+            self._tell(WatcherEvent(Change.BOOKMARK, version))
 
     def close(self) -> None:
         """Nothing more will come."""
@@ -107,7 +107,7 @@ class Watcher:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
-    def _tell(self, sighting: Sighting) -> None:
+    def _tell(self, sighting: WatcherEvent) -> None:
         self.unread.append(sighting)
         self._told = sighting.version
         self._wake()
@@ -172,7 +172,7 @@ def seen_through(selector: Selector, transition: Transition) -> Change | None:
     return Change.DELETED if before else None
 
 
-def _selected(selector: Selector, record: Record | None) -> bool:
+def _selected(selector: Selector, record: ObjectVersion | None) -> bool:
     return record is not None and selector.matches(record.labels, record.fields)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podtide.cluster.embedded.defaulting import NO_DEFAULTS, Defaults, defaults_in
 from podtide.cluster.embedded.field_shapes import FieldShape, field_shape_of
-from podtide.cluster.embedded.habits import Habits, habits_of, is_custom
+from podtide.cluster.embedded.kind_behaviour import KindBehaviour, behaviour_of, is_custom
 from podtide.cluster.embedded.managed_fields import (
     Entry,
     Owned,
@@ -24,7 +24,7 @@ from podtide.cluster.embedded.managed_fields import (
 )
 from podtide.cluster.embedded.naming import check_metadata
 from podtide.cluster.embedded.records import Document
-from podtide.cluster.embedded.validation import NO_DEMANDS, Demands, demands_in
+from podtide.cluster.embedded.validation import NO_DEMANDS, FieldRules, demands_in
 from podtide.cluster.port import Conflict, Invalid
 from podtide.resources.base import Api, Resource
 from podtide.resources.crds import crd, rules_of_parts
@@ -48,16 +48,16 @@ _PRECONDITIONS = (("uid", "uid"), ("resourceVersion", "resource version"))
 _DEFAULT_GRACE_SECONDS = 30
 
 
-class Rules(Struct, frozen=True):
+class KindRules(Struct, frozen=True):
     """What the API server goes by for one kind."""
 
     api: Api
-    habits: Habits
+    behaviour: KindBehaviour
     shape: FieldShape
     no_content: frozenset[str]
     """The fields of a document that a writer of the whole object has no say in, or not in the same way."""
     defaults: Defaults = NO_DEFAULTS
-    demands: Demands = NO_DEMANDS
+    demands: FieldRules = NO_DEMANDS
 
     def describe(self, document: Document) -> str:
         """`Pod default/web`."""
@@ -65,7 +65,7 @@ class Rules(Struct, frozen=True):
         return describe(self.api, metadata.get("namespace", ""), metadata.get("name", ""))
 
 
-class DeleteOptions(Struct, frozen=True, kw_only=True):
+class DeletePreconditions(Struct, frozen=True, kw_only=True):
     """What a delete was asked with: which object it is meant for, and how long its kubelet may take."""
 
     uid: str = ""
@@ -73,15 +73,15 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     grace_seconds: int | None = None
 
 
-DELETE = DeleteOptions()
+DELETE = DeletePreconditions()
 
 
 @cache
-def rules_of(kind: type[Resource]) -> Rules:
+def rules_of(kind: type[Resource]) -> KindRules:
     """The rules for a kind."""
     status = {"status"} if kind.api.status_subresource else set()
     no_content = frozenset({"apiVersion", "kind", "metadata"} | status)
-    rules = Rules(kind.api, habits_of(kind.api), field_shape_of(kind), no_content)
+    rules = KindRules(kind.api, behaviour_of(kind.api), field_shape_of(kind), no_content)
     if not is_custom(kind.api):
         return rules
     (version,) = crd(kind)["spec"]["versions"]
@@ -94,16 +94,16 @@ def describe(api: Api, namespace: str, name: str) -> str:
     return f"{api.kind} {namespace}/{name}" if namespace else f"{api.kind} {name}"
 
 
-def created(document: Document, rules: Rules, writer: Writer, uid: str) -> Document:
+def created(document: Document, rules: KindRules, writer: Writer, uid: str) -> Document:
     """A new object."""
     document = rules.defaults.fill(document)
     content = _content(document, rules)
-    if rules.habits.keeps_first_status and "status" in document:
+    if rules.behaviour.keeps_first_status and "status" in document:
         content["status"] = document["status"]
     return _born(document, after_create(content, rules.shape, writer), rules, writer, uid)
 
 
-def replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
+def replaced(old: Document, document: Document, rules: KindRules, writer: Writer) -> Document:
     """The object with `document` in its place."""
     _check_replace(old, document, rules)
     before, after = _content(old, rules), _content(rules.defaults.fill(document), rules)
@@ -113,7 +113,7 @@ def replaced(old: Document, document: Document, rules: Rules, writer: Writer) ->
     return _successor(old, after_update(entries, before, after, rules.shape, writer), rules)
 
 
-def status_replaced(old: Document, document: Document, rules: Rules, writer: Writer) -> Document:
+def status_replaced(old: Document, document: Document, rules: KindRules, writer: Writer) -> Document:
     """The object with the status of `document`."""
     _check_replace(old, document, rules)
     before, after = _status(old), _status(rules.defaults.fill(document))
@@ -121,12 +121,12 @@ def status_replaced(old: Document, document: Document, rules: Rules, writer: Wri
         return old
     kept = {name: value for name, value in old.items() if name != "status"}
     metadata = dict(old["metadata"])
-    if rules.habits.knows_status_owners:
+    if rules.behaviour.knows_status_owners:
         metadata["managedFields"] = after_update(_entries(old), before, after, rules.shape, writer).entries
     return {**kept, "metadata": metadata, **after}
 
 
-def first_applied(document: Document, rules: Rules, writer: Writer, uid: str) -> Document:
+def first_applied(document: Document, rules: KindRules, writer: Writer, uid: str) -> Document:
     """A new object with all that `document` states."""
     if "uid" in document["metadata"]:
         raise Conflict(
@@ -136,7 +136,7 @@ def first_applied(document: Document, rules: Rules, writer: Writer, uid: str) ->
     return _born(document, _filled(owned, rules), rules, writer, uid)
 
 
-def applied(old: Document, document: Document, rules: Rules, writer: Writer, *, force: bool) -> Document:
+def applied(old: Document, document: Document, rules: KindRules, writer: Writer, *, force: bool) -> Document:
     """The object with all that `document` states."""
     _check_preconditions(old, rules, document["metadata"])
     before, wish = _content(old, rules), _content(document, rules)
@@ -144,7 +144,7 @@ def applied(old: Document, document: Document, rules: Rules, writer: Writer, *, 
     return _successor(old, _filled(owned, rules), rules)
 
 
-def deleted(old: Document, rules: Rules, now: float, options: DeleteOptions) -> Document | None:
+def deleted(old: Document, rules: KindRules, now: float, options: DeletePreconditions) -> Document | None:
     """The object marked for deletion, or None when nothing keeps it; a pod's kubelet gets the grace asked for."""
     metadata = old["metadata"]
     expected = {"uid": options.uid, "resourceVersion": options.resource_version}
@@ -174,7 +174,7 @@ def is_released(document: Document) -> bool:
     )
 
 
-def _check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) -> None:
+def _check_preconditions(old: Document, rules: KindRules, expected: dict[str, Any]) -> None:
     """Refuse a write that was meant for another object or another version of it."""
     metadata = old["metadata"]
     for field, what in _PRECONDITIONS:
@@ -185,31 +185,31 @@ def _check_preconditions(old: Document, rules: Rules, expected: dict[str, Any]) 
             )
 
 
-def _check_replace(old: Document, document: Document, rules: Rules) -> None:
+def _check_replace(old: Document, document: Document, rules: KindRules) -> None:
     _check_preconditions(old, rules, document["metadata"])
-    if rules.habits.replace_needs_version and "resourceVersion" not in document["metadata"]:
+    if rules.behaviour.replace_needs_version and "resourceVersion" not in document["metadata"]:
         raise Invalid(
             f"{rules.describe(old)} can only be replaced by what carries its resource version: read it first"
         )
 
 
-def _filled(owned: Owned, rules: Rules) -> Owned:
+def _filled(owned: Owned, rules: KindRules) -> Owned:
     """With the defaults of what was applied: nobody stated them, so nobody owns them."""
     return replace(owned, content=rules.defaults.fill(owned.content))
 
 
-def _born(document: Document, owned: Owned, rules: Rules, writer: Writer, uid: str) -> Document:
+def _born(document: Document, owned: Owned, rules: KindRules, writer: Writer, uid: str) -> Document:
     check_metadata(rules.api.kind, document["metadata"])
     metadata = _identity(document) | {"uid": uid, "creationTimestamp": writer.time}
-    if rules.habits.counts_generations:
+    if rules.behaviour.counts_generations:
         metadata["generation"] = 1
     born = _assembled(metadata, owned, rules)
-    if rules.habits.first_status:
-        born["status"] = rules.habits.first_status
+    if rules.behaviour.first_status:
+        born["status"] = rules.behaviour.first_status
     return born
 
 
-def _successor(old: Document, owned: Owned, rules: Rules) -> Document:
+def _successor(old: Document, owned: Owned, rules: KindRules) -> Document:
     """The object with new content, and with what is the server's alone to say."""
     servers = {name: value for name, value in old["metadata"].items() if name in _SERVERS_OWN}
     new = _assembled(_identity(old) | servers, owned, rules)
@@ -221,7 +221,7 @@ def _successor(old: Document, owned: Owned, rules: Rules) -> Document:
     return new
 
 
-def _check_successor(old: Document, new: Document, rules: Rules) -> None:
+def _check_successor(old: Document, new: Document, rules: KindRules) -> None:
     check_metadata(rules.api.kind, new["metadata"])
     if "deletionTimestamp" not in old["metadata"]:
         return
@@ -232,7 +232,7 @@ def _check_successor(old: Document, new: Document, rules: Rules) -> None:
         )
 
 
-def _content(document: Document, rules: Rules) -> Document:
+def _content(document: Document, rules: KindRules) -> Document:
     """What a writer of the object has a say in: not its identity, nor what only the server or the status endpoint sets."""
     content = {name: value for name, value in document.items() if name not in rules.no_content}
     metadata = {name: value for name, value in document["metadata"].items() if name not in _NO_CONTENT}
@@ -245,7 +245,7 @@ def _status(document: Document) -> Document:
     return {"status": document["status"]} if "status" in document else {}
 
 
-def _meaning(document: Document, rules: Rules) -> Document:
+def _meaning(document: Document, rules: KindRules) -> Document:
     """What `generation` counts the changes of."""
     return {name: value for name, value in _content(document, rules).items() if name != "metadata"}
 
@@ -254,7 +254,7 @@ def _identity(document: Document) -> dict[str, Any]:
     return {name: value for name, value in document["metadata"].items() if name in _IDENTITY}
 
 
-def _assembled(servers: dict[str, Any], owned: Owned, rules: Rules) -> Document:
+def _assembled(servers: dict[str, Any], owned: Owned, rules: KindRules) -> Document:
     """The whole document, of the metadata only the server sets and what managers own."""
     metadata = servers | owned.content.get("metadata", {}) | {"managedFields": owned.entries}
     head = {"apiVersion": rules.api.api_version, "kind": rules.api.kind, "metadata": metadata}
@@ -272,11 +272,11 @@ def _restated_entries(document: Document) -> list[Entry] | None:
     return stated if isinstance(stated, list) and all(map(is_entry, stated)) else None
 
 
-def _grace_seconds(document: Document, rules: Rules, asked: int | None) -> int:
+def _grace_seconds(document: Document, rules: KindRules, asked: int | None) -> int:
     """How long a delete leaves the object to its kubelet."""
     spec = document.get("spec") or {}
     finished = (document.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-    if not rules.habits.waits_for_kubelet or not spec.get("nodeName") or finished:
+    if not rules.behaviour.waits_for_kubelet or not spec.get("nodeName") or finished:
         return 0
     grace: int = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
     return grace if asked is None else asked

@@ -5,7 +5,7 @@
 
 from podtide.cluster.kubernetes.access import Access, InvalidAccess
 from podtide.cluster.kubernetes.adapter import KubernetesCluster
-from podtide.cluster.kubernetes.connection import Patience
+from podtide.cluster.kubernetes.connection import ApiServerTimeouts
 from podtide.cluster.kubernetes.finding import find_access
 
-__all__ = ["Access", "InvalidAccess", "KubernetesCluster", "Patience", "find_access"]
+__all__ = ["Access", "ApiServerTimeouts", "InvalidAccess", "KubernetesCluster", "find_access"]

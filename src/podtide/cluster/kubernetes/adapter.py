@@ -13,12 +13,10 @@ from typing import Self, TypeVar
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.access import Access
-from podtide.cluster.kubernetes.connection import Connection, Patience, Silence
+from podtide.cluster.kubernetes.connection import ApiServerConnection, ApiServerTimeouts, Silence
 from podtide.cluster.kubernetes.credentials import credentials_of
-from podtide.cluster.kubernetes.decoding import decode_event, decode_item, decode_page
-from podtide.cluster.kubernetes.lines import LineSplitter
-from podtide.cluster.kubernetes.requests import Request, Selection
-from podtide.cluster.kubernetes.versions import version_number
+from podtide.cluster.kubernetes.decoding import LineSplitter, decode_event, decode_item, decode_page
+from podtide.cluster.kubernetes.requests import ApiRequest, ListSelection, version_number
 from podtide.cluster.port import Conflict, Gone, NotFound, Page, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode
@@ -28,16 +26,21 @@ from podtide.runtime.clock import Clock
 R = TypeVar("R", bound=Resource)
 
 _FINISHED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
-_DEFAULT_PATIENCE = Patience()
+_DEFAULT_PATIENCE = ApiServerTimeouts()
 
 
 class KubernetesCluster:
     """An API server. Close it, or use it in `async with`, so that its connections end."""
 
     def __init__(
-        self, access: Access, *, clock: Clock, randomness: Random, patience: Patience = _DEFAULT_PATIENCE
+        self,
+        access: Access,
+        *,
+        clock: Clock,
+        randomness: Random,
+        patience: ApiServerTimeouts = _DEFAULT_PATIENCE,
     ) -> None:
-        self._connection = Connection(access, credentials_of(access.user, clock), patience)
+        self._connection = ApiServerConnection(access, credentials_of(access.user, clock), patience)
         self._randomness = randomness
         self._watch_seconds = patience.watch_seconds
 
@@ -68,7 +71,7 @@ class KubernetesCluster:
         more: str = "",
     ) -> Page[R]:
         """See `Cluster.list`."""
-        of = Selection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
+        of = ListSelection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
         return await self._list(kind, of, limit=limit, more=more)
 
     async def watch(
@@ -87,7 +90,7 @@ class KubernetesCluster:
         sooner than a server has answered that has come as far as this watch: one whose data was put back from a backup
         would accept a version from its own future, and keep silent until it got there.
         """
-        of = Selection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
+        of = ListSelection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
         # Drawn at random, so that a thousand watches that began together do not end together for ever after.
         lasting = self._randomness.randint(self._watch_seconds, 2 * self._watch_seconds)
         request = requests.watch(of, resource_version=resource_version, timeout_seconds=lasting)
@@ -136,14 +139,14 @@ class KubernetesCluster:
                     requests.delete(kind.api, namespace, name, uid=left, grace_seconds=0)
                 )
 
-    async def _item(self, kind: type[R], request: Request) -> R:
+    async def _item(self, kind: type[R], request: ApiRequest) -> R:
         return decode_item(kind, await self._connection.ask(request), request.doing)
 
-    async def _list(self, kind: type[R], of: Selection, *, limit: int, more: str = "") -> Page[R]:
+    async def _list(self, kind: type[R], of: ListSelection, *, limit: int, more: str = "") -> Page[R]:
         request = requests.list_page(of, limit=limit, more=more)
         return decode_page(kind, await self._connection.ask(request), request.doing)
 
-    async def _check_not_ahead(self, kind: type[Resource], of: Selection, resource_version: str) -> None:
+    async def _check_not_ahead(self, kind: type[Resource], of: ListSelection, resource_version: str) -> None:
         now = (await self._list(kind, of, limit=1)).resource_version
         theirs, ours = version_number(now), version_number(resource_version)
         if theirs is not None and ours is not None and theirs < ours:

@@ -5,7 +5,7 @@ those to decide who know what for (see `cluster.backoff`).
 
 A peer that vanishes without a word is noticed by the kernel, which probes quiet connections (`_keep_alive`). What a
 probe cannot find, a peer that is there and says nothing, ends an ordinary request by its time-out and a watch by
-silence (see `Patience`).
+silence (see `ApiServerTimeouts`).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from podtide.cluster.kubernetes.access import Access, InvalidAccess, Secret
 from podtide.cluster.kubernetes.answers import Unauthorized, refusal
 from podtide.cluster.kubernetes.credentials import Credentials, Proof, basic
 from podtide.cluster.kubernetes.failures import describe_failure
-from podtide.cluster.kubernetes.requests import Request
+from podtide.cluster.kubernetes.requests import ApiRequest
 from podtide.cluster.kubernetes.tls import TlsContexts
 from podtide.cluster.port import Forbidden, Unavailable
 
@@ -37,7 +37,7 @@ _POOLED_SECONDS = 30.0
 _READ_AHEAD_BYTES = 1 << 18
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class ApiServerTimeouts(Struct, frozen=True, kw_only=True):
     """How long to wait for what."""
 
     connect_seconds: float = 5.0
@@ -50,13 +50,13 @@ class Patience(Struct, frozen=True, kw_only=True):
 
 
 class Silence(Exception):
-    """A watch said nothing for `Patience.silence_seconds`."""
+    """A watch said nothing for `ApiServerTimeouts.silence_seconds`."""
 
 
-class Connection:
+class ApiServerConnection:
     """The API server, as whoever we are."""
 
-    def __init__(self, access: Access, credentials: Credentials, patience: Patience) -> None:
+    def __init__(self, access: Access, credentials: Credentials, patience: ApiServerTimeouts) -> None:
         self._access = access
         self._server = access.endpoint.server.rstrip("/")
         self._credentials = credentials
@@ -64,7 +64,7 @@ class Connection:
         self._tls = TlsContexts(access.endpoint)
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, request: Request) -> bytes:
+    async def ask(self, request: ApiRequest) -> bytes:
         """The whole answer to a request."""
         patience = self._patience
         limits = aiohttp.ClientTimeout(total=patience.answer_seconds, sock_connect=patience.connect_seconds)
@@ -72,7 +72,7 @@ class Connection:
             async with await self._answer(request, limits) as response:
                 return await response.read()
 
-    async def follow(self, request: Request) -> AsyncGenerator[bytes, None]:
+    async def follow(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
         """An answer that goes on and on, in pieces as they come. Raises Silence when none do."""
         patience = self._patience
         limits = aiohttp.ClientTimeout(
@@ -94,7 +94,7 @@ class Connection:
             await self._session.close()
             self._session = None
 
-    async def _answer(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _answer(self, request: ApiRequest, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """The beginning of an answer that is not a refusal."""
         proof = await self._credentials.prove()
         try:
@@ -106,7 +106,7 @@ class Connection:
             return await self._attempt(request, limits, other)
 
     async def _attempt(
-        self, request: Request, limits: aiohttp.ClientTimeout, proof: Proof
+        self, request: ApiRequest, limits: aiohttp.ClientTimeout, proof: Proof
     ) -> aiohttp.ClientResponse:
         response = await self._send(request, limits, proof)
         if response.status in _OK:
@@ -116,7 +116,7 @@ class Connection:
         raise refusal(request.doing, response.status, body, response.headers.get("Retry-After"))
 
     async def _send(
-        self, request: Request, limits: aiohttp.ClientTimeout, proof: Proof
+        self, request: ApiRequest, limits: aiohttp.ClientTimeout, proof: Proof
     ) -> aiohttp.ClientResponse:
         endpoint = self._access.endpoint
         headers = {"Content-Type": request.content_type} if request.body is not None else {}
@@ -162,7 +162,7 @@ class Connection:
         return self._session
 
     @contextmanager
-    def _in_words(self, request: Request) -> Iterator[None]:
+    def _in_words(self, request: ApiRequest) -> Iterator[None]:
         """Raise what goes wrong below as the port's errors."""
         try:
             yield

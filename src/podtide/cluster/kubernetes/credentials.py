@@ -83,7 +83,7 @@ class FileCredentials:
         return Proof(self._key_pair, _bearer(token, f"in {self._path}"))
 
 
-class _Held(Struct, frozen=True):
+class _CachedProof(Struct, frozen=True):
     """What a plugin's credential comes down to. One that cannot be shown is never held, so that the plugin is asked again."""
 
     proof: Proof
@@ -97,7 +97,7 @@ class PluginCredentials:
         self._plugin = plugin
         self._clock = clock
         self._timeout_seconds = timeout_seconds
-        self._held: _Held | None = None
+        self._held: _CachedProof | None = None
         self._one_at_a_time = asyncio.Lock()
 
     async def prove(self, refused: Proof | None = None) -> Proof:
@@ -106,10 +106,10 @@ class PluginCredentials:
             if self._held is None or self._has_expired(self._held) or self._held.proof == refused:
                 self._held = None
                 credential = await run_plugin(self._plugin, self._timeout_seconds)
-                self._held = _Held(self._proof(credential), credential.expires_at)
+                self._held = _CachedProof(self._proof(credential), credential.expires_at)
             return self._held.proof
 
-    def _has_expired(self, held: _Held) -> bool:
+    def _has_expired(self, held: _CachedProof) -> bool:
         return held.expires_at is not None and held.expires_at <= self._clock.wall()
 
     def _proof(self, credential: Credential) -> Proof:

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from podtide.cluster.kubernetes.access import Access, InvalidAccess, Secret
-from podtide.cluster.kubernetes.in_cluster import SERVICE_ACCOUNT, in_cluster_access
+from podtide.cluster.kubernetes.access import Access, Endpoint, InvalidAccess, Secret, User
 from podtide.cluster.kubernetes.proxies import proxy_for
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def find_access(
@@ -57,3 +59,28 @@ def _from_files(paths: list[Path], context: str) -> Access:
     from podtide.cluster.kubernetes.kubeconfig import load_kubeconfig  # noqa: PLC0415
 
     return load_kubeconfig(paths, context)
+
+
+def in_cluster_access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access | None:
+    """The access of a pod's service account; None outside a pod, or in one without a token.
+
+    Kubernetes replaces the token's file about once an hour; it is read for every request.
+    """
+    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
+    token = directory / "token"
+    if not host or not port or not token.exists():
+        return None
+    authority = directory / "ca.crt"
+    namespace = ""
+    with suppress(OSError):
+        namespace = (directory / "namespace").read_text().strip()
+    return Access(
+        endpoint=Endpoint(
+            server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+            authority=authority if authority.exists() else None,
+        ),
+        user=User(token_file=token),
+        namespace=namespace,
+        is_pods_own=True,
+        found_in=f"the service account in {directory}",
+    )

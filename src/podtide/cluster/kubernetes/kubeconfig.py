@@ -44,7 +44,7 @@ def load_kubeconfig(paths: Sequence[Path], context: str = "") -> Access:
         )
     chosen = _pick(file.contexts, name, "context", where)
     cluster = _pick(file.clusters, chosen.cluster, "cluster", where)
-    user = _pick(file.users, chosen.user, "user", where) if chosen.user else written.User()
+    user = _pick(file.users, chosen.user, "user", where) if chosen.user else written.KubeconfigUser()
     found_in = f"context {name} in {where}"
     return Access(
         endpoint=_endpoint(cluster, found_in),
@@ -64,7 +64,7 @@ def _names(entries: Iterable[str]) -> str:
     return ", ".join(sorted(entries)) or "none at all"
 
 
-def _endpoint(cluster: written.Cluster, found_in: str) -> Endpoint:
+def _endpoint(cluster: written.KubeconfigCluster, found_in: str) -> Endpoint:
     _check_server(cluster.server, found_in)
     if cluster.proxy_url:
         check_proxy(cluster.proxy_url, f"{found_in}: proxy-url")
@@ -92,7 +92,7 @@ def _check_server(url: str, found_in: str) -> None:
         raise InvalidAccess(f"{found_in}: its server is not such as https://host:port: correct it")
 
 
-def _user(user: written.User, cluster: written.Cluster, found_in: str) -> User:
+def _user(user: written.KubeconfigUser, cluster: written.KubeconfigCluster, found_in: str) -> User:
     if user.auth_provider is not None:
         raise InvalidAccess(
             f"{found_in}: auth-provider went out of use with Kubernetes 1.26: use exec with the provider's plugin"
@@ -135,7 +135,7 @@ def _read(path: Path, what: str, found_in: str) -> bytes:
         ) from error
 
 
-def _plugin(plugin: written.Exec, cluster: written.Cluster, found_in: str) -> Plugin:
+def _plugin(plugin: written.Exec, cluster: written.KubeconfigCluster, found_in: str) -> Plugin:
     for what, value, allowed in (
         ("apiVersion", plugin.api_version, _PLUGIN_VERSIONS),
         ("interactiveMode", plugin.interactive_mode, _INTERACTIVE_MODES),
@@ -153,7 +153,7 @@ def _plugin(plugin: written.Exec, cluster: written.Cluster, found_in: str) -> Pl
     )
 
 
-def _cluster_info(cluster: written.Cluster, found_in: str) -> Secret:
+def _cluster_info(cluster: written.KubeconfigCluster, found_in: str) -> Secret:
     authority = cluster.certificate_authority_data
     if cluster.certificate_authority and not authority:
         content = _read(Path(cluster.certificate_authority), "certificate-authority", found_in)

@@ -19,18 +19,18 @@ from msgspec.structs import replace
 from podtide.cluster.kubernetes.access import InvalidAccess
 
 
-class Part(Struct, frozen=True, kw_only=True, rename="kebab"):
+class KubeconfigPart(Struct, frozen=True, kw_only=True, rename="kebab"):
     """A part of a kubeconfig; what podtide does not use is left out."""
 
 
-class Extension(Part, frozen=True, kw_only=True):
+class Extension(KubeconfigPart, frozen=True, kw_only=True):
     """What some other program keeps there."""
 
     name: str
     extension: Any = None
 
 
-class Cluster(Part, frozen=True, kw_only=True):
+class KubeconfigCluster(KubeconfigPart, frozen=True, kw_only=True):
     """A server."""
 
     server: str = ""
@@ -42,7 +42,7 @@ class Cluster(Part, frozen=True, kw_only=True):
     extensions: list[Extension] = field(default_factory=list)
 
 
-class Variable(Part, frozen=True, kw_only=True):
+class Variable(KubeconfigPart, frozen=True, kw_only=True):
     """One variable of a plugin's environment."""
 
     name: str
@@ -61,7 +61,7 @@ class Exec(Struct, frozen=True, kw_only=True, rename="camel"):
     provide_cluster_info: bool = False
 
 
-class User(Part, frozen=True, kw_only=True):
+class KubeconfigUser(KubeconfigPart, frozen=True, kw_only=True):
     """Credentials."""
 
     client_certificate: str = ""
@@ -77,7 +77,7 @@ class User(Part, frozen=True, kw_only=True):
     impersonate: str = field(default="", name="as")
 
 
-class Context(Part, frozen=True, kw_only=True):
+class KubeconfigContext(KubeconfigPart, frozen=True, kw_only=True):
     """A server, a user and a namespace."""
 
     cluster: str
@@ -85,28 +85,28 @@ class Context(Part, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-class NamedCluster(Part, frozen=True, kw_only=True):
+class NamedCluster(KubeconfigPart, frozen=True, kw_only=True):
     """A server and its name."""
 
     name: str
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
-class NamedUser(Part, frozen=True, kw_only=True):
+class NamedUser(KubeconfigPart, frozen=True, kw_only=True):
     """Credentials and their name."""
 
     name: str
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
-class NamedContext(Part, frozen=True, kw_only=True):
+class NamedContext(KubeconfigPart, frozen=True, kw_only=True):
     """A context and its name."""
 
     name: str
-    context: Context
+    context: KubeconfigContext
 
 
-class File(Part, frozen=True, kw_only=True):
+class KubeconfigFile(KubeconfigPart, frozen=True, kw_only=True):
     """A whole file."""
 
     current_context: str = ""
@@ -119,9 +119,9 @@ class Kubeconfig(Struct, frozen=True, kw_only=True):
     """What all files say together."""
 
     current_context: str
-    clusters: dict[str, Cluster]
-    users: dict[str, User]
-    contexts: dict[str, Context]
+    clusters: dict[str, KubeconfigCluster]
+    users: dict[str, KubeconfigUser]
+    contexts: dict[str, KubeconfigContext]
 
 
 def read_files(paths: Sequence[Path]) -> Kubeconfig:
@@ -139,7 +139,7 @@ def read_files(paths: Sequence[Path]) -> Kubeconfig:
     )
 
 
-def _read(path: Path) -> File:
+def _read(path: Path) -> KubeconfigFile:
     try:
         document = yaml.safe_load(path.read_bytes())
     except OSError as error:
@@ -156,7 +156,7 @@ def _read(path: Path) -> File:
     except (ValueError, RecursionError):
         raise _odd_value(path) from None
     try:
-        file = msgspec.convert(_without_nulls(document) or {}, File)
+        file = msgspec.convert(_without_nulls(document) or {}, KubeconfigFile)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
         at = place.strip("`").removeprefix("$").removeprefix(".") or "its top"
@@ -180,7 +180,7 @@ def _without_nulls(document: Any) -> Any:
     return document
 
 
-def _with_absolute_paths(file: File, directory: Path) -> File:
+def _with_absolute_paths(file: KubeconfigFile, directory: Path) -> KubeconfigFile:
     def absolute(path: str) -> str:
         return str(directory / path) if path else ""
 
@@ -188,10 +188,10 @@ def _with_absolute_paths(file: File, directory: Path) -> File:
         # A bare name is looked up in PATH; anything else is a path.
         return replace(entry, command=absolute(entry.command)) if "/" in entry.command else entry
 
-    def cluster(entry: Cluster) -> Cluster:
+    def cluster(entry: KubeconfigCluster) -> KubeconfigCluster:
         return replace(entry, certificate_authority=absolute(entry.certificate_authority))
 
-    def user(entry: User) -> User:
+    def user(entry: KubeconfigUser) -> KubeconfigUser:
         return replace(
             entry,
             client_certificate=absolute(entry.client_certificate),

@@ -4,22 +4,24 @@ What no server would take, or would take for something else (a name that is empt
 before it is sent.
 """
 
+import re
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
 
-from podtide.cluster.kubernetes.versions import version_number
 from podtide.cluster.port import Invalid
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import to_document
 
 _NOT_NAMES = (".", "..")
 _LONGEST_SHOWN = 40
+_DIGITS = re.compile(r"[0-9]{1,20}")
+_LARGEST = 2**64 - 1
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ApiRequest(Struct, frozen=True, kw_only=True):
     """One request; `doing` says in words what it is for: `get Pod default/web`."""
 
     doing: str
@@ -30,7 +32,7 @@ class Request(Struct, frozen=True, kw_only=True):
     content_type: str = "application/json"
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class ListSelection(Struct, frozen=True, kw_only=True):
     """Which objects of a kind a list or watch is about."""
 
     api: Api
@@ -39,13 +41,13 @@ class Selection(Struct, frozen=True, kw_only=True):
     labels: str
 
 
-def get(api: Api, namespace: str, name: str) -> Request:
+def get(api: Api, namespace: str, name: str) -> ApiRequest:
     """Read one object."""
     doing = _words("get", api, namespace, name)
-    return Request(doing=doing, method="GET", path=_object(api, namespace, name, doing))
+    return ApiRequest(doing=doing, method="GET", path=_object(api, namespace, name, doing))
 
 
-def list_page(of: Selection, *, limit: int, more: str = "") -> Request:
+def list_page(of: ListSelection, *, limit: int, more: str = "") -> ApiRequest:
     """Read a page of a list. No resourceVersion: the answer must be as fresh as a read."""
     doing = _words("list", of.api, of.namespace)
     query = _selectors(of)
@@ -53,10 +55,10 @@ def list_page(of: Selection, *, limit: int, more: str = "") -> Request:
         query["limit"] = str(limit)
     if more:
         query["continue"] = more
-    return Request(doing=doing, method="GET", path=_collection(of.api, of.namespace, doing), query=query)
+    return ApiRequest(doing=doing, method="GET", path=_collection(of.api, of.namespace, doing), query=query)
 
 
-def watch(of: Selection, *, resource_version: str, timeout_seconds: int) -> Request:
+def watch(of: ListSelection, *, resource_version: str, timeout_seconds: int) -> ApiRequest:
     """Follow changes."""
     doing = _words("watch", of.api, of.namespace)
     if not version_number(resource_version):
@@ -71,10 +73,10 @@ def watch(of: Selection, *, resource_version: str, timeout_seconds: int) -> Requ
         "resourceVersion": resource_version,
         "timeoutSeconds": str(timeout_seconds),
     }
-    return Request(doing=doing, method="GET", path=_collection(of.api, of.namespace, doing), query=query)
+    return ApiRequest(doing=doing, method="GET", path=_collection(of.api, of.namespace, doing), query=query)
 
 
-def create(item: Resource, manager: str) -> Request:
+def create(item: Resource, manager: str) -> ApiRequest:
     """Make an object."""
     metadata = item.metadata
     doing = _words("create", item.api, metadata.namespace, metadata.name or metadata.generate_name)
@@ -82,7 +84,7 @@ def create(item: Resource, manager: str) -> Request:
     if metadata.resource_version:
         # The API server calls this an error of its own.
         raise Invalid(f"cannot {doing}: it carries a resource version: leave that out")
-    return Request(
+    return ApiRequest(
         doing=doing,
         method="POST",
         path=_collection(item.api, metadata.namespace, doing),
@@ -91,20 +93,20 @@ def create(item: Resource, manager: str) -> Request:
     )
 
 
-def replace(item: Resource, manager: str) -> Request:
+def replace(item: Resource, manager: str) -> ApiRequest:
     """Put an object in place of the one there."""
     return _put(item, manager, _words("replace", item.api, *_place(item)))
 
 
-def replace_status(item: Resource, manager: str) -> Request:
+def replace_status(item: Resource, manager: str) -> ApiRequest:
     """Put an object's status in place of the one there."""
     return _put(item, manager, _words("replace the status of", item.api, *_place(item)), "/status")
 
 
-def apply(item: Resource, manager: str, *, force: bool) -> Request:
+def apply(item: Resource, manager: str, *, force: bool) -> ApiRequest:
     """State what a manager wants."""
     doing = _words("apply", item.api, *_place(item))
-    return Request(
+    return ApiRequest(
         doing=doing,
         method="PATCH",
         path=_object(item.api, *_place(item), doing),
@@ -122,7 +124,7 @@ def delete(  # noqa: PLR0913 - which one, and on what conditions
     uid: str = "",
     resource_version: str = "",
     grace_seconds: int | None = None,
-) -> Request:
+) -> ApiRequest:
     """Ask that an object go."""
     expected = {"uid": uid, "resourceVersion": resource_version}
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
@@ -131,7 +133,7 @@ def delete(  # noqa: PLR0913 - which one, and on what conditions
     if grace_seconds is not None:
         options["gracePeriodSeconds"] = grace_seconds
     doing = _words("delete", api, namespace, name)
-    return Request(
+    return ApiRequest(
         doing=doing,
         method="DELETE",
         path=_object(api, namespace, name, doing),
@@ -139,8 +141,8 @@ def delete(  # noqa: PLR0913 - which one, and on what conditions
     )
 
 
-def _put(item: Resource, manager: str, doing: str, subresource: str = "") -> Request:
-    return Request(
+def _put(item: Resource, manager: str, doing: str, subresource: str = "") -> ApiRequest:
+    return ApiRequest(
         doing=doing,
         method="PUT",
         path=_object(item.api, *_place(item), doing) + subresource,
@@ -181,7 +183,7 @@ def _check_namespace(api: Api, namespace: str, doing: str) -> None:
         raise Invalid(f"cannot {doing}: {api.kind} is a namespaced kind: say in which namespace")
 
 
-def _selectors(of: Selection) -> dict[str, str]:
+def _selectors(of: ListSelection) -> dict[str, str]:
     selectors = {"fieldSelector": of.fields, "labelSelector": of.labels}
     return {name: value for name, value in selectors.items() if value}
 
@@ -190,3 +192,15 @@ def _manager(manager: str, doing: str) -> dict[str, str]:
     if not manager:
         raise Invalid(f"cannot {doing}: a write must name its field manager")
     return {"fieldManager": manager}
+
+
+def version_number(version: str) -> int | None:
+    """A resource version as the number that an API server counts in 64 bits; None when no server can have given it.
+
+    To podtide versions are opaque (see `cluster.port`); only towards a server are they numbers. A version may come from
+    anywhere: `int()` of text takes digits of any script, and raises at a few thousand of them.
+    """
+    if not _DIGITS.fullmatch(version):
+        return None
+    number = int(version)
+    return number if number <= _LARGEST else None

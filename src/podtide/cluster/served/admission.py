@@ -1,18 +1,22 @@
 """What is refused here and not by the rules that the embedded cluster keeps for everybody."""
 
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
 from aiohttp import web
 
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.port import Forbidden, Invalid
-from podtide.cluster.served.field_validation import refuse_unknown_fields
 from podtide.cluster.served.kinds import (
     CUSTOM_KINDS,
     STANDING_NAMESPACES,
     CustomResourceDefinition,
 )
+from podtide.cluster.served.openapi import schema_of
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.tables import find_first
-from podtide.cluster.served.target import Target
+from podtide.cluster.served.target import RequestTarget
 from podtide.resources.base import Resource
 from podtide.resources.namespace import Namespace
 
@@ -25,7 +29,7 @@ def refuse_dry_run(asked: object) -> None:
         raise BadRequest("a dry run is not served here: leave out dryRun, or ask a real API server")
 
 
-def admit_object(target: Target, request: web.Request, document: Document) -> None:
+def admit_object(target: RequestTarget, request: web.Request, document: Document) -> None:
     """Refuse a document that this cluster cannot honour, or that the client asks to have refused."""
     if target.kind is CustomResourceDefinition:
         _admit_definition(document)
@@ -46,3 +50,38 @@ def _admit_definition(document: Document) -> None:
             f"{plural}.{group} cannot be defined here, for kinds are built in ({', '.join(_DEFINABLE.values())}): "
             "use a real API server for others"
         )
+
+
+def refuse_unknown_fields(kind: type[Resource], document: dict[str, Any]) -> None:
+    """Refuse a document with fields that its kind does not have, in the words of the API server.
+
+    kubectl asks for it, because such fields are mostly misspelt. Only of podtide's own kinds, and Multus's, is every
+    field known: of pods and nodes the structs name a dozen.
+    """
+    if kind not in CUSTOM_KINDS:
+        return
+    if unknown := list(_unknown(document, _schema(kind), "")):
+        words = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise BadRequest(f"{kind.api.kind} cannot be taken: strict decoding error: {words}")
+
+
+_schema = cache(schema_of)
+
+
+def _unknown(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:
+    if isinstance(value, list) and "items" in schema:
+        for index, item in enumerate(value):
+            yield from _unknown(item, schema["items"], f"{path}[{index}]")
+        return
+    if not isinstance(value, dict):
+        return
+    properties: dict[str, Any] = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    for name, inner in value.items():
+        below = f"{path}.{name}" if path else name
+        if name in properties:
+            yield from _unknown(inner, properties[name], below)
+        elif others is not None:
+            yield from _unknown(inner, others, below)
+        elif properties:
+            yield below

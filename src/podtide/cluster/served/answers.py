@@ -7,10 +7,10 @@ import msgspec
 from aiohttp import web
 
 from podtide.cluster.embedded.api_server import Listing
-from podtide.cluster.embedded.records import Record
-from podtide.cluster.served.negotiation import JSON, Form, form_for
+from podtide.cluster.embedded.records import ObjectVersion
+from podtide.cluster.served.negotiation import JSON, AnswerForm, form_for
 from podtide.cluster.served.tables import TableMaker
-from podtide.cluster.served.target import Target
+from podtide.cluster.served.target import RequestTarget
 
 
 def json_answer(document: Any, code: int = HTTPStatus.OK) -> web.Response:
@@ -18,12 +18,12 @@ def json_answer(document: Any, code: int = HTTPStatus.OK) -> web.Response:
     return web.Response(body=msgspec.json.encode(document), status=code, content_type=JSON)
 
 
-def object_answer(record: Record, code: int = HTTPStatus.OK) -> web.Response:
+def object_answer(record: ObjectVersion, code: int = HTTPStatus.OK) -> web.Response:
     """An object, every field of it."""
     return web.Response(body=record.encoded, status=code, content_type=JSON)
 
 
-def single_answer(target: Target, request: web.Request, record: Record) -> web.Response:
+def single_answer(target: RequestTarget, request: web.Request, record: ObjectVersion) -> web.Response:
     """An object in the form the client asks for."""
     maker = table_maker(target, request)
     if maker is None:
@@ -32,7 +32,7 @@ def single_answer(target: Target, request: web.Request, record: Record) -> web.R
     return json_answer(maker.table([record], metadata, target.server.clock.wall()))
 
 
-def list_answer(target: Target, request: web.Request, listing: Listing) -> web.Response:
+def list_answer(target: RequestTarget, request: web.Request, listing: Listing) -> web.Response:
     """A page of a list in the form the client asks for."""
     maker = table_maker(target, request)
     metadata = {"resourceVersion": str(listing.version), "continue": listing.more}
@@ -45,8 +45,8 @@ def list_answer(target: Target, request: web.Request, listing: Listing) -> web.R
     return web.Response(body=body, content_type=JSON)
 
 
-def table_maker(target: Target, request: web.Request) -> TableMaker | None:
+def table_maker(target: RequestTarget, request: web.Request) -> TableMaker | None:
     """What turns objects into tables, if the client asks for these."""
-    if form_for(request.headers.get("Accept", "")) is Form.OBJECTS:
+    if form_for(request.headers.get("Accept", "")) is AnswerForm.OBJECTS:
         return None
     return TableMaker(target.kind.api, request.query.get("includeObject", "Metadata"))

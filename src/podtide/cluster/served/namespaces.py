@@ -1,6 +1,6 @@
 """What namespaces do here: two are there from the start, and deleting one deletes what is in it."""
 
-from podtide.cluster.embedded import ApiServer, Selection
+from podtide.cluster.embedded import ApiServer, ObjectSelection
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.served.kinds import STANDING_NAMESPACES
 
@@ -14,5 +14,5 @@ def empty_namespace(server: ApiServer, namespace: str) -> None:
     """Delete all objects in it. What has finalizers stays until they are taken away."""
     for table in tuple(server.store.tables.values()):
         if table.kind.api.namespaced:
-            for record in server.list(table.kind, Selection(namespace=namespace)).records:
+            for record in server.list(table.kind, ObjectSelection(namespace=namespace)).records:
                 server.delete(table.kind, record.name, namespace, grace_seconds=0)

@@ -9,14 +9,14 @@ _ANY_JSON = frozenset((JSON, "application/*", "*/*"))
 _TABLE = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 
 
-class Form(Enum):
+class AnswerForm(Enum):
     """How objects are shown."""
 
     OBJECTS = auto()
     TABLE = auto()
 
 
-def form_for(accept: str) -> Form:
+def form_for(accept: str) -> AnswerForm:
     """The first form in an Accept header that we have."""
     for choice in accept.split(",") if accept.strip() else (JSON,):
         media_type, *parameters = (part.strip() for part in choice.split(";"))
@@ -24,7 +24,7 @@ def form_for(accept: str) -> Form:
             continue
         pairs = dict(parameter.partition("=")[::2] for parameter in parameters)
         if "as" not in pairs:
-            return Form.OBJECTS
+            return AnswerForm.OBJECTS
         if _TABLE.items() <= pairs.items():
-            return Form.TABLE
+            return AnswerForm.TABLE
     raise NotAcceptable(f"the answer cannot be {accept!r}: accept application/json")

@@ -6,35 +6,35 @@ from typing import ClassVar
 from podtide.core.errors import FixError
 
 
-class Refusal(FixError):
+class RefusedRequest(FixError):
     """A request that is not carried out; `reason` is the word Kubernetes has for it."""
 
     code: ClassVar[HTTPStatus]
     reason: ClassVar[str]
 
 
-class BadRequest(Refusal):
+class BadRequest(RefusedRequest):
     """What was sent cannot be read, or contradicts itself."""
 
     code = HTTPStatus.BAD_REQUEST
     reason = "BadRequest"
 
 
-class ForbiddenHost(Refusal):
+class ForbiddenHost(RefusedRequest):
     """The request was meant for another host: a page in a browser may have been tricked into sending it here."""
 
     code = HTTPStatus.FORBIDDEN
     reason = "Forbidden"
 
 
-class NotAcceptable(Refusal):
+class NotAcceptable(RefusedRequest):
     """None of the forms the client takes is one of ours."""
 
     code = HTTPStatus.NOT_ACCEPTABLE
     reason = "NotAcceptable"
 
 
-class UnsupportedMediaType(Refusal):
+class UnsupportedMediaType(RefusedRequest):
     """A body in a form that is not read here."""
 
     code = HTTPStatus.UNSUPPORTED_MEDIA_TYPE

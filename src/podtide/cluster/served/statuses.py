@@ -11,7 +11,7 @@ from podtide.cluster.port import (
     Invalid,
     NotFound,
 )
-from podtide.cluster.served.refusals import Refusal
+from podtide.cluster.served.refusals import RefusedRequest
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.resources.base import Api
 
@@ -48,7 +48,7 @@ def status_of(error: PodtideError, details: dict[str, str], *, is_read: bool) ->
 
     An invalid object goes without details: kubectl would show them in the place of the message.
     """
-    if isinstance(error, Refusal):
+    if isinstance(error, RefusedRequest):
         return failure(error.code, error.reason, str(error), details)
     if isinstance(error, (Invalid, InvalidInput)):
         if is_read:

@@ -8,13 +8,32 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from podtide.cluster.embedded.records import Document, Record
+from podtide.cluster.embedded.records import Document, ObjectVersion
 from podtide.cluster.served.ages import age
-from podtide.cluster.served.columns import columns_of
-from podtide.resources.base import Api, Column
+from podtide.resources.base import AGE, Api, Column
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
 _STEP = re.compile(r"\.(\w+)|\[\*\]")
+_BUILT_IN: dict[tuple[str, str], tuple[Column, ...]] = {
+    ("", "Pod"): (
+        Column(name="Status", type="string", json_path=".status.phase"),
+        AGE,
+        Column(name="IP", type="string", json_path=".status.podIP", priority=1),
+        Column(name="Node", type="string", json_path=".spec.nodeName", priority=1),
+    ),
+    ("", "Event"): (
+        Column(name="Last Seen", type="date", json_path=".lastTimestamp"),
+        Column(name="Type", type="string", json_path=".type"),
+        Column(name="Reason", type="string", json_path=".reason"),
+        Column(name="Kind", type="string", json_path=".involvedObject.kind"),
+        Column(name="Object", type="string", json_path=".involvedObject.name"),
+        Column(name="Message", type="string", json_path=".message"),
+    ),
+    ("coordination.k8s.io", "Lease"): (
+        Column(name="Holder", type="string", json_path=".spec.holderIdentity"),
+        AGE,
+    ),
+}
 
 
 class TableMaker:
@@ -26,7 +45,7 @@ class TableMaker:
         self._headers = [_NAME, *(_header(column) for column in self._columns)]
 
     def table(
-        self, records: Sequence[Record], metadata: dict[str, str], now: float, *, headers: bool = True
+        self, records: Sequence[ObjectVersion], metadata: dict[str, str], now: float, *, headers: bool = True
     ) -> Document:
         """A table of these objects. In a watch only the first one needs headers."""
         return {
@@ -100,3 +119,8 @@ def _ago(value: Any, now: float) -> str:
         return age(now - to_wall_seconds(str(value)))
     except InvalidTimestamp:
         return "<invalid>"
+
+
+def columns_of(api: Api) -> tuple[Column, ...]:
+    """The columns of `kubectl get` after the name: those of the kind's CRD, and for a kind without one the few used here."""
+    return api.columns or _BUILT_IN.get((api.group, api.kind), (AGE,))

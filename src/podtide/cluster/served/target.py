@@ -7,7 +7,7 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podtide.cluster.embedded import ApiServer, Selection
+from podtide.cluster.embedded import ApiServer, ObjectSelection
 from podtide.cluster.served.refusals import BadRequest
 from podtide.resources.base import Resource
 
@@ -15,7 +15,7 @@ _NUMBER = re.compile("[0-9]{1,18}")
 _TRUE = frozenset(("true", "1"))
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class RequestTarget(Struct, frozen=True, kw_only=True):
     """One kind of one cluster, and what of it the path names ("" where it names none)."""
 
     server: ApiServer
@@ -29,9 +29,9 @@ class Target(Struct, frozen=True, kw_only=True):
         place = request.match_info
         return replace(self, namespace=place.get("namespace", ""), name=place.get("name", ""))
 
-    def selection(self, request: web.Request) -> Selection:
+    def selection(self, request: web.Request) -> ObjectSelection:
         """Which objects a list or watch is to show."""
-        return Selection(
+        return ObjectSelection(
             namespace=self.namespace,
             fields=request.query.get("fieldSelector", ""),
             labels=request.query.get("labelSelector", ""),

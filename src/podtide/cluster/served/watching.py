@@ -11,25 +11,25 @@ from typing import Any
 import msgspec
 from aiohttp import ClientConnectionResetError, web
 
-from podtide.cluster.embedded.records import Record
+from podtide.cluster.embedded.records import ObjectVersion
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.port import Change
 from podtide.cluster.served.answers import table_maker
 from podtide.cluster.served.negotiation import JSON
-from podtide.cluster.served.target import Target, flag, number
+from podtide.cluster.served.target import RequestTarget, flag, number
 from podtide.resources.base import Api
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-Show = Callable[[Record], bytes]
+Show = Callable[[ObjectVersion], bytes]
 
 
-async def watch(target: Target, request: web.Request) -> web.StreamResponse:
+async def watch(target: RequestTarget, request: web.Request) -> web.StreamResponse:
     """The changes, one line each."""
     server, kind, selection = target.server, target.kind, target.selection(request)
     asked_seconds = number(request, "timeoutSeconds") or None
     version = request.query.get("resourceVersion", "")
-    initial: list[Record] = []
+    initial: list[ObjectVersion] = []
     if version in {"", "0"} or flag(request, "sendInitialEvents"):
         listing = server.list(kind, selection)
         initial, version = listing.records, str(listing.version)
@@ -75,14 +75,14 @@ def _bookmark(api: Api, version: str, annotations: dict[str, str] | None = None)
     return _line(Change.BOOKMARK, msgspec.json.encode(mark))
 
 
-def _shown(target: Target, request: web.Request) -> Show:
+def _shown(target: RequestTarget, request: web.Request) -> Show:
     """How an object is shown: as it is, or as a table of one row, the first with headers."""
     maker = table_maker(target, request)
     if maker is None:
         return lambda record: record.encoded
     headers = iter((True,))
 
-    def show(record: Record) -> bytes:
+    def show(record: ObjectVersion) -> bytes:
         metadata = {"resourceVersion": str(record.version)}
         now = target.server.clock.wall()
         table = maker.table([record], metadata, now, headers=next(headers, False))

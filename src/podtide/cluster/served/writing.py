@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from podtide.cluster.embedded.records import Document, Record
+from podtide.cluster.embedded.records import Document, ObjectVersion
 from podtide.cluster.served.admission import admit_object, refuse_dry_run
 from podtide.cluster.served.answers import object_answer
 from podtide.cluster.served.bodies import parsed, placed, read_object, whole_object
@@ -19,7 +19,7 @@ from podtide.cluster.served.kinds import CUSTOM_KINDS
 from podtide.cluster.served.merge_patch import merge_patched
 from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
-from podtide.cluster.served.target import Target, flag
+from podtide.cluster.served.target import RequestTarget, flag
 from podtide.runtime.http_port import read_body
 
 _APPLY = "application/apply-patch+yaml"
@@ -30,7 +30,7 @@ _PATCHES: dict[str, Callable[[Document, Any], Any]] = {
 }
 
 
-async def create(target: Target, request: web.Request) -> web.Response:
+async def create(target: RequestTarget, request: web.Request) -> web.Response:
     """Make an object."""
     refuse_dry_run(request.query.get("dryRun"))
     document = await read_object(target, request)
@@ -39,7 +39,7 @@ async def create(target: Target, request: web.Request) -> web.Response:
     return object_answer(record, HTTPStatus.CREATED)
 
 
-async def replace(target: Target, request: web.Request) -> web.Response:
+async def replace(target: RequestTarget, request: web.Request) -> web.Response:
     """Put an object, or its status, in the place of what is there."""
     refuse_dry_run(request.query.get("dryRun"))
     document = await read_object(target, request)
@@ -47,7 +47,7 @@ async def replace(target: Target, request: web.Request) -> web.Response:
     return object_answer(_replace(target, request, document), code)
 
 
-async def patch(target: Target, request: web.Request) -> web.Response:
+async def patch(target: RequestTarget, request: web.Request) -> web.Response:
     """Change an object, or its status."""
     refuse_dry_run(request.query.get("dryRun"))
     body = await read_body(request)
@@ -65,13 +65,13 @@ async def patch(target: Target, request: web.Request) -> web.Response:
     return object_answer(_replace(target, request, document))
 
 
-def _replace(target: Target, request: web.Request, document: Document) -> Record:
+def _replace(target: RequestTarget, request: web.Request, document: Document) -> ObjectVersion:
     admit_object(target, request, document)
     put = target.server.replace_status if target.is_status else target.server.replace
     return put(target.kind, document, manager=_manager(request))
 
 
-def _apply(target: Target, request: web.Request, body: bytes) -> web.Response:
+def _apply(target: RequestTarget, request: web.Request, body: bytes) -> web.Response:
     document = placed(target, parsed(body))
     if not request.query.get("fieldManager"):
         raise BadRequest("an apply must say by fieldManager who applies")
@@ -85,7 +85,7 @@ def _apply(target: Target, request: web.Request, body: bytes) -> web.Response:
     return object_answer(record, code)
 
 
-def _code(target: Target) -> HTTPStatus:
+def _code(target: RequestTarget) -> HTTPStatus:
     """Whether a write that is allowed to will make the object."""
     is_there = target.server.has(target.kind, target.name, target.namespace)
     return HTTPStatus.OK if is_there else HTTPStatus.CREATED

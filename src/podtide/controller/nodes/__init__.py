@@ -1,5 +1,8 @@
-"""A node's way through the controller: from the Node to its NodeNetworkConfig and network containers, and back.
+"""Nodes: from a Node to its NodeNetworkConfig and network containers, and back when the Node is deleted.
 
-Start with `node_reconciler`, which calls `request_reconciler` for what the node asks for. `retirement` and `quarantine` are
-about Nodes that are gone, `recovery_report` about an allocator whose database went back.
+node_reconciler      creates and deletes the NodeNetworkConfig and the containers; start here
+request_reconciler   what a node asks for: one wish to the allocator, one status
+retirement, sweep    which deleted Nodes may be retired, and how they are found at the start of a term
+quarantine           addresses that deleted Nodes left
+recovery_report      what this cluster holds, for an allocator whose database was restored
 """

@@ -1,4 +1,4 @@
-"""What ties a NodeNetworkConfig to its Node: the owner reference, and the finalizer that keeps it until we let go."""
+"""What ties a NodeNetworkConfig to its Node: the owner reference, and the finalizer that is removed after the containers."""
 
 from msgspec import structs
 
@@ -9,34 +9,29 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 
 
 def uid_of(node: Node | None) -> str:
-    """The uid of a Node; "" for none."""
+    """The uid of a Node; "" for None."""
     return node.metadata.uid if node else ""
 
 
-def owner_uid(config: NodeNetworkConfig) -> str:
-    """The uid of the Node that a NodeNetworkConfig is of; "" when it does not say."""
-    return next((each.uid for each in config.metadata.owner_references if each.kind == Node.api.kind), "")
-
-
 def is_being_deleted(config: NodeNetworkConfig) -> bool:
-    """Whether it is only there until its finalizers are gone."""
+    """Whether it is only there until its finalizers are removed."""
     return config.metadata.deletion_timestamp is not None
 
 
 def new_config(node: Node) -> NodeNetworkConfig:
-    """A NodeNetworkConfig that asks for nothing yet: that is for the node's agent to do."""
+    """A NodeNetworkConfig that asks for nothing yet: the node's agent makes the first request."""
     place = ObjectMeta(name=node.metadata.name, namespace=SYSTEM_NAMESPACE)
     return bound(NodeNetworkConfig(metadata=place), node)
 
 
 def is_bound(config: NodeNetworkConfig, node: Node) -> bool:
-    """Whether the NodeNetworkConfig has the node as its owner, and our finalizer."""
+    """Whether the NodeNetworkConfig has the node as its controller, and our finalizer."""
     metadata = config.metadata
     return _owner(node) in metadata.owner_references and CONTAINER_FINALIZER in metadata.finalizers
 
 
 def bound(config: NodeNetworkConfig, node: Node) -> NodeNetworkConfig:
-    """The NodeNetworkConfig with both; owners and finalizers that others put there stay."""
+    """The NodeNetworkConfig with both; owners and finalizers of other programs stay."""
     owners = [each for each in config.metadata.owner_references if each.uid != node.metadata.uid]
     finalizers = [each for each in config.metadata.finalizers if each != CONTAINER_FINALIZER]
     metadata = structs.replace(

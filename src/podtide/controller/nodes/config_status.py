@@ -1,11 +1,12 @@
-"""What a NodeNetworkConfig's status says after the allocator answered. Decides only.
+"""The status of a NodeNetworkConfig after the allocator answered. No I/O.
 
-A refusal takes nothing away: the container that the status showed before stays in it, for the node's pods have those
-addresses. Only what is said about it changes. But a status of which the allocator has nothing any more is of the past
-(etcd was restored to before the Node was deleted), and what it shows may be others': then none is shown.
+A refusal takes nothing away: the container that the status showed before stays in it, because the node's pods have
+those addresses; only status and conditions change. But if the allocator has nothing of that container any more, the
+status is from before a restore of etcd (the Node had been deleted since), and its addresses may belong to others: then
+no container is shown.
 
-A node of two families begins with both: while one of its subnets has yet to give it a container, it is shown none, or
-its first pods would have an address of one family for good.
+A node of two families starts with both: while one of its subnets has not given it a container, it is shown none, or its
+first pods would have an address of one family for good.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from podtide.allocator.port import (
     SubnetFull,
 )
 from podtide.controller.nodes.container_status import show_container
-from podtide.controller.nodes.grants import Answer, Refusal
+from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal
 from podtide.core.errors import RetryError
 from podtide.core.subnet.scaler import SubnetScaler, release_percent, request_percent
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
@@ -35,19 +36,19 @@ from podtide.resources.node_network_config import (
     NetworkContainer,
     NodeNetworkConfig,
     NodeNetworkConfigStatus,
-    Scaler,
+    ScalerStatus,
 )
 
 GRANTED = "Granted"
 """The condition: whether the node has all it asked for."""
 PLACED = "Placed"
-"""The condition: whether its containers are where labels and options say. Said only once there was a reason to."""
+"""The condition: whether its containers are in the subnets that labels and options name. Set once they were not."""
 FORMER = "FormerAddresses"
-"""The condition: whether what former Nodes of its name had is free or this node's. Said only once there was a reason to."""
+"""The condition: whether addresses of former Nodes of its name are in quarantine. Set once some were."""
 
 
-class Reason(StrEnum):
-    """Why a node has, or has not, what it asked for; the worse comes later."""
+class GrantReason(StrEnum):
+    """Why a node has, or has not, what it asked for; ordered by severity, the worst last."""
 
     COMPLETE = "Complete"
     SHORT = "SubnetShort"
@@ -61,42 +62,44 @@ class Reason(StrEnum):
     NO_SUCH_SUBNET = "NoSuchSubnet"
 
 
-class _Verdict(Struct, frozen=True):
-    """What an answer means, in the words of the wire."""
+class _GrantVerdict(Struct, frozen=True):
+    """What an answer means in the fields of a NodeNetworkConfig."""
 
-    reason: Reason
+    reason: GrantReason
     config: ConfigStatus
     container: ContainerStatus
 
 
-_COMPLETE = _Verdict(Reason.COMPLETE, ConfigStatus.UPDATED, ContainerStatus.SUCCESS)
-_SHORT = _Verdict(Reason.SHORT, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL)
-_REFUSED = _Verdict(Reason.REFUSED, ConfigStatus.ERROR, ContainerStatus.FAILED)
-_REFUSALS: dict[type[Refusal], _Verdict] = {
-    SubnetFull: _Verdict(Reason.FULL, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL),
-    AllocatorUnavailable: _Verdict(
-        Reason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+_COMPLETE = _GrantVerdict(GrantReason.COMPLETE, ConfigStatus.UPDATED, ContainerStatus.SUCCESS)
+_SHORT = _GrantVerdict(GrantReason.SHORT, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL)
+_REFUSED = _GrantVerdict(GrantReason.REFUSED, ConfigStatus.ERROR, ContainerStatus.FAILED)
+_REFUSALS: dict[type[GrantRefusal], _GrantVerdict] = {
+    SubnetFull: _GrantVerdict(GrantReason.FULL, ConfigStatus.UPDATING, ContainerStatus.SUBNET_FULL),
+    AllocatorUnavailable: _GrantVerdict(
+        GrantReason.UNAVAILABLE, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
     ),
-    StoreRecovering: _Verdict(
-        Reason.RECOVERING, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
+    StoreRecovering: _GrantVerdict(
+        GrantReason.RECOVERING, ConfigStatus.UPDATING, ContainerStatus.INTERNAL_SERVER_ERROR
     ),
-    AnotherCluster: _Verdict(Reason.ANOTHER_CLUSTER, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
-    StaleWish: _Verdict(Reason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
-    NotAllowed: _Verdict(Reason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
-    NoSuchSubnet: _Verdict(Reason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
+    AnotherCluster: _GrantVerdict(
+        GrantReason.ANOTHER_CLUSTER, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED
+    ),
+    StaleWish: _GrantVerdict(GrantReason.STALE, ConfigStatus.ERROR, ContainerStatus.FAILED),
+    NotAllowed: _GrantVerdict(GrantReason.NOT_ALLOWED, ConfigStatus.ERROR, ContainerStatus.UNAUTHORIZED),
+    NoSuchSubnet: _GrantVerdict(GrantReason.NO_SUCH_SUBNET, ConfigStatus.ERROR, ContainerStatus.FAILED),
 }
-_BY_SEVERITY = list(Reason)
-_PASSING = frozenset({Reason.UNAVAILABLE, Reason.RECOVERING})
-"""Outages, which are asked about again and again."""
+_BY_SEVERITY = list(GrantReason)
+_PASSING = frozenset({GrantReason.UNAVAILABLE, GrantReason.RECOVERING})
+"""Outages of the allocator, during which the same wish fails again and again."""
 
 
 def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
-    """What the NodeNetworkConfig says of one aspect."""
+    """The condition of that type; None if there is none."""
     return next((each for each in config.status.conditions if each.type == kind), None)
 
 
-def is_settled(config: NodeNetworkConfig) -> bool:
-    """Whether its status says that the node has all it asks for now."""
+def has_all_requested(config: NodeNetworkConfig) -> bool:
+    """Whether its status says that the node has all it asks for in its present generation."""
     granted = condition_of(config, GRANTED)
     return (
         granted is not None
@@ -105,10 +108,10 @@ def is_settled(config: NodeNetworkConfig) -> bool:
     )
 
 
-def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
-    """What is in force in a subnet, in the words of a NodeNetworkConfig."""
+def wire_scaler(in_force: SubnetScaler, max_ips: int) -> ScalerStatus:
+    """The scaler in force in a subnet, as the fields of a NodeNetworkConfig."""
     request = request_percent(in_force.buffer)
-    return Scaler(
+    return ScalerStatus(
         batch_size=in_force.batch,
         request_threshold_percent=request,
         release_threshold_percent=release_percent(request),
@@ -116,18 +119,31 @@ def wire_scaler(in_force: SubnetScaler, max_ips: int) -> Scaler:
     )
 
 
+def scaler_shown(config: NodeNetworkConfig) -> ScalerStatus | None:
+    """The scaler that the status shows already; None if none was written.
+
+    InvalidScaler if its release threshold is less than its request threshold + 100: an agent that follows it would give
+    back a batch and ask for it again at once, so it is not told the same once more.
+    """
+    shown = config.status.scaler
+    if not shown.is_written:
+        return None
+    release = release_percent(shown.request_threshold_percent, shown.release_threshold_percent or None)
+    return structs.replace(shown, release_threshold_percent=release)
+
+
 def status_after(  # noqa: PLR0913 - all that a status is made from
     config: NodeNetworkConfig,
     node: Node,
-    answers: Sequence[Answer],
-    scaler: Scaler,
+    answers: Sequence[GrantAnswer],
+    scaler: ScalerStatus,
     now: str,
     *,
     waiting: str = "",
 ) -> NodeNetworkConfigStatus:
     """The status once the allocator has answered for each of the node's places.
 
-    `waiting` says what former Nodes of the node's name left, and until when it waits.
+    `waiting` says which addresses of former Nodes of the node's name are in quarantine, and until when.
     """
     before = {container.id: container for container in config.status.network_containers}
     containers = [
@@ -142,7 +158,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     worst = max(verdicts, key=lambda verdict: _BY_SEVERITY.index(verdict.reason))
     granted = Condition(
         type=GRANTED,
-        status=ConditionStatus.TRUE if worst.reason is Reason.COMPLETE else ConditionStatus.FALSE,
+        status=ConditionStatus.TRUE if worst.reason is GrantReason.COMPLETE else ConditionStatus.FALSE,
         last_transition_time=now,
         reason=worst.reason.value,
         message="; ".join(_words(answer, config) for answer in answers),
@@ -150,7 +166,7 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     )
     shown = condition_of(config, GRANTED)
     if shown is not None and shown.reason == granted.reason and shown.reason in _PASSING:
-        # Each attempt fails in other words; a write for each of them would be an event that causes the next attempt.
+        # Error texts differ between attempts; a write for each would be an event that causes the next attempt.
         granted = structs.replace(granted, message=shown.message)
     conditions = with_condition(config.status.conditions, granted)
     for said in (
@@ -168,13 +184,13 @@ def status_after(  # noqa: PLR0913 - all that a status is made from
     )
 
 
-def _verdict(answer: Answer) -> _Verdict:
+def _verdict(answer: GrantAnswer) -> _GrantVerdict:
     if answer.refusal is not None:
         return _REFUSALS.get(type(answer.refusal), _REFUSED)
     return _SHORT if answer.owed else _COMPLETE
 
 
-def _words(answer: Answer, config: NodeNetworkConfig) -> str:
+def _words(answer: GrantAnswer, config: NodeNetworkConfig) -> str:
     if answer.refusal is not None:
         mend = f" (named by {answer.place.stated_by})" if isinstance(answer.refusal, NoSuchSubnet) else ""
         return f"{answer.refusal}{mend}"
@@ -183,19 +199,19 @@ def _words(answer: Answer, config: NodeNetworkConfig) -> str:
     held, asked = len(container.addresses), config.spec.requested_ip_count
     words = f"subnet {container.subnet}: {held} addresses held, {asked} asked for"
     if asked > container.wanted:
-        words += f", and a node may have {container.wanted}"
+        words += f", limited to {container.wanted} per node"
     if container.owed:
-        words += f", {container.owed} owed: they come as soon as other nodes give addresses back"
+        words += f", {container.owed} owed: granted as soon as other nodes give addresses back"
     return words
 
 
-def _placed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
+def _placed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: str) -> Condition | None:
     elsewhere = [answer.place for answer in answers if answer.place.is_elsewhere]
     if not elsewhere and condition_of(config, PLACED) is None:
         return None
     message = "; ".join(
-        f"{place.stated_by} says {place.stated or 'no subnet'}, but the node's addresses are in {place.subnet} and stay "
-        "there as long as the Node does: say that subnet again, or delete the Node and let it join anew"
+        f"{place.stated_by} names {place.stated or 'no subnet'}, but the node's addresses are in {place.subnet} and stay "
+        "there until the Node is deleted: name that subnet again, or delete the Node and let it join again"
         for place in elsewhere
     )
     return Condition(
@@ -221,15 +237,15 @@ def _former(config: NodeNetworkConfig, waiting: str, now: str) -> Condition | No
     )
 
 
-def _confirmed(config: NodeNetworkConfig, answers: Sequence[Answer], now: str) -> Condition | None:
-    """The answer to an agent's doubt, once the allocator has said of every container what there is of it."""
+def _confirmed(config: NodeNetworkConfig, answers: Sequence[GrantAnswer], now: str) -> Condition | None:
+    """The condition that answers an agent's doubt, once the allocator has told what it has of every container."""
     mark = doubt_in(config.metadata.annotations)
     if not mark or any(answer.refusal is not None and not answer.holds_nothing for answer in answers):
         return None
     return confirmation(mark, now, config.metadata.generation)
 
 
-def _shown(answer: Answer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
-    """The container as the status shows it; None for one that was never made."""
+def _shown(answer: GrantAnswer, before: NetworkContainer | None, node: Node) -> NetworkContainer | None:
+    """The container as the status shows it; None for one that was never granted."""
     shown = before if answer.container is None else show_container(answer.container, node)
     return None if shown is None else structs.replace(shown, status=_verdict(answer).container)

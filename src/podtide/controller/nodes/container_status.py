@@ -1,12 +1,12 @@
 """A network container as a NodeNetworkConfig shows it: Azure CNS's fields, of which some exist once per family."""
 
-from podtide.allocator.port import Container
+from podtide.allocator.port import AllocatedContainer
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import CidrOfAddresses, IPAssignment, NetworkContainer
 
 
-def show_container(container: Container, node: Node) -> NetworkContainer:
-    """The container in the wire's words; how the last request for it ended is for the caller to add."""
+def show_container(container: AllocatedContainer, node: Node) -> NetworkContainer:
+    """The container in the fields of a NodeNetworkConfig; the caller adds how the last request for it ended."""
     if _is_v6(container.primary):
         return NetworkContainer(
             id=container.id,
@@ -39,13 +39,13 @@ def own_addresses(node: Node) -> tuple[str, ...]:
     return tuple(each.address for each in node.status.addresses if each.type == "InternalIP")
 
 
-def _cidrs(container: Container) -> list[CidrOfAddresses]:
-    """Said where the fields of Azure CNS cannot say it: they have room for the range of the primary address alone."""
+def _cidrs(container: AllocatedContainer) -> list[CidrOfAddresses]:
+    """All ranges of the container, if it has several: Azure CNS's fields have room only for that of the primary address."""
     in_use = container.cidrs
     return [CidrOfAddresses(cidr=each.cidr, gateway=each.gateway) for each in in_use if len(in_use) > 1]
 
 
-def _assignments(container: Container) -> list[IPAssignment]:
+def _assignments(container: AllocatedContainer) -> list[IPAssignment]:
     return [IPAssignment(name=address.name, ip=address.ip) for address in container.addresses]
 
 

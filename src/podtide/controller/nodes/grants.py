@@ -1,4 +1,4 @@
-"""One wish per place to the allocator, and what came of each: a container, or a refusal that is kept as a value.
+"""One wish per place to the allocator, and the answer to each: a container, or a refusal that is kept as a value.
 
 With two subnets one may refuse and the other grant: both answers go into one status.
 """
@@ -8,10 +8,17 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import AllocatorError, Container, Moved, NoSuchContainer, SubnetFull, Wish
-from podtide.controller.allocator_outage import promptly
+from podtide.allocator.port import (
+    AllocatedContainer,
+    AllocatorError,
+    MoveResult,
+    NoSuchContainer,
+    SubnetFull,
+    Wish,
+)
+from podtide.controller.allocator_outage import with_deadline
 from podtide.controller.fencing import GuardedAllocator
-from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
@@ -21,40 +28,40 @@ from podtide.resources.metadata_keys import waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.statement_annotation import statement_in
 
-Refusal = AllocatorError | InvalidInput
+GrantRefusal = AllocatorError | InvalidInput
 
 
-class Answer(Struct, frozen=True):
-    """What the allocator said of one place: exactly one of container and refusal is there."""
+class GrantAnswer(Struct, frozen=True):
+    """The allocator's answer for one place: either a container or a refusal."""
 
-    place: Place
-    container: Container | None = None
-    moved: Moved | None = None
-    """What came of it that the machine had left under a former uid, if that was asked for."""
-    refusal: Refusal | None = None
+    place: ContainerPlace
+    container: AllocatedContainer | None = None
+    moved: MoveResult | None = None
+    """What was moved to the container of what the machine had under a former uid, if that was asked for."""
+    refusal: GrantRefusal | None = None
     was_gone: bool = False
-    """Whether the allocator had nothing of this container any more when it was asked for anew, and refused."""
+    """Whether the allocator had nothing of this container when it was asked for again, and refused."""
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether it is certain that nothing which a status showed of the container is the node's any more."""
+        """Whether it is certain that the addresses which a status showed for the container are no longer the node's."""
         return self.was_gone or isinstance(self.refusal, SubnetFull)
 
     @property
     def owed(self) -> int:
-        """Addresses that will come when there are some; a newcomer without a primary waits for that one at least."""
+        """The number of addresses still owed; a new node without a primary is owed at least that one."""
         if self.container is not None:
             return self.container.owed
         return 1 if isinstance(self.refusal, SubnetFull) else 0
 
 
 def wanted_count(config: NodeNetworkConfig, most: int) -> int:
-    """How many addresses the node is to have: what it asks for, within what a node may ask for."""
+    """How many addresses the node is to have: its request, limited to what a node may have."""
     return min(max(config.spec.requested_ip_count, 0), most)
 
 
 def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple[StatedDemand, int]:
-    """What the node states of its demand, with the statement's number; else what follows from its request.
+    """The demand that the node states, with the statement's number; else what follows from its request.
 
     `of_two` says that the node has containers in two subnets.
     """
@@ -69,14 +76,17 @@ def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple
 
 def make_wish(  # noqa: PLR0913 - all that a wish is made from
     config: NodeNetworkConfig,
-    places: Sequence[Place],
-    place: Place,
+    places: Sequence[ContainerPlace],
+    place: ContainerPlace,
     options: ControllerOptions,
     most: int,
     *,
     machine: MachineIdentity,
 ) -> Wish:
-    """All that the node wants in one of its places. Names for release of another's container mean nothing there."""
+    """The node's wish for one of its places.
+
+    Names for release that belong to its other container have no effect there.
+    """
     stated, number = known_demand(config, most, of_two=len(places) > 1)
     return Wish(
         id=place.container,
@@ -98,16 +108,17 @@ def make_wish(  # noqa: PLR0913 - all that a wish is made from
 async def ask(  # noqa: PLR0913 - all that a wish is made from
     allocator: GuardedAllocator,
     config: NodeNetworkConfig,
-    places: Sequence[Place],
+    places: Sequence[ContainerPlace],
     options: ControllerOptions,
     most: int,
     *,
     machine: MachineIdentity,
-) -> tuple[Answer, ...]:
-    """State the node's wish at each of its places.
+) -> tuple[GrantAnswer, ...]:
+    """Send the node's wish for each of its places.
 
-    Where it has no container yet, what its machine left there under a former uid is moved to it first; not where agents
-    are others' (they know no ClusterSubnets), which would take the new names for addresses that nobody has.
+    Where the node has no container yet, what its machine left there under a former uid is moved to it first. Not where
+    agents are Azure CNS (without ClusterSubnets): they know addresses by name, and would take the new names for free
+    addresses.
     """
     held = {container.id for container in config.status.network_containers}
     wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
@@ -120,21 +131,23 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     )
 
 
-async def state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
-    """State one wish at its place; `moves`: after what the machine left there was moved to it."""
+async def state(
+    allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool
+) -> GrantAnswer:
+    """Send one wish; with `moves`, what the machine left there is moved to the container first."""
     try:
-        return await promptly(
+        return await with_deadline(
             _put(allocator, wish, place, moves=moves), f"grant what node {wish.node} asks for"
         )
     except (AllocatorError, InvalidInput) as refusal:
-        return Answer(place, refusal=refusal)
+        return GrantAnswer(place, refusal=refusal)
 
 
-async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+async def _put(allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool) -> GrantAnswer:
     try:
         return await _state(allocator, wish, place, moves=moves)
     except InvalidInput:
-        # A NodeNetworkConfig that was made again does not show where the node's container is: it may be elsewhere.
+        # A NodeNetworkConfig that was created again does not show the node's container, which may be in another subnet.
         try:
             held = await allocator.get_container(wish.id, cluster=wish.cluster)
         except NoSuchContainer:
@@ -145,8 +158,10 @@ async def _put(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: 
         return await _state(allocator, there, structs.replace(place, subnet=held.subnet), moves=moves)
 
 
-async def _state(allocator: GuardedAllocator, wish: Wish, place: Place, *, moves: bool) -> Answer:
+async def _state(
+    allocator: GuardedAllocator, wish: Wish, place: ContainerPlace, *, moves: bool
+) -> GrantAnswer:
     if not moves:
-        return Answer(place, await allocator.put_container(wish))
+        return GrantAnswer(place, await allocator.put_container(wish))
     moved = await allocator.move_container(wish)
-    return Answer(place, moved.container, moved)
+    return GrantAnswer(place, moved.container, moved)

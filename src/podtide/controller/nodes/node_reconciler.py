@@ -1,17 +1,17 @@
-"""A node's life: from the Node to its NodeNetworkConfig and network containers, and back to nothing.
+"""The life of a node: from the Node to its NodeNetworkConfig and network containers, and back when it is deleted.
 
-Everything about one node is done under one key, its name, by one worker at a time, so its coming, its requests and its
-going never race. Two rules keep it safe (DESIGN.md "Rules that keep races harmless"):
+Everything about one node is done under one key, its name, by one worker at a time, so its creation, its requests and
+its deletion never race. Two rules keep it safe (design R3, "Absence"):
 
-- The finalizer is on the NodeNetworkConfig before the first wish is made, and comes off after the containers are
-  deleted. So nothing is held for a node that is forgotten.
-- That a copy lacks a Node frees nothing. A fresh read has to confirm, by uid, that it is gone. Nor is anything made
-  for a Node that only a copy shows: garbage collection would take it away, and the next event would make it again.
+- The finalizer is on the NodeNetworkConfig before the first wish is sent, and is removed after the containers are
+  deleted. So no container is left of a node that is forgotten.
+- A Node missing from the cache is confirmed by a fresh GET, by uid, before it counts as deleted. Nor is anything created
+  for a Node that only a stale cache shows: garbage collection would delete it, and the next event would create it again.
 
-    Node there, no NodeNetworkConfig         make it, with request 0
-    another node's NodeNetworkConfig         that node is gone: delete its containers, drop it, then as above
-    being deleted, and its Node is there     somebody's hand: let it go and make it again, the containers stay
-    being deleted or not, no Node            delete the containers, then let it go
+    Node exists, no NodeNetworkConfig        create it, with request 0
+    NodeNetworkConfig of another Node uid    that Node is deleted: delete its containers and the config, then as above
+    being deleted, and its Node exists       somebody deleted it: let it go and create it again, the containers stay
+    Node deleted, NodeNetworkConfig or not   delete the containers, then remove the finalizer
 """
 
 from collections import defaultdict
@@ -23,64 +23,63 @@ from podtide.controller.nodes.config_ownership import (
     is_being_deleted,
     is_bound,
     new_config,
-    owner_uid,
     uid_of,
     without_finalizer,
 )
-from podtide.controller.nodes.quarantine import Leftovers
-from podtide.controller.nodes.request_reconciler import Requests
+from podtide.controller.nodes.quarantine import QuarantineReconciler
+from podtide.controller.nodes.request_reconciler import RequestReconciler
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.subnet_choice import container_ids
-from podtide.controller.subnets.known_subnets import Subnets
-from podtide.controller.term_context import Surroundings
+from podtide.controller.subnets.known_subnets import KnownSubnets
+from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 
-class Nodes:
+class NodeReconciler:
     """Reconciles nodes by name."""
 
-    def __init__(  # noqa: PLR0913 - the copies it reads, and the parts it calls
+    def __init__(  # noqa: PLR0913 - the caches it reads, and the parts it calls
         self,
-        around: Surroundings,
+        context: TermContext,
         nodes: Informer[Node],
         configs: Informer[NodeNetworkConfig],
-        requests: Requests,
-        subnets: Subnets,
+        requests: RequestReconciler,
+        subnets: KnownSubnets,
         *,
-        leftovers: Leftovers,
+        quarantines: QuarantineReconciler,
         retirement: Retirement,
     ) -> None:
-        self._around = around
+        self._context = context
         self._retirement = retirement
         self._nodes = nodes
         self._configs = configs
         self._requests = requests
         self._subnets = subnets
-        self._leftovers = leftovers
+        self._quarantines = quarantines
         self._suspects: defaultdict[str, set[str]] = defaultdict(set)
-        """Uids of Nodes that seem to be gone, by name, whose containers may still be there."""
+        """Uids of Nodes that seem to be deleted, by name, whose containers may still exist."""
 
     def suspect(self, name: str, uid: str) -> None:
-        """The Node of that name and uid seems to be gone."""
+        """Note that the Node of that name and uid seems to be deleted."""
         self._suspects[name].add(uid)
 
     async def reconcile(self, name: str) -> float | None:
-        """Look at a node and do what is to be done for it. Answers when to look again, if at all."""
-        self._around.counts.reconciles += 1
+        """Reconcile a node. Returns after how many seconds to do it again, or None."""
+        self._context.counts.reconciles += 1
         node = self._nodes.get(Key("", name))
         config = self._configs.get(Key(SYSTEM_NAMESPACE, name))
         known = self._uids_heard_of(name, node, config)
         if _is_doubtful(known, node, config):
-            # Only a fresh read tells who is there; and from now on it is newer than the copy.
+            # Only a fresh read is certain, and from now on it is newer than the cache.
             node = await self._read(name)
             gone = known - {uid_of(node)}
             if (seconds := self._retirement.wait_seconds(gone)) is not None:
                 return seconds
             await self._delete_containers(name, gone)
-            if config is not None and (is_being_deleted(config) or owner_uid(config) in gone):
+            if config is not None and (is_being_deleted(config) or config.node_uid in gone):
                 await self._let_go(config)
                 self._note_retired(name, gone)
                 return None  # its end is an event, and then there is room for a new one
@@ -89,45 +88,50 @@ class Nodes:
             self._forget(name)
             return None
         if config is None:
-            config = await self._around.writes.create(new_config(node))
+            config = await self._context.writes.create(new_config(node))
         elif not is_bound(config, node):
-            config = await self._around.writes.replace(bound(config, node))
+            config = await self._context.writes.replace(bound(config, node))
         return await self._requests.carry_out(node, config, self._configs.watches)
 
     def _uids_heard_of(
         self, name: str, node: Node | None, config: NodeNetworkConfig | None
     ) -> frozenset[str]:
-        """Uids of all Nodes of that name that may have containers, the one that is there among them."""
-        owner = owner_uid(config) if config else ""
+        """The uids of all Nodes of that name that may have containers, including the present one."""
+        owner = config.node_uid if config else ""
         return frozenset({*self._suspects.get(name, ()), owner, uid_of(node)} - {""})
 
     async def _read(self, name: str) -> Node | None:
         try:
-            return await self._around.cluster.get(Node, name)
+            return await self._context.cluster.get(Node, name)
         except NotFound:
             return None
 
     async def _delete_containers(self, name: str, gone: frozenset[str]) -> None:
-        """Delete the containers of Nodes that are gone. What they held is in quarantine."""
+        """Delete the containers of Nodes that are deleted. Their addresses go into quarantine."""
         for uid in sorted(gone):
             for container in container_ids(uid):
-                await self._around.allocator.delete_container(container, cluster=self._around.options.cluster)
+                await self._context.allocator.delete_container(
+                    container, cluster=self._context.options.cluster
+                )
         if gone:
-            self._leftovers.begun(name)
+            self._quarantines.begun(name)
 
     def _note_retired(self, name: str, gone: frozenset[str]) -> None:
-        """All is done for Nodes that are gone. Not said before, or an outage of the API would count one many times."""
+        """Count and log Nodes for which everything is done.
+
+        Not earlier, or an outage of the API would count one many times.
+        """
         for uid in sorted(gone):
-            self._around.counts.retired_nodes += 1
-            self._around.log.info("node retired", node=name, uid=uid)
+            self._context.counts.retired_nodes += 1
+            self._context.log.info("node retired", node=name, uid=uid)
             self._suspects[name].discard(uid)
         if gone:
             self._forget(name)
 
     async def _let_go(self, config: NodeNetworkConfig) -> None:
-        await self._around.writes.replace(without_finalizer(config))
+        await self._context.writes.replace(without_finalizer(config))
         if not is_being_deleted(config):
-            await self._around.writes.delete(config)
+            await self._context.writes.delete(config)
 
     def _forget(self, name: str) -> None:
         if not self._suspects.get(name):
@@ -137,7 +141,7 @@ class Nodes:
 
 
 def _is_doubtful(known: frozenset[str], node: Node | None, config: NodeNetworkConfig | None) -> bool:
-    """Whether something may have to be made or let go of."""
+    """Whether something may have to be created or deleted, so that a fresh read is needed."""
     if config is None:
         return bool(known)
     return is_being_deleted(config) or bool(known - {uid_of(node)})

@@ -1,4 +1,4 @@
-"""Which addresses the living pods show to have, by fresh lists: no copy is gone by where an address may become another's."""
+"""The addresses that living pods show, by fresh lists: a stale cache must not make an address free for another pod."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ _PAGE = 500
 
 
 async def shown_on(cluster: Cluster, node: str) -> set[str]:
-    """What living pods bound to a node's name show."""
+    """The addresses that living pods bound to a node's name show."""
     shown: set[str] = set()
     async for pod in _listed(cluster, field_is("spec.nodeName", node)):
         shown |= shown_by(pod)
@@ -22,7 +22,7 @@ async def shown_on(cluster: Cluster, node: str) -> set[str]:
 
 
 async def shown_by_node(cluster: Cluster) -> dict[str, set[str]]:
-    """What all living pods show, by the names of the nodes that they are bound to."""
+    """The addresses that all living pods show, by the name of their node."""
     shown = defaultdict[str, set[str]](set)
     async for pod in _listed(cluster, ""):
         if addresses := shown_by(pod):

@@ -1,111 +1,112 @@
-"""What removed Nodes left at the allocator: moved to the Node that the machine is now, ended after a look, or told of.
+"""Addresses that deleted Nodes left at the allocator: moved to the machine's new Node, released after a check, or held.
 
-A quarantine ends only by our word (DESIGN.md "A node deleted while its machine lives"). What is to be done is
-`core.subnet.quarantine`'s to say; here are the facts it is told, each read afresh: what is in quarantine of a node's name, which
-machine bears that name now, and which addresses the living pods show that are bound to it.
+A quarantine ends only when the controller says so (design R5, "A node deleted while its machine lives"). What is to be
+done is decided in `core.subnet.quarantine`; this module reads the facts for it afresh: what is in quarantine for a
+node's name, which machine has that name now, and which addresses living pods show that are bound to it.
 
-Nothing here is polled. A name is looked at when one of its containers was deleted, when its Node changed, when a
-quarantine is due, and once at the start of a term.
+Nothing here is polled. A name is reconciled when one of its containers was deleted, when its Node changed, when a
+quarantine ends, and once at the start of a term.
 """
 
-from podtide.allocator.port import Moved, Quarantined
+from podtide.allocator.port import MoveResult, Quarantined
 from podtide.cluster.port import NotFound
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.pod_addresses import shown_on
 from podtide.controller.nodes.subnet_choice import node_uid
-from podtide.controller.term_context import Surroundings
+from podtide.controller.term_context import TermContext
 from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
-from podtide.core.subnet.quarantine import Course, course_of, ending_of
+from podtide.core.subnet.quarantine import QuarantineAction, course_of, ending_of
 from podtide.resources.base import ObjectMeta
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.timestamps import to_time
 
 _MOST_SHOWN = 8
-_NO_POD_SHOWS_IT = "a fresh list of the pods bound to node {node} shows none that has it"
+_NO_POD_SHOWS_IT = "no pod in a fresh list of those bound to node {node} shows it"
 
 
-class Leftovers:
-    """Looks after quarantines by node name, one look at a time for each."""
+class QuarantineReconciler:
+    """Reconciles quarantines by node name, one at a time for each."""
 
-    def __init__(self, around: Surroundings, looks: WorkQueue[str], nodes: WorkQueue[str]) -> None:
-        self._around = around
-        self._looks = looks
+    def __init__(self, context: TermContext, queue: WorkQueue[str], nodes: WorkQueue[str]) -> None:
+        self._context = context
+        self._queue = queue
         self._nodes = nodes
         self._names: set[str] = set()
-        """Node names of which something may be in quarantine."""
+        """Node names for which something may be in quarantine."""
         self._to_move: dict[str, set[str]] = {}
-        """Removed containers whose machine is there again, by the name of the Node that has to ask for what they left."""
+        """Deleted containers whose machine is back, by the name of the Node that has to ask for what they left."""
         self._refused: set[str] = set()
-        """Removed containers of which nothing moved although the machine is the same: it has a container already, or is in
-        another subnet now."""
+        """Deleted containers that cannot move to the same machine: it has a container already, or uses another subnet."""
         self._last_seen: dict[str, dict[str, MachineIdentity]] = {}
-        """What removed Nodes last stated to run on, by name and uid, as far as they were watched to their end."""
+        """The machines of deleted Nodes, by name and uid, where their deletion was watched."""
         self._waits: dict[str, str] = {}
-        """What waits of a name, and until when, in words."""
-        self._told: dict[str, Course] = {}
-        """What people were told of a removed container last."""
+        """What is in quarantine for a name, and until when, as text."""
+        self._told: dict[str, QuarantineAction] = {}
+        """Which course the last Event told for a deleted container."""
         self._by_node: dict[str, set[str]] = {}
-        """Which removed containers had something in quarantine at the last look."""
+        """Which deleted containers had something in quarantine at the last reconcile."""
 
     # What others tell, and ask
 
     def begun(self, node: str) -> None:
-        """Containers of a removed Node of that name were deleted."""
+        """Queue a name whose former Node's containers were deleted."""
         self._names.add(node)
-        self._looks.add(node)
+        self._queue.add(node)
 
-    def watched_to_its_end(self, node: Node) -> None:
-        """A Node was removed, and this is how it last was."""
+    def note_watched_deletion(self, node: Node) -> None:
+        """Remember the machine of a Node whose deletion was watched."""
         seen = self._last_seen.setdefault(node.metadata.name, {})
         seen[node.metadata.uid] = machine_of(node)
 
     def node_changed(self, node: str) -> None:
-        """The Node of that name came, went, or says of itself something else."""
+        """Queue a name whose Node was created, deleted or changed, if something of it may be in quarantine."""
         if node in self._names:
-            self._looks.add(node)
+            self._queue.add(node)
 
     def is_to_move(self, node: str) -> bool:
         """Whether something is in quarantine that the node of that name can have back."""
         return node in self._to_move
 
     def waiting(self, node: str) -> str:
-        """What waits of former Nodes of that name and until when, in words; "" when nothing does."""
+        """What is in quarantine for former Nodes of that name and until when, as text; "" if nothing is."""
         return self._waits.get(node, "")
 
-    async def note_asked(self, config: NodeNetworkConfig, answers: list[Moved]) -> None:
-        """A node made its wish, and where it had no container yet, asked for what its machine left."""
+    async def note_asked(self, config: NodeNetworkConfig, answers: list[MoveResult]) -> None:
+        """Note that a node sent its wish and, where it had no container yet, asked for what its machine left."""
         name = config.metadata.name
         if name in self._to_move:
-            self._refused |= self._to_move.pop(name)  # if it is still there at the next look
-            self._looks.add(name)
+            self._refused |= self._to_move.pop(
+                name
+            )  # counts only if it is still in quarantine at the next reconcile
+            self._queue.add(name)
         moved = [address for answer in answers for address in answer.moved]
         missing = sum(answer.missing for answer in answers)
         if moved:
-            words = f"{len(moved)} addresses that this machine had under a former uid are this node's again: {_some(moved)}"
-            await self._around.events.record(config, "AddressesMoved", words, warning=False)
+            words = f"{len(moved)} addresses that this machine had under a former Node uid were moved to this node: {_some(moved)}"
+            await self._context.events.record(config, "AddressesMoved", words, warning=False)
         if missing:
             words = (
-                f"{missing} addresses that this machine had under a former uid had gone to others: a pod here that still "
-                "has one of them shares it; the node's agent says which, delete that pod"
+                f"{missing} addresses that this machine had under a former Node uid were granted to others already: a pod here that still "
+                "uses one of them shares it; the node's agent names it, delete that pod"
             )
-            await self._around.events.record(config, "AddressesLost", words, warning=True)
+            await self._context.events.record(config, "AddressesLost", words, warning=True)
 
     # What is done
 
     async def find(self, cluster: str) -> None:
-        """Look at every name of which something is in quarantine."""
+        """Queue every name for which something is in quarantine."""
         more, is_last = "", False
         while not is_last:
-            page = await self._around.allocator.quarantined(cluster=cluster, more=more)
+            page = await self._context.allocator.quarantined(cluster=cluster, more=more)
             for left in page.items:
-                self._told.setdefault(left.container, Course.WAIT)
+                self._told.setdefault(left.container, QuarantineAction.WAIT)
                 self.begun(left.node)
             more, is_last = page.more, not page.more
 
-    async def look(self, node: str) -> float | None:
-        """Do what is to be done with what former Nodes of a name left. Answers when to look again, if at all."""
+    async def reconcile(self, node: str) -> float | None:
+        """Reconcile what former Nodes of a name left. Returns after how many seconds to do it again, or None."""
         left = await self._left_by(node)
         present = await self._read(node) if left else None
         waits: list[str] = []
@@ -118,36 +119,36 @@ class Leftovers:
             course = course_of(
                 kin,
                 each.seconds_left,
-                hold=self._around.options.hold_removed_nodes,
+                hold=self._context.options.hold_removed_nodes,
                 witnessed=self._last_seen.get(node, {}).get(node_uid(each.container)) == each.machine,
             )
-            if course is Course.MOVE:
+            if course is QuarantineAction.MOVE:
                 moving.add(each.container)
                 continue
-            if course is Course.END:
+            if course is QuarantineAction.END:
                 shown = await self._end(each)
                 if not shown:
                     continue
-                again.append(self._around.settings.quarantine_seconds)
+                again.append(self._context.settings.quarantine_seconds)
                 words = _held_by_pods(each, shown)
             else:
-                if course is Course.WAIT:
+                if course is QuarantineAction.WAIT:
                     again.append(each.seconds_left)
-                words = _waiting(each) if course is Course.WAIT else _held(each)
+                words = _waiting(each) if course is QuarantineAction.WAIT else _held(each)
             waits.append(words)
             await self._tell(each, course, words)
         self._note(node, left, waits, moving)
         return min(again, default=None)
 
     def _can_move(self, left: Quarantined) -> bool:
-        return self._around.options.cluster_subnets and left.container not in self._refused
+        return self._context.options.cluster_subnets and left.container not in self._refused
 
     async def _left_by(self, node: str) -> list[Quarantined]:
         left: list[Quarantined] = []
         more, is_last = "", False
         while not is_last:
-            page = await self._around.allocator.quarantined(
-                cluster=self._around.options.cluster, node=node, more=more
+            page = await self._context.allocator.quarantined(
+                cluster=self._context.options.cluster, node=node, more=more
             )
             left += page.items
             more, is_last = page.more, not page.more
@@ -155,31 +156,31 @@ class Leftovers:
 
     async def _read(self, name: str) -> Node | None:
         try:
-            return await self._around.cluster.get(Node, name)
+            return await self._context.cluster.get(Node, name)
         except NotFound:
             return None
 
     async def _end(self, left: Quarantined) -> tuple[str, ...]:
-        """Let all be free that no living pod shows; what one does."""
-        ending = ending_of(left.addresses, await shown_on(self._around.cluster, left.node))
+        """Release what no living pod shows. Returns the addresses that one does show."""
+        ending = ending_of(left.addresses, await shown_on(self._context.cluster, left.node))
         if ending.free:
             reason = _NO_POD_SHOWS_IT.format(node=left.node)
-            ended = await self._around.allocator.end_quarantine(
+            ended = await self._context.allocator.end_quarantine(
                 left.container, ending.free, cluster=left.cluster, reason=reason
             )
-            self._around.log.info(
+            self._context.log.info(
                 "quarantine ended", node=left.node, container=left.container, ended=ended, reason=reason
             )
         return ending.shown
 
-    async def _tell(self, left: Quarantined, course: Course, words: str) -> None:
-        """Say it once, on the Node that is gone."""
+    async def _tell(self, left: Quarantined, course: QuarantineAction, words: str) -> None:
+        """Write an Event on the deleted Node, once for each change of course."""
         if self._told.get(left.container) is course:
             return
         self._told[left.container] = course
         gone = Node(metadata=ObjectMeta(name=left.node, uid=left.container))
-        reason = "AddressesQuarantined" if course is Course.WAIT else "QuarantineHeld"
-        await self._around.events.record(gone, reason, words, warning=course is not Course.WAIT)
+        reason = "AddressesQuarantined" if course is QuarantineAction.WAIT else "QuarantineHeld"
+        await self._context.events.record(gone, reason, words, warning=course is not QuarantineAction.WAIT)
 
     def _note(self, node: str, left: list[Quarantined], waits: list[str], moving: set[str]) -> None:
         before = self._waits.pop(node, "")
@@ -205,21 +206,21 @@ class Leftovers:
 
 def _waiting(left: Quarantined) -> str:
     return (
-        f"{_what(left)} wait until {to_time(left.until)}, in case its machine lives on; then they are free, but for what "
+        f"{_what(left)} are in quarantine until {to_time(left.until)}, in case its machine still runs; then they are released, except what "
         f"a living pod bound to {left.node} shows"
     )
 
 
 def _held(left: Quarantined) -> str:
     return (
-        f"{_what(left)} are held until its machine returns or is booted, as --hold-removed-nodes says; "
+        f"{_what(left)} are held until its machine returns or reboots (--hold-removed-nodes); "
         "`podtide quarantine end` releases them"
     )
 
 
 def _held_by_pods(left: Quarantined, shown: tuple[str, ...]) -> str:
     return (
-        f"of {_what(left)}, living pods bound to {left.node} still show {_some(shown)}: they are free when these pods are "
+        f"of {_what(left)}, living pods bound to {left.node} still show {_some(shown)}: they are released when these pods are "
         "gone"
     )
 

@@ -1,11 +1,12 @@
-"""What the nodes of this cluster hold, reported to an allocator whose store went back.
+"""What the nodes of this cluster hold, reported to an allocator whose database was restored.
 
-Of each NodeNetworkConfig the status is written first, and then reported as written: a write that is still under way, with
-a grant of before, finds another version and comes to nothing. So nothing can be shown to a node afterwards that was not
-reported. The writing also tells people why the node gets nothing new meanwhile.
+The status of each NodeNetworkConfig is written first and then reported as written: a write with an earlier grant that
+is still in flight now fails with a conflict. So nothing can be shown to a node afterwards that was not reported. The
+written condition also tells people why the node gets nothing new meanwhile.
 
-Pods that outlived their Node have addresses that no NodeNetworkConfig tells of; those were in quarantine, and that may be lost
-with the store. So what living pods show beyond all that was reported is reported too, and is kept from everybody.
+Pods that outlived their Node have addresses that no NodeNetworkConfig shows; those were in quarantine, which may be
+lost with the database. So addresses that living pods show beyond all that was reported are reported too, and granted to
+no node.
 """
 
 from msgspec import structs
@@ -15,10 +16,10 @@ from podtide.cluster.informer import Informer
 from podtide.cluster.listing import list_kept
 from podtide.cluster.port import Conflict, NotFound
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.allocator_term import Standing
-from podtide.controller.nodes.config_status import GRANTED, Reason
+from podtide.controller.allocator_term import AllocatorTerm
+from podtide.controller.nodes.config_status import GRANTED, GrantReason
 from podtide.controller.nodes.pod_addresses import shown_by_node
-from podtide.controller.term_context import Surroundings
+from podtide.controller.term_context import TermContext
 from podtide.core.ranges import parse_address, parse_network
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -27,32 +28,32 @@ from podtide.resources.node_network_config import NetworkContainer, NodeNetworkC
 from podtide.resources.timestamps import to_time
 
 CONTRADICTED = "AddressHeldTwice"
-"""The reason of the Event."""
+"""The reason of the Event that says that two nodes hold one address."""
 _MOST_ATTEMPTS = 10
 
 
-class Report:
-    """Reports all that there is, once for each recovery."""
+class RecoveryReport:
+    """Reports everything this cluster holds, once for each recovery."""
 
     def __init__(
         self,
-        around: Surroundings,
-        standing: Standing,
+        context: TermContext,
+        term: AllocatorTerm,
         configs: Informer[NodeNetworkConfig],
         nodes: Informer[Node],
         queues: tuple[WorkQueue[str], WorkQueue[str]],
     ) -> None:
-        self._around = around
-        self._standing = standing
+        self._context = context
+        self._term = term
         self._configs = configs
         self._nodes = nodes
         self._node_queue, self._sweep_queue = queues
 
     async def run(self, recovery: int) -> None:
-        """Report everything, and say that it was everything."""
-        options = self._around.options
-        self._standing.check()
-        self._around.log.warning(
+        """Report everything, then tell the allocator that the report is complete."""
+        options = self._context.options
+        self._term.check()
+        self._context.log.warning(
             "the allocator's store went back: reporting what nodes hold", recovery=recovery
         )
         names = await self._names()
@@ -60,20 +61,22 @@ class Report:
         for name in names:
             held += await self._report(name, recovery)
         kept = await self._report_pods(held, recovery)
-        await self._around.allocator.finish_report(
-            options.cluster, cluster_uid=self._standing.uid, recovery=recovery
+        await self._context.allocator.finish_report(
+            options.cluster, cluster_uid=self._term.uid, recovery=recovery
         )
-        self._around.log.info(
+        self._context.log.info(
             "reported what nodes hold", recovery=recovery, containers=len(held), kept_for_pods=kept
         )
         for name in names:
             self._node_queue.add(name)
-        self._sweep_queue.add(options.cluster)  # nodes that went since the store's day are there again
+        self._sweep_queue.add(
+            options.cluster
+        )  # containers of nodes that were deleted since the backup exist again
 
     async def _names(self) -> list[str]:
-        """Every node that may hold something: those of a fresh list, and all that this controller ever heard of."""
+        """The names of all nodes that may hold something: from a fresh list, and from the caches."""
         listed = await list_kept(
-            self._around.cluster, NodeNetworkConfig, SYSTEM_NAMESPACE, keep=lambda each: each.metadata.name
+            self._context.cluster, NodeNetworkConfig, SYSTEM_NAMESPACE, keep=lambda each: each.metadata.name
         )
         configs = {each.metadata.name for each in self._configs.items()}
         nodes = {each.metadata.name for each in self._nodes.items()}
@@ -89,29 +92,32 @@ class Report:
             if _is_holding(each)
         ]
         for held in reported:
-            for complaint in await self._around.allocator.adopt_container(held):
-                self._around.log.error("two nodes hold one address", node=name, alarm=complaint)
-                await self._around.events.record(config, CONTRADICTED, complaint, warning=True)
+            for complaint in await self._context.allocator.adopt_container(held):
+                self._context.log.error("two nodes hold one address", node=name, alarm=complaint)
+                await self._context.events.record(config, CONTRADICTED, complaint, warning=True)
         return reported
 
     async def _report_pods(self, held: list[HeldContainer], recovery: int) -> int:
-        """Have kept what living pods show and no node was reported to hold. Answers how many addresses that are."""
-        options, kept = self._around.options, 0
+        """Have the allocator keep what living pods show and no node was reported to hold.
+
+        Returns the number of addresses.
+        """
+        options, kept = self._context.options, 0
         known = {each.ip for container in held for each in container.addresses}
-        by_node = await shown_by_node(self._around.cluster)
+        by_node = await shown_by_node(self._context.cluster)
         unknown = {node: shown - known for node, shown in sorted(by_node.items()) if shown - known}
-        for subnet in await self._around.allocator.list_subnets(options.network) if unknown else ():
+        for subnet in await self._context.allocator.list_subnets(options.network) if unknown else ():
             cidrs = [parse_network(cidr) for cidr in subnet.cidrs]
             for node, shown in unknown.items():
                 addresses = [ip for ip in sorted(shown) if any(parse_address(ip) in cidr for cidr in cidrs)]
                 if not addresses:
                     continue
-                kept += await self._around.allocator.keep_for_pods(
+                kept += await self._context.allocator.keep_for_pods(
                     ShownAddresses(
                         network=subnet.network,
                         subnet=subnet.name,
                         cluster=options.cluster,
-                        cluster_uid=self._standing.uid,
+                        cluster_uid=self._term.uid,
                         node=node,
                         recovery=recovery,
                         addresses=tuple(addresses),
@@ -120,38 +126,40 @@ class Report:
         return kept
 
     async def _confirmed(self, name: str, recovery: int) -> NodeNetworkConfig | None:
-        """The NodeNetworkConfig in a version that was written since the recovery began; None where there is none."""
+        """The NodeNetworkConfig in a version that was written since the recovery began; None if it does not exist."""
         for _ in range(_MOST_ATTEMPTS):
             try:
-                config = await self._around.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+                config = await self._context.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
             except NotFound:
                 return None
             condition = Condition(
                 type=GRANTED,
                 status=ConditionStatus.FALSE,
-                last_transition_time=to_time(self._around.clock.wall()),
-                reason=Reason.RECOVERING.value,
-                message=f"the allocator's store went back: what the node holds was reported (recovery {recovery}), and "
+                last_transition_time=to_time(self._context.clock.wall()),
+                reason=GrantReason.RECOVERING.value,
+                message=f"the allocator's database was restored: what the node holds was reported (recovery {recovery}), and "
                 "more is granted when every cluster has reported",
                 observed_generation=config.metadata.generation,
             )
             conditions = with_condition(config.status.conditions, condition)
             status = structs.replace(config.status, conditions=conditions)
             try:
-                return await self._around.writes.replace_status(structs.replace(config, status=status))
+                return await self._context.writes.replace_status(structs.replace(config, status=status))
             except Conflict:
                 continue
-        raise Conflict(f"the NodeNetworkConfig of node {name} is written all the time")
+        raise Conflict(
+            f"the NodeNetworkConfig of node {name} was changed during each of {_MOST_ATTEMPTS} attempts to write its status"
+        )
 
     def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
-        # What the node named for release it never gives to a pod again: another node may have it by now.
+        # Addresses that the node named for release are never used there again: another node may have them by now.
         held = [each for each in container.ip_assignments if each.name not in config.spec.ips_not_in_use]
         return HeldContainer(
             id=container.id,
-            network=container.vnet_id or self._around.options.network,
+            network=container.vnet_id or self._context.options.network,
             subnet=container.subnet_name,
-            cluster=self._around.options.cluster,
-            cluster_uid=self._standing.uid,
+            cluster=self._context.options.cluster,
+            cluster_uid=self._term.uid,
             node=config.metadata.name,
             primary=container.primary_ip or container.primary_ipv6,
             version=container.version,

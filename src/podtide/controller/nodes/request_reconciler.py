@@ -1,8 +1,8 @@
-"""From a node's request to what it gets: one wish to the allocator, and one status, each only when it is news.
+"""From a node's request to what it gets: one wish to the allocator, and one status, each only when something changed.
 
-The wish is made again when anything it was made from changed (the NodeNetworkConfig in any part, the node's labels or
-addresses), when a node that is owed has its turn or its claim would lapse, and once after a start. So whatever somebody edits, also in the
-status, heals, and what nobody touched costs nothing.
+The wish is sent again when anything it was made from changed (any part of the NodeNetworkConfig, the node's labels or
+addresses), when it is an owed node's turn or its claim would expire, and once after a start. So an edit by hand, also
+of the status, is undone, and a node at rest costs nothing.
 """
 
 from collections.abc import Sequence
@@ -11,86 +11,96 @@ from msgspec import structs
 
 from podtide.allocator.port import AllocatorUnavailable, SubnetFull
 from podtide.controller.machines import machine_of
-from podtide.controller.nodes.answered_requests import AnsweredWishes, Basis
+from podtide.controller.nodes.answered_requests import AnsweredRequests, RequestBasis
 from podtide.controller.nodes.config_status import (
     FORMER,
     GRANTED,
     PLACED,
     condition_of,
-    is_settled,
+    has_all_requested,
+    scaler_shown,
     status_after,
     wire_scaler,
 )
 from podtide.controller.nodes.container_status import own_addresses
-from podtide.controller.nodes.grants import Answer, Refusal, ask
-from podtide.controller.nodes.quarantine import Leftovers
-from podtide.controller.nodes.restored_requests import GoneBack
-from podtide.controller.nodes.subnet_choice import Place, places_of
-from podtide.controller.subnets.known_subnets import Subnets
-from podtide.controller.term_context import Surroundings
-from podtide.core.errors import RetryError
+from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal, ask
+from podtide.controller.nodes.quarantine import QuarantineReconciler
+from podtide.controller.nodes.restored_requests import RestoredRequests
+from podtide.controller.nodes.subnet_choice import ContainerPlace, places_of
+from podtide.controller.subnets.known_subnets import KnownSubnets
+from podtide.controller.term_context import TermContext
+from podtide.core.errors import InvalidScaler, RetryError
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.node import Node
-from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigStatus, Scaler
+from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigStatus, ScalerStatus
 from podtide.resources.timestamps import to_time
 
 
-class Requests:
-    """Carries out the requests of nodes. One call at a time for each node."""
+class RequestReconciler:
+    """Carries out the requests of nodes, one at a time for each node."""
 
-    def __init__(self, around: Surroundings, subnets: Subnets, leftovers: Leftovers) -> None:
-        self._writes = around.writes
-        self._allocator = around.allocator
-        self._outage = around.outage
-        self._events = around.events
-        self._options = around.options
-        self._clock = around.clock
-        self._max_ips = around.settings.max_ips
-        self._default = SubnetScaler(around.settings.batch, around.settings.min_free)
+    def __init__(
+        self, context: TermContext, subnets: KnownSubnets, quarantines: QuarantineReconciler
+    ) -> None:
+        self._writes = context.writes
+        self._allocator = context.allocator
+        self._outage = context.outage
+        self._events = context.events
+        self._options = context.options
+        self._clock = context.clock
+        self._log = context.log
+        self._max_ips = context.settings.max_ips
+        self._default = SubnetScaler(context.settings.batch, context.settings.buffer)
         self._subnets = subnets
-        self._leftovers = leftovers
-        self._answered = AnsweredWishes(around.clock)
-        self._gone_back = GoneBack(
-            around.cluster, around.allocator, around.options, self._max_ips, around.log
+        self._quarantines = quarantines
+        self._answered = AnsweredRequests(context.clock)
+        self._restored = RestoredRequests(
+            context.cluster, context.allocator, context.options, self._max_ips, context.log
         )
 
     def forget(self, node: str) -> None:
-        """The node is gone."""
+        """Forget a node that was deleted."""
         self._answered.forget(node)
 
     async def carry_out(self, node: Node, config: NodeNetworkConfig, watch: int) -> float | None:
-        """Bring what the node has in step with what it asks for. Answers when to look again, if at all.
+        """Bring what the node has in line with what it asks for. Returns after how many seconds to do it again, or None.
 
-        `watch` is the number of the watch that the copies are from: versions known from an earlier one may be of another
-        history, and mean nothing any more.
+        `watch` is the number of the watch that filled the cache: resourceVersions known from an earlier watch may be of
+        another history (etcd was restored), and prove nothing.
         """
         name = config.metadata.name
         places = places_of(node, config.status.network_containers, self._options)
         self._subnets.use(name, [place.subnet for place in places])
         scaler = self._scaler(config, places)
         basis = self._basis(node, config, places, watch)
-        is_urged = self._subnets.take_turn(name) or self._leftovers.is_to_move(name)
+        is_urged = self._subnets.take_turn(name) or self._quarantines.is_to_move(name)
         if not is_urged and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
             answers = await self._ask(node, config, places)
-            answers = await self._gone_back.ask_again(node, config, answers)
+            answers = await self._restored.ask_again(node, config, answers)
             self._tell_subnets(config, answers)
-            await self._leftovers.note_asked(config, [answer.moved for answer in answers if answer.moved])
+            await self._quarantines.note_asked(config, [answer.moved for answer in answers if answer.moved])
             await self._conclude(node, config, answers, scaler, watch)
         return self._answered.renew_in_seconds(name)
 
-    def _basis(self, node: Node, config: NodeNetworkConfig, places: tuple[Place, ...], watch: int) -> Basis:
-        waiting = self._leftovers.waiting(config.metadata.name)
-        return Basis(config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting)
+    def _basis(
+        self, node: Node, config: NodeNetworkConfig, places: tuple[ContainerPlace, ...], watch: int
+    ) -> RequestBasis:
+        waiting = self._quarantines.waiting(config.metadata.name)
+        return RequestBasis(
+            config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting
+        )
 
-    async def _ask(self, node: Node, config: NodeNetworkConfig, places: Sequence[Place]) -> Sequence[Answer]:
-        """What the allocator says to the node's wishes; while it is known to be away, that."""
+    async def _ask(
+        self, node: Node, config: NodeNetworkConfig, places: Sequence[ContainerPlace]
+    ) -> Sequence[GrantAnswer]:
+        """The allocator's answers to the node's wishes; during a known outage, refusals without a call."""
         if self._outage.is_known:
-            answers: Sequence[Answer] = [
-                Answer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
+            answers: Sequence[GrantAnswer] = [
+                GrantAnswer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
             ]
         else:
             answers = await ask(
@@ -106,25 +116,35 @@ class Requests:
             self._outage.note_refused(config.metadata.name)
         return answers
 
-    def _note_whether_answered(self, answers: Sequence[Answer]) -> None:
+    def _note_whether_answered(self, answers: Sequence[GrantAnswer]) -> None:
         for answer in answers:
             if isinstance(answer.refusal, AllocatorUnavailable):
                 self._outage.note_failure(answer.refusal)
             else:
                 self._outage.note_answer()
 
-    def _scaler(self, config: NodeNetworkConfig, places: Sequence[Place]) -> Scaler:
-        """What the node is told to size its pool by: of two subnets, the more frugal decides.
+    def _scaler(self, config: NodeNetworkConfig, places: Sequence[ContainerPlace]) -> ScalerStatus:
+        """The scaler to show to the node: of two subnets, the one with the smaller batch decides.
 
-        Until they were looked at, that is what it was told before.
+        Until its subnets were reconciled, it is the one that the status shows already.
         """
         decided = [scaler for place in places if (scaler := self._subnets.in_force(place.subnet)) is not None]
-        if not decided and config.status.scaler.is_written:
-            return config.status.scaler
+        if not decided:
+            try:
+                shown = scaler_shown(config)
+            except InvalidScaler as error:
+                self._log.warning(
+                    "the scaler of a NodeNetworkConfig is refused and replaced by the configured one",
+                    node=config.metadata.name,
+                    error=str(error),
+                )
+            else:
+                if shown is not None:
+                    return shown
         in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
         return wire_scaler(in_force, self._max_ips)
 
-    def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[Answer]) -> None:
+    def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]) -> None:
         versions = {container.id: container.version for container in config.status.network_containers}
         for answer in answers:
             if answer.refusal is not None and not answer.owed:
@@ -139,13 +159,18 @@ class Requests:
             )
 
     async def _conclude(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer], scaler: Scaler, watch: int
+        self,
+        node: Node,
+        config: NodeNetworkConfig,
+        answers: Sequence[GrantAnswer],
+        scaler: ScalerStatus,
+        watch: int,
     ) -> None:
-        """Write what was answered, and raise what it is to be asked again for."""
+        """Write the status for these answers, and raise the failure for which the wish has to be retried."""
         failure = _worst(answers)
         is_of_the_past = any(answer.was_gone for answer in answers)
-        if isinstance(failure, AllocatorUnavailable) and is_settled(config) and not is_of_the_past:
-            raise failure  # the node has what it wants: an outage is no news to it
+        if isinstance(failure, AllocatorUnavailable) and has_all_requested(config) and not is_of_the_past:
+            raise failure  # the node has all it asked for, so its status does not change in an outage
         written = config
         status = status_after(
             config,
@@ -153,7 +178,7 @@ class Requests:
             answers,
             scaler,
             to_time(self._clock.wall()),
-            waiting=self._leftovers.waiting(config.metadata.name),
+            waiting=self._quarantines.waiting(config.metadata.name),
         )
         if self._differs(status, config.status):
             written = await self._write(config, status)
@@ -167,18 +192,17 @@ class Requests:
             owed=any(answer.owed for answer in answers),
         )
 
-    async def _write_scaler(self, config: NodeNetworkConfig, scaler: Scaler) -> None:
-        """Tell the node of a new batch, where that is the only way it hears of it."""
+    async def _write_scaler(self, config: NodeNetworkConfig, scaler: ScalerStatus) -> None:
+        """Write a new batch to the node's status, where that is the only way it learns of it."""
         status = structs.replace(config.status, scaler=scaler)
         if self._differs(status, config.status):
             written = await self._write(config, status)
             self._answered.note_version(config.metadata.name, written.metadata.resource_version)
 
     def _differs(self, status: NodeNetworkConfigStatus, shown: NodeNetworkConfigStatus) -> bool:
-        """Whether the status is to be written.
+        """Whether the status has to be written.
 
-        A new batch alone is not worth a write per node where agents have it from the ClusterSubnet (DESIGN.md "What
-        5,000 nodes forbid").
+        A new batch alone is not worth a write per node where agents read it from the ClusterSubnet (design D11).
         """
         if self._options.cluster_subnets:
             return structs.replace(status, scaler=shown.scaler) != shown
@@ -190,14 +214,17 @@ class Requests:
             before, now = condition_of(config, kind), condition_of(written, kind)
             is_good = now is None or now.status == ConditionStatus.TRUE
             if now is None or (before is None and is_good):
-                continue  # that a new node gets what it asks for is no news
+                continue  # no Event for a new node that gets what it asks for
             if before is None or (before.status, before.reason) != (now.status, now.reason):
                 await self._events.record(written, now.reason, now.message, warning=not is_good)
         return written
 
 
-def _worst(answers: Sequence[Answer]) -> Refusal | None:
-    """The refusal that decides when to ask again: of several, one that may pass by itself. To be owed is no failure."""
+def _worst(answers: Sequence[GrantAnswer]) -> GrantRefusal | None:
+    """The refusal that decides when to retry: of several, one that may pass by itself.
+
+    Being owed addresses is not a failure.
+    """
     refusals = [each.refusal for each in answers if each.refusal and not isinstance(each.refusal, SubnetFull)]
     return next(
         (each for each in refusals if isinstance(each, RetryError)), refusals[0] if refusals else None

@@ -1,9 +1,9 @@
-"""A node's wish that is stale because the cluster itself went back: etcd was restored from a backup.
+"""A node's wish that is stale because etcd was restored from a backup.
 
-The NodeNetworkConfig has an earlier generation than the allocator was told, or is one that was deleted and is back; or
-the Node was deleted, and its container with it, and is back. Nothing of the kind can happen to a cluster that goes
-forward, so it takes two reads, in this order, to know of it: what the allocator was told last, and then, fresh, what
-is there. The wish is then taken anew, instead of that last one and of no other (`core.subnet.grants.is_taken_anew`).
+The NodeNetworkConfig has an earlier generation than the allocator was told, or was deleted and is back; or the Node was
+deleted, with its container, and is back. Without a restore none of this can happen, so two reads, in this order, prove
+one: what the allocator was told last, and then, fresh, what exists. The wish is then accepted again in place of that
+last one and of no other (`core.subnet.grants.is_taken_anew`).
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from podtide.allocator.port import LastWish, NoSuchContainer, StaleWish, Wish
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.controller.fencing import GuardedAllocator
 from podtide.controller.machines import machine_of
-from podtide.controller.nodes.grants import Answer, make_wish, state
-from podtide.controller.nodes.subnet_choice import Place
+from podtide.controller.nodes.grants import GrantAnswer, make_wish, state
+from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.logging import Logger
 
 
-class GoneBack:
-    """Asks again for nodes whose objects are of an earlier time than their last wish."""
+class RestoredRequests:
+    """Sends wishes again for nodes whose objects are older than their last wish."""
 
     def __init__(
         self,
@@ -40,11 +40,11 @@ class GoneBack:
         self._log = log
 
     async def ask_again(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[Answer]
-    ) -> tuple[Answer, ...]:
-        """The answers, with those anew that were refused as stale; Conflict if it was our copy that was.
+        self, node: Node, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]
+    ) -> tuple[GrantAnswer, ...]:
+        """The answers, with new ones for wishes that were refused as stale; Conflict if only the cache was stale.
 
-        A Node that is back, on the machine it was, has what it left in quarantine.
+        A Node that is back, on the same machine, gets what it left in quarantine.
         """
         stale = {
             answer.place.container: await self._last(answer.place)
@@ -69,7 +69,7 @@ class GoneBack:
             ]
         )
 
-    async def _last(self, place: Place) -> LastWish:
+    async def _last(self, place: ContainerPlace) -> LastWish:
         try:
             held = await self._allocator.get_container(place.container, cluster=self._options.cluster)
         except NoSuchContainer:
@@ -77,7 +77,7 @@ class GoneBack:
         return LastWish(request_uid=held.request_uid, generation=held.generation)
 
     async def _require_current(self, node: Node, config: NodeNetworkConfig) -> None:
-        """Conflict unless both are there, in the version that the wish was made from."""
+        """Conflict unless both exist in the version that the wish was made from."""
         place = config.metadata
         try:
             there = (await self._cluster.get(Node, place.name)).metadata
@@ -87,9 +87,9 @@ class GoneBack:
         if (there.uid, now.uid, now.generation) != (node.metadata.uid, place.uid, place.generation):
             raise Conflict(f"the request of node {place.name} changed while it was carried out")
 
-    async def _anew(self, wish: Wish, place: Place, last: LastWish) -> Answer:
+    async def _anew(self, wish: Wish, place: ContainerPlace, last: LastWish) -> GrantAnswer:
         self._log.warning(
-            "the cluster went back, as after a restore of etcd: taking an earlier request of a node anew",
+            "etcd seems to be restored from a backup: accepting an earlier request of a node again",
             node=wish.node,
             generation=wish.generation,
             instead_of=last.generation,

@@ -1,9 +1,9 @@
 """Which nodes may be retired in this term: those whose deletion was watched, and those that the brake lets through.
 
-See `core.subnet.retirement_brake`. What a list lacks, at the start of a term or where a watch could not be resumed, may have been
-deleted or be of a time that the cluster went back to: it is found by the sweep, and until that was made, it is not
-retired. So is a Node that nobody saw and that a NodeNetworkConfig names: one that was asked for long ago, whose
-creation was carried out only now.
+See `core.subnet.retirement_brake`. A Node that a list lacks, at the start of a term or where a watch could not be
+resumed, was deleted, or etcd was restored to before it was created. The sweep finds it, and until a sweep has run it is
+not retired. The same holds for a Node that no watch showed and that a NodeNetworkConfig names: a create request that
+was carried out late.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _UNTIL_SURVEYED_SECONDS = 1.0
 
 
 class Retirement:
-    """One term's. `survey_again` has a survey made soon."""
+    """The retirements of one term. `survey_again` queues a sweep."""
 
     def __init__(self, clock: Clock, survey_again: Callable[[], None]) -> None:
         self._clock = clock
@@ -23,34 +23,34 @@ class Retirement:
         self._watched: set[str] = set()
         self._confirmed: set[str] = set()
         self._asked: set[str] = set()
-        """Those of which somebody waits to hear, and a fresh read showed that they are gone."""
+        """Uids of Nodes that a fresh read showed to be deleted, and whose retirement waits for the next sweep."""
         self._held: HeldRetirement | None = None
         self._is_surveyed = False
 
     @property
     def held(self) -> frozenset[str]:
-        """The uids of Nodes whose retirement waits for a second look."""
+        """The uids of Nodes whose retirement waits for a second sweep."""
         return self._held.missing if self._held else frozenset()
 
     @property
     def look_again_in_seconds(self) -> float | None:
-        """When the second look is due; None when nobody waits for one."""
+        """In how many seconds the second sweep is due; None if no retirement waits for one."""
         return None if self._held is None else max(0.0, self._held.until - self._clock.monotonic())
 
-    def see(self, uid: str) -> None:
-        """The Node is there: whatever was known of its end was of another history."""
+    def note_present(self, uid: str) -> None:
+        """Note that the Node exists: whatever was known of its deletion was of another history."""
         self._watched.discard(uid)
         self._confirmed.discard(uid)
         self._asked.discard(uid)
 
-    def watched_to_its_end(self, uid: str) -> None:
-        """The Node was deleted, as a watch told: it is retired, however many others are."""
+    def note_watched_deletion(self, uid: str) -> None:
+        """Note that a watch showed the deletion of the Node: it is retired, however many others are."""
         self._watched.add(uid)
 
     def survey(self, known: frozenset[str], present: frozenset[str]) -> frozenset[str]:
-        """Judge all nodes that have something, of which some are present, by uid: those that may be retired now.
+        """Judge all nodes that have something (`known`), by uid. Returns those that may be retired now.
 
-        One that may be retired and was may have something again, where the allocator's store went back.
+        A node that was retired already may have something again where the allocator's database was restored.
         """
         missing = known - (present - self._asked)
         allowed = missing & (self._watched | self._confirmed)
@@ -63,7 +63,7 @@ class Retirement:
         return judgement.retire | allowed
 
     def wait_seconds(self, uids: frozenset[str]) -> float | None:
-        """How long the retirement of these has to wait; None when all of them may be retired. A fresh read says they are gone."""
+        """How long the retirement of these deleted Nodes has to wait; None if all of them may be retired now."""
         waiting = uids - self._watched - self._confirmed
         if not waiting:
             return None

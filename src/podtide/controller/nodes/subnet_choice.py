@@ -1,7 +1,8 @@
-"""Which subnets a node's addresses come from, and by which ids its network containers go.
+"""Which subnets a node's addresses come from, and the ids of its network containers.
 
-A container stays in its subnet until its node is gone (addresses leave a node only when the node names them), so what
-the node's NodeNetworkConfig shows goes before labels and options; those say where a new container is made.
+A container stays in its subnet until its node is deleted (addresses leave a node only when the node names them), so
+what the node's NodeNetworkConfig shows takes precedence over labels and options, which say where a new container is
+made.
 """
 
 from collections.abc import Iterable
@@ -16,34 +17,36 @@ from podtide.resources.node_network_config import NetworkContainer
 _SECOND = "-v6"
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """One network container of a node, and where it is or shall be."""
+class ContainerPlace(Struct, frozen=True, kw_only=True):
+    """One network container of a node, and its subnet."""
 
     container: str
     subnet: str
     stated: str
-    """The subnet that label or option name; another than `subnet` for a container that is elsewhere already."""
+    """The subnet that label or option name; it differs from `subnet` if the container is in another one already."""
     stated_by: str
-    """What to mend when the subnet is wrong, in words."""
+    """Which label or option names the subnet, for messages."""
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether label or option ask for what cannot be: that a container move."""
+        """Whether label or option name another subnet than the container's, which cannot move."""
         return self.subnet != self.stated
 
 
 def container_ids(node_uid: str) -> tuple[str, str]:
-    """All ids that containers of a node ever go by."""
+    """All ids that containers of a node can have."""
     return node_uid, f"{node_uid}{_SECOND}"
 
 
 def node_uid(container_id: str) -> str:
-    """The uid of the Node that a container is of."""
+    """The uid of the Node that a container belongs to."""
     return container_id.removesuffix(_SECOND)
 
 
-def places_of(node: Node, held: Iterable[NetworkContainer], options: ControllerOptions) -> tuple[Place, ...]:
-    """The node's containers, first the one every node has, then the one for a second address if it has that."""
+def places_of(
+    node: Node, held: Iterable[NetworkContainer], options: ControllerOptions
+) -> tuple[ContainerPlace, ...]:
+    """The node's containers: the first, which every node has, then the one for a second address, if it has one."""
     found = {container.id: container.subnet_name for container in held if container.subnet_name}
     first, second = container_ids(node.metadata.uid)
     wanted = (
@@ -59,5 +62,7 @@ def places_of(node: Node, held: Iterable[NetworkContainer], options: ControllerO
             stated_by = (
                 f"label {label} of node {node.metadata.name}" if labelled else f"the controller's {option}"
             )
-            places.append(Place(container=container, subnet=subnet, stated=stated, stated_by=stated_by))
+            places.append(
+                ContainerPlace(container=container, subnet=subnet, stated=stated, stated_by=stated_by)
+            )
     return tuple(places)

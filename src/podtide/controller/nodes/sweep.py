@@ -1,23 +1,23 @@
-"""Nodes that have network containers or a NodeNetworkConfig and are gone, found at the start of a term.
+"""Finds nodes that have network containers or a NodeNetworkConfig although they are deleted, at the start of a term.
 
-While a controller runs it hears of every Node that goes. Between two controllers a Node can go whose NodeNetworkConfig
-is gone as well (somebody took the finalizer off): then nothing in the cluster tells of its containers any more. It is
-looked for again when a list of Nodes lacks one that was there, and when a NodeNetworkConfig comes that names a Node
-which nobody saw.
+A running controller sees the deletion of every Node. Between two controllers a Node can be deleted whose
+NodeNetworkConfig is gone as well (somebody removed the finalizer): then nothing in the cluster names its containers any
+more. The sweep is repeated when a new list of Nodes lacks one that was there, and when a NodeNetworkConfig appears that
+names a Node which no watch showed.
 
-Containers of another cluster, or of one that is not known, are passed over: that their Nodes are not here proves nothing
-(`core.subnet.cluster_identity`). And if many nodes seem gone, they wait for a second look (`core.subnet.retirement_brake`).
+Containers of another cluster, or of an unknown one, are skipped: that their Nodes are not here proves nothing
+(`core.subnet.cluster_identity`). And if many nodes seem deleted, they wait for a second sweep
+(`core.subnet.retirement_brake`).
 """
 
 from podtide.cluster.informer import Informer
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.allocator_term import Standing
-from podtide.controller.nodes.config_ownership import owner_uid
-from podtide.controller.nodes.node_reconciler import Nodes
+from podtide.controller.allocator_term import AllocatorTerm
+from podtide.controller.nodes.node_reconciler import NodeReconciler
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.subnet_choice import node_uid
-from podtide.controller.term_context import Surroundings
-from podtide.core.subnet.cluster_identity import Owner, owner_of
+from podtide.controller.term_context import TermContext
+from podtide.core.subnet.cluster_identity import ContainerOwner, owner_of
 from podtide.core.subnet.retirement_brake import LOOK_AGAIN_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease
@@ -25,65 +25,67 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 HELD = "RetirementHeld"
-"""The reason of the Event."""
+"""The reason of the Event that says that retirements wait."""
 
 
 class Sweep:
-    """Looks through all containers of a cluster."""
+    """Goes through all containers of a cluster."""
 
     def __init__(  # noqa: PLR0913 - what it looks through, and whom it tells
         self,
-        around: Surroundings,
-        copies: Informer[Node],
+        context: TermContext,
+        cache: Informer[Node],
         configs: Informer[NodeNetworkConfig],
-        nodes: Nodes,
+        nodes: NodeReconciler,
         *,
         queue: WorkQueue[str],
-        standing: Standing,
+        term: AllocatorTerm,
         retirement: Retirement,
     ) -> None:
-        self._around = around
-        self._copies = copies
+        self._context = context
+        self._cache = cache
         self._configs = configs
         self._nodes = nodes
         self._queue = queue
-        self._standing = standing
+        self._term = term
         self._retirement = retirement
         self._told: frozenset[str] = frozenset()
 
     async def run(self, cluster: str) -> float | None:
-        """Suspect every node of this cluster that is gone, as far as the brake allows. Nothing is freed here."""
-        self._standing.check()
+        """Suspect every node of this cluster that is deleted, as far as the brake allows. Nothing is freed here."""
+        self._term.check()
         known = await self._known(cluster)
-        present = frozenset(node.metadata.uid for node in self._copies.items())
+        present = frozenset(node.metadata.uid for node in self._cache.items())
         for uid in sorted(self._retirement.survey(frozenset(known), present)):
             self._nodes.suspect(known[uid], uid)
             self._queue.add(known[uid])
         held = self._retirement.held
-        self._around.counts.held_retirements = len(held)
+        self._context.counts.held_retirements = len(held)
         if held and held != self._told:
             await self._tell(len(held), len(known), known[min(held)])
         self._told = held
         return self._retirement.look_again_in_seconds
 
     async def _known(self, cluster: str) -> dict[str, str]:
-        """The nodes' names by the uids of all Nodes that have something here or at the allocator."""
-        known = {uid: config.metadata.name for config in self._configs.items() if (uid := owner_uid(config))}
+        """The names of all nodes that have something in the cluster or at the allocator, by the uid of the Node."""
+        known = {uid: config.metadata.name for config in self._configs.items() if (uid := config.node_uid)}
         more, is_last = "", False
         while not is_last:
-            page = await self._around.allocator.list_containers(cluster=cluster, more=more)
+            page = await self._context.allocator.list_containers(cluster=cluster, more=more)
             for container in page.items:
-                if owner_of(container.cluster_uid, self._standing.uid) is Owner.THIS_CLUSTER:
+                if owner_of(container.cluster_uid, self._term.uid) is ContainerOwner.THIS_CLUSTER:
                     known[node_uid(container.id)] = container.node
             more, is_last = page.more, not page.more
         return known
 
     async def _tell(self, held: int, nodes: int, example: str) -> None:
         message = (
-            f"{held} of {nodes} nodes of cluster {self._around.options.cluster}, such as {example}, are gone, and this "
-            f"controller did not see them go. They are retired if they are still gone in {LOOK_AGAIN_SECONDS / 60:.0f} "
-            "minutes; if they should be there, see that the controller's kubeconfig is this cluster's, or that no old backup was restored"
+            f"{held} of {nodes} nodes of cluster {self._context.options.cluster}, such as {example}, do not exist, and this "
+            f"controller did not watch their deletion. They are retired if they are still missing in {LOOK_AGAIN_SECONDS / 60:.0f} "
+            "minutes; if they should exist, check that the controller's kubeconfig is this cluster's, and that no old backup was restored"
         )
-        self._around.log.warning("many nodes seem gone: their retirement waits for a second look", nodes=held)
+        self._context.log.warning(
+            "many nodes seem deleted: their retirement waits for a second check", nodes=held
+        )
         place = ObjectMeta(name="podtide-controller", namespace="kube-system")
-        await self._around.events.record(Lease(metadata=place), HELD, message, warning=True)
+        await self._context.events.record(Lease(metadata=place), HELD, message, warning=True)

@@ -1,6 +1,6 @@
-"""The cluster asked for a pod by its name: the last word before anything of it is freed (DESIGN.md "Absence").
+"""Fresh GETs of pods by name: the last check before anything of a pod is freed (design R3).
 
-Answers are kept for one look. All of them are newer than the allocations they judge, and that is what counts.
+Answers are cached for one pass. All of them are newer than the allocations they judge, which is what matters.
 """
 
 from podtide.cluster.informer import Informer
@@ -14,7 +14,7 @@ from podtide.resources.node import Node
 from podtide.resources.pod import Pod
 
 
-class FreshPods:
+class PodLookup:
     """Pods as they are now."""
 
     def __init__(self, cluster: Cluster, nodes: Informer[Node]) -> None:
@@ -24,7 +24,7 @@ class FreshPods:
         self._nodes_there: dict[str, bool] = {}
 
     async def seen(self, podref: str) -> PodSeen | None:
-        """The pod of that `namespace/name`; None when there is none."""
+        """The pod of that `namespace/name`; None if it does not exist."""
         pod = await self._pod(podref)
         if pod is None:
             return None
@@ -32,7 +32,7 @@ class FreshPods:
         return pod_seen(pod, lambda _node: is_there)
 
     async def shows(self, podref: str, reservation: str) -> bool | None:
-        """Whether the pod shows an address that a reservation of that name can be of; None when it shows nothing."""
+        """Whether the pod shows an address that a reservation of that name can be of; None if it shows none."""
         pod = await self._pod(podref)
         shown = addresses_shown(pod) if pod else None
         return (
@@ -51,7 +51,7 @@ class FreshPods:
         return self._pods[podref]
 
     async def _is_node_there(self, name: str) -> bool:
-        """The copies may be behind in what there is, so only what they lack is asked for."""
+        """Whether the Node exists. The cache may be stale, so a Node that it lacks is read afresh."""
         if self._nodes.get(Key("", name)) is not None:
             return True
         if name not in self._nodes_there:

@@ -1,18 +1,17 @@
-"""Leak repair of secondary networks: one look at everything, now and then, and what is wrong is put right.
+"""Leak repair of secondary networks: one pass over everything at an interval, and what is wrong is corrected.
 
-    an allocation whose pod is gone              struck off its pool
-    one without uid that its pod does not show   the same
-    a reservation whose pod is gone              deleted, after the allocation it was for
-    a reservation of which no pool knows         deleted, if its pod certainly does not have the address
-    a reservation for another than who has it    corrected in place
-    an address held in a guarded pool alone      reserved for who has it
+    an allocation whose pod is gone                          removed from its pool
+    an allocation without uid that its pod does not show     the same
+    a reservation whose pod is gone                          deleted, after the allocation it was for
+    a reservation that no pool has an allocation for         deleted, if its pod certainly does not have the address
+    a reservation for another pod than the one that has it   corrected in place
+    an address in a guarded pool without a reservation       reserved for the pod that has it
 
-Nothing is concluded from one look: each must be found twice, some time apart, by one and the same leader, and before
-anything is freed the cluster is asked for the pod itself (DESIGN.md "Absence"). A cluster in order is read once
-per interval, and nothing is written.
+Nothing is concluded from one pass: each leak must be found twice, some time apart, by the same leader, and before
+anything is freed the pod is read afresh (design R3). In a cluster without leaks each interval costs one read
+of everything and no write.
 """
 
-from random import Random
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer
@@ -21,28 +20,26 @@ from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
-from podtide.controller.repair.orphaned_allocations import AllocationRepair
-from podtide.controller.repair.orphaned_reservations import ReservationRepair
-from podtide.controller.repair.pod_lookup import FreshPods
-from podtide.controller.repair.snapshot import read_books, read_pods
-from podtide.controller.repair.writes import Mending
+from podtide.controller.repair.orphans import AllocationRepair, ReservationRepair
+from podtide.controller.repair.pod_lookup import PodLookup
+from podtide.controller.repair.snapshot import read_pods, read_snapshot
+from podtide.controller.repair.writes import RepairWrites
 from podtide.controller.repair_schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
-from podtide.core.networks.leaks import Patience, Suspects
+from podtide.core.networks.leaks import LeakGrace, SuspectTimes
 from podtide.resources.base import Key
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 _A_LITTLE_LATER_SECONDS = 1.0
-"""After somebody is due, so that he certainly is."""
+"""Added to the time at which a suspect is due, so that it certainly is by then."""
 _A_DAY_SECONDS = 86_400.0
-"""However rarely configurations want a look, Whereabouts' own default is kept: who may write one of them decides for all."""
+"""The longest interval by schedules of configurations, as in Whereabouts: a tenant who may write one decides for all."""
 
 
-class Repair:
-    """One leader's repair: what it remembers of earlier looks ends with its term."""
+class RepairLoop:
+    """The leak repair of one term: what it remembers of earlier passes ends with the term."""
 
     def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
         self,
@@ -50,18 +47,16 @@ class Repair:
         *,
         writes: GuardedWrites,
         nodes: Informer[Node],
-        patience: Patience,
+        patience: LeakGrace,
         interval_seconds: float,
         counts: RepairCounts,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         namespace: str = SYSTEM_NAMESPACE,
         schedule: str = "",
     ) -> None:
-        """`schedule` is a cron expression that goes before those of configurations, and these before the interval.
+        """`schedule` is a cron expression. It takes precedence over those of configurations, and these over the interval.
 
-        It is the operator's, and holds as it is; by those of configurations there is a look once a day at least.
+        It is the operator's and used as it is; by those of configurations there is a pass once a day at least.
         """
         if schedule:
             check_expression(schedule)
@@ -69,42 +64,42 @@ class Repair:
         self._nodes = nodes
         self._interval_seconds = interval_seconds
         self._counts = counts
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
+        self._clock = runtime.clock
+        self._log = runtime.log
         self._namespace = namespace
         self._schedule = schedule
         self._refused: set[str] = set()
-        mending = Mending(cluster, writes, namespace, counts)
-        self._allocations = AllocationRepair(mending, patience=patience, log=log)
-        self._reservations = ReservationRepair(mending, patience=patience, log=log)
+        mending = RepairWrites(cluster, writes, namespace, counts)
+        self._allocations = AllocationRepair(mending, patience=patience, log=runtime.log)
+        self._reservations = ReservationRepair(mending, patience=patience, log=runtime.log)
 
     async def run(self) -> NoReturn:
-        """Look again and again, until cancelled. The copies of Nodes must be complete by then."""
+        """Run pass after pass until cancelled. The cache of Nodes must be synced before."""
         queue = WorkQueue[str]()
         queue.add(self._namespace)
-        workers = Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        workers = Workers(queue, runtime=self._runtime)
         await workers.run(lambda _namespace: self.look())
-        raise AssertionError("a queue that nobody stops has no end")
+        raise AssertionError("the work queue ended without being stopped")
 
     async def look(self) -> float:
-        """Look once, and put right what is due. Answers in how many seconds to look again."""
-        books = await read_books(self._cluster, self._namespace)
-        pods = await read_pods(self._cluster, books.podrefs(), self._is_node_known)
+        """Run one pass and correct what is due. Returns in how many seconds to run the next."""
+        snapshot = await read_snapshot(self._cluster, self._namespace)
+        pods = await read_pods(self._cluster, snapshot.podrefs(), self._is_node_known)
         now = self._clock.monotonic()
-        fresh = FreshPods(self._cluster, self._nodes)
-        released = await self._allocations.mend(books, pods, fresh, now)
-        await self._reservations.mend(books, pods, released, fresh, now)
+        fresh = PodLookup(self._cluster, self._nodes)
+        released = await self._allocations.repair(snapshot, pods, fresh, now)
+        await self._reservations.repair(snapshot, pods, released, fresh, now)
         self._counts.looks += 1
         self._counts.suspects = sum(map(len, self._suspects))
-        return self._next_look_seconds(books.schedules)
+        return self._next_look_seconds(snapshot.schedules)
 
     @property
-    def _suspects(self) -> tuple[Suspects[Any], ...]:
+    def _suspects(self) -> tuple[SuspectTimes[Any], ...]:
         return self._allocations.suspects, self._reservations.doubted, self._reservations.missing
 
     def _next_look_seconds(self, stated: frozenset[str]) -> float:
-        """By the schedule, if there is one; but what was found now is not left for another day."""
+        """When the next pass is due: by the schedule, or earlier for suspects that were found now."""
         wall = self._clock.wall()
         if self._schedule:
             regular = seconds_until([self._schedule], wall)

@@ -1,11 +1,11 @@
-"""What a look reads: who is said to hold what, and then which of these pods there are.
+"""What one pass of leak repair reads: first who is said to hold what, and then which of these pods exist.
 
-In that order. A pod that came, and was given an address, between two readings must not look like an address without a
-pod: Whereabouts reads pods first, and frees what is alive (WIRE.md §6). Reservations come before pools for the same
-reason: they are made before, and removed after, what they are for.
+The order matters. A pod that is created and gets an address between two reads must not look like an address without a
+pod: Whereabouts reads pods first, and frees addresses of living pods (design T23). Reservations are read before pools
+for the same reason: they are created before, and deleted after, the allocation they are for.
 
-A cluster of 5,000 nodes has a hundred thousand pods. They are read page by page, in those namespaces alone whose pods
-hold anything, and only pods that do are remembered.
+A cluster of 5,000 nodes has a hundred thousand pods. They are read page by page, only in namespaces whose pods hold
+anything, and only pods that do are remembered.
 """
 
 import re
@@ -20,7 +20,7 @@ from podtide.core.networks.leaks import PodSeen
 from podtide.core.ranges import IPAddress, IPNetwork
 from podtide.networks.attachments import AttachedNetwork, read_attachment
 from podtide.networks.audit_picture import allocation_of
-from podtide.networks.ownership import Belonging, KnownNetworks, pool_range
+from podtide.networks.ownership import KnownNetworks, PoolNetwork, pool_range
 from podtide.networks.pods import addresses_shown, has_ended, uids_of
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.names import address_at
@@ -29,52 +29,52 @@ from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod, PodPhase
 
 _PODREF = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
-"""A namespace and a name as Kubernetes lets them be."""
+"""A valid `namespace/name` in Kubernetes."""
 
 
-class Held(Struct, frozen=True):
-    """One entry of a pool: its key there and its holder. Written anew by another, it is another."""
+class PoolEntry(Struct, frozen=True):
+    """One entry of a pool: its key there and its holder. An entry that another holder wrote is another entry."""
 
     pool: str
     key: str
     holder: Allocation
 
 
-class PoolBook(Struct, frozen=True, kw_only=True):
+class IPPoolSnapshot(Struct, frozen=True, kw_only=True):
     """What is remembered of an IPPool."""
 
     name: str
     range: IPNetwork | None
-    belonging: Belonging | None
-    entries: tuple[Held, ...]
+    belonging: PoolNetwork | None
+    entries: tuple[PoolEntry, ...]
 
 
-class Books(Struct, frozen=True, kw_only=True):
-    """One reading."""
+class RepairSnapshot(Struct, frozen=True, kw_only=True):
+    """The result of one read."""
 
     schedules: frozenset[str]
-    """The cron expressions that configurations have."""
+    """The cron expressions of the configurations."""
     reservations: tuple[OverlappingRangeIPReservation, ...]
-    pools: dict[str, PoolBook]
+    pools: dict[str, IPPoolSnapshot]
 
-    def entries(self) -> Iterator[Held]:
+    def entries(self) -> Iterator[PoolEntry]:
         """All entries of all pools."""
         for pool in self.pools.values():
             yield from pool.entries
 
-    def address_of(self, held: Held) -> IPAddress | None:
-        """The address that an entry is about; None when its key stands for none."""
+    def address_of(self, held: PoolEntry) -> IPAddress | None:
+        """The address of an entry; None if its key is not valid in the pool's range."""
         network = self.pools[held.pool].range
         return None if network is None else address_at(network, held.key)
 
     def podrefs(self) -> set[str]:
-        """The pods that anything is held for, by `namespace/name`."""
+        """The pods for which anything is held, by `namespace/name`."""
         return {held.holder.podref for held in self.entries()} | {
             item.spec.podref for item in self.reservations
         }
 
 
-async def read_books(cluster: Cluster, namespace: str) -> Books:
+async def read_snapshot(cluster: Cluster, namespace: str) -> RepairSnapshot:
     """Read configurations, reservations and pools."""
     attached = [
         item
@@ -83,8 +83,8 @@ async def read_books(cluster: Cluster, namespace: str) -> Books:
     ]
     known = KnownNetworks(item.network for item in attached)
     reservations = await _list(cluster, OverlappingRangeIPReservation, namespace, lambda item: item)
-    pools = await _list(cluster, IPPool, namespace, lambda pool: _pool_book(pool, known))
-    return Books(
+    pools = await _list(cluster, IPPool, namespace, lambda pool: _pool_snapshot(pool, known))
+    return RepairSnapshot(
         schedules=frozenset(item.config.reconciler_cron_expression for item in attached) - {""},
         reservations=tuple(reservations),
         pools={pool.name: pool for pool in pools},
@@ -94,7 +94,7 @@ async def read_books(cluster: Cluster, namespace: str) -> Books:
 async def read_pods(
     cluster: Cluster, podrefs: Iterable[str], is_node_there: Callable[[str], bool]
 ) -> dict[str, PodSeen]:
-    """Those of the pods that there are."""
+    """Those of the pods that exist."""
     wanted = set(filter(can_be_pod, podrefs))
 
     def keep(pod: Pod) -> tuple[str, PodSeen] | None:
@@ -108,12 +108,15 @@ async def read_pods(
 
 
 def can_be_pod(podref: str) -> bool:
-    """Whether a pod can be called so. Anybody may write anything there, and one bad text must not end a look at everything."""
+    """Whether a pod can have that name.
+
+    Any tenant may write anything there, and one bad text must not end the whole pass.
+    """
     return _PODREF.fullmatch(podref) is not None
 
 
 def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:
-    """What of the pod matters here."""
+    """The parts of the pod that matter here."""
     node = pod.spec.node_name
     return PodSeen(
         uids_of(pod),
@@ -123,16 +126,18 @@ def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:
     )
 
 
-def _pool_book(pool: IPPool, known: KnownNetworks) -> PoolBook | None:
-    """Most slices of a large network are empty: nothing need be remembered of these."""
+def _pool_snapshot(pool: IPPool, known: KnownNetworks) -> IPPoolSnapshot | None:
+    """The pool without what is not needed; None if it is empty, as most slices of a large network are."""
     if not pool.spec.allocations:
         return None
     name = pool.metadata.name
-    return PoolBook(
+    return IPPoolSnapshot(
         name=name,
         range=pool_range(pool),
         belonging=known.of_pool(pool),
-        entries=tuple(Held(name, key, allocation_of(entry)) for key, entry in pool.spec.allocations.items()),
+        entries=tuple(
+            PoolEntry(name, key, allocation_of(entry)) for key, entry in pool.spec.allocations.items()
+        ),
     )
 
 

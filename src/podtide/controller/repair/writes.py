@@ -1,4 +1,7 @@
-"""The writes of leak repair. Each carries the version it was decided from, so none undoes what an agent wrote."""
+"""The writes of leak repair.
+
+Each has the version it was decided from as precondition, so none overwrites an agent's write.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +10,7 @@ from msgspec.structs import replace
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
-from podtide.controller.repair.snapshot import Held
+from podtide.controller.repair.snapshot import PoolEntry
 from podtide.core.networks.allocations import Allocation
 from podtide.networks.audit_picture import allocation_of, reservation_for
 from podtide.resources.base import ObjectMeta
@@ -16,11 +19,14 @@ from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
 _ATTEMPTS = 5
-"""A pool that a whole cluster shares is written all the time; what cannot be done now is done at the next look."""
+"""How often a write is retried.
+
+A pool that a whole cluster shares is written all the time; the next pass does the rest.
+"""
 
 
-class Mending:
-    """Carries out what was decided. What somebody else was quicker with is left for the next look."""
+class RepairWrites:
+    """Carries out what was decided. What another writer changed first is left for the next pass."""
 
     def __init__(self, cluster: Cluster, writes: GuardedWrites, namespace: str, counts: RepairCounts) -> None:
         self._cluster = cluster
@@ -28,11 +34,11 @@ class Mending:
         self._namespace = namespace
         self._counts = counts
 
-    async def release(self, pool_name: str, entries: Sequence[Held]) -> list[Held]:
-        """Strike these entries off a pool. Answers those whose address nobody holds there now.
+    async def release(self, pool_name: str, entries: Sequence[PoolEntry]) -> list[PoolEntry]:
+        """Remove these entries from a pool. Returns those whose address is not held there now.
 
-        The pool is read again, and what is struck off is exactly what was judged: an entry that another sandbox has
-        taken over meanwhile is another entry.
+        The pool is read again, and exactly the entries that were judged are removed: an entry that another sandbox has
+        taken over since is another entry.
         """
         for _ in range(_ATTEMPTS):
             pool = await self._read_pool(pool_name)
@@ -60,9 +66,9 @@ class Mending:
     async def correct_reservation(
         self, reservation: OverlappingRangeIPReservation, holder: Allocation
     ) -> bool:
-        """Let a reservation say who has the address, without a moment in which it is not reserved.
+        """Change the holder of a reservation in place, so that the address is reserved at every moment.
 
-        Which node the holder is on is not known here, and the one that made it may have no part in it any more.
+        Which node the holder is on is not known here, so the annotation with the former holder's node is removed.
         """
         marks = {
             name: text for name, text in reservation.metadata.annotations.items() if name != NODE_ANNOTATION
@@ -75,8 +81,8 @@ class Mending:
         self._counts.repairs["reservation-corrected"] += 1
         return True
 
-    async def restore_reservation(self, name: str, held: Held) -> bool:
-        """Reserve an address for who has it, if that is still so."""
+    async def restore_reservation(self, name: str, held: PoolEntry) -> bool:
+        """Create the reservation for the pod that has the address, if it still has it."""
         pool = await self._read_pool(held.pool)
         if pool is None or not _has(pool.spec.allocations, held):
             return False
@@ -97,6 +103,6 @@ class Mending:
             return None
 
 
-def _has(allocations: Mapping[str, IPAllocation], held: Held) -> bool:
+def _has(allocations: Mapping[str, IPAllocation], held: PoolEntry) -> bool:
     entry = allocations.get(held.key)
     return entry is not None and allocation_of(entry) == held.holder

@@ -1,7 +1,8 @@
-"""What NetworkAttachmentDefinitions say of secondary networks, and which objects are whose by that.
+"""The NetworkAttachmentDefinitions of secondary networks: what each describes, and which objects belong to which network.
 
-A definition is read when it is heard of, once. It describes a network, or it is none of podtide's business, or it cannot
-be read. Then what it described before, and what its text has hints of, is not given up for lack of a definition.
+A definition is parsed once, when its event arrives. It describes a network, or has nothing to do with podtide, or
+cannot be parsed. In the last case the network that it described before, and those that its text hints at, are kept:
+their slices are not given up for lack of a definition.
 """
 
 from collections import defaultdict
@@ -9,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
 
-from podtide.controller.slices.slice_pool_object import network_key, range_of
+from podtide.controller.events import EventRecorder
+from podtide.controller.slices.slice_pools import network_key, range_of
 from podtide.core.ranges import IPNetwork, overlap
 from podtide.networks.attachments import AttachedNetwork, Unreadable, read_attachment
 from podtide.networks.hints import Hints, hints_in
@@ -21,22 +23,22 @@ from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_slice_pool import NodeSlicePool
 
 Statement = tuple[str, tuple[tuple[IPNetwork, int | None], ...]]
-"""What definitions of one network must agree on."""
+"""What all definitions of one network must agree on."""
 
 
-class Attachment(Struct, frozen=True, kw_only=True):
-    """A NetworkAttachmentDefinition and the network it describes, or what is wrong with it."""
+class ParsedAttachment(Struct, frozen=True, kw_only=True):
+    """A NetworkAttachmentDefinition with the network it describes, or with the reason why it could not be parsed."""
 
     definition: NetworkAttachmentDefinition
     network: Network | None
     complaint: str = ""
     hints: Hints | None = None
-    """Of one that cannot be read: what it may be about."""
+    """For one that cannot be parsed: which networks its text may be about."""
     earlier: Network | None = None
-    """Of one that cannot be read: the network that it described before, as far as is known."""
+    """For one that cannot be parsed: the network that it described before, if known."""
 
     def may_describe(self, names: frozenset[str], range_: IPNetwork | None) -> bool:
-        """Whether it cannot be read, and may be of a network with these names, or with this range."""
+        """Whether it cannot be parsed and may be about a network with one of these names, or with this range."""
         if self.hints is None:
             return False
         described = self.earlier.ranges if self.earlier is not None else ()
@@ -48,7 +50,7 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
     @property
     def statement(self) -> Statement:
-        """Ranges and slice sizes of the network, for comparison."""
+        """The ranges and slice sizes of the network, for comparison with other definitions."""
         network = self.network
         assert network is not None
         return network.ranges[0].network_name, tuple(
@@ -56,11 +58,11 @@ class Attachment(Struct, frozen=True, kw_only=True):
         )
 
 
-def understood(definition: NetworkAttachmentDefinition) -> Attachment:
-    """What the definition says."""
+def parsed(definition: NetworkAttachmentDefinition) -> ParsedAttachment:
+    """The definition, parsed."""
     found = read_attachment(definition)
     is_unreadable = isinstance(found, Unreadable)
-    return Attachment(
+    return ParsedAttachment(
         definition=definition,
         network=found.network if isinstance(found, AttachedNetwork) else None,
         complaint=found.words if isinstance(found, Unreadable) else "",
@@ -68,18 +70,18 @@ def understood(definition: NetworkAttachmentDefinition) -> Attachment:
     )
 
 
-class Attachments:
-    """All that is known of NetworkAttachmentDefinitions."""
+class AttachmentIndex:
+    """All parsed definitions, indexed by definition, by network and by the names of the objects they ask for."""
 
     def __init__(self) -> None:
-        self._by_definition: dict[Key, Attachment] = {}
+        self._by_definition: dict[Key, ParsedAttachment] = {}
         self._by_network: defaultdict[str, set[Key]] = defaultdict(set)
-        self._names: _Names | None = None
+        self._names: _ObjectNames | None = None
         self._classic: dict[str, str] = {}
-        """IPPools for whole ranges, with the network's key: also those of networks that were."""
+        """Names of IPPools for whole ranges, with the key of their network; names of former networks stay."""
 
-    def put(self, attachment: Attachment) -> None:
-        """The definition now says this."""
+    def put(self, attachment: ParsedAttachment) -> None:
+        """Add a definition, or replace its former version."""
         key = attachment.definition.key
         before = self._by_definition.get(key)
         self.drop(key)
@@ -92,7 +94,7 @@ class Attachments:
                 self._classic[name] = attachment.network.key
 
     def drop(self, key: Key) -> None:
-        """There is no such definition any more."""
+        """Remove a definition that was deleted."""
         self._names = None
         before = self._by_definition.pop(key, None)
         if before is not None and before.network is not None:
@@ -101,23 +103,24 @@ class Attachments:
             if not self._by_network[network]:
                 del self._by_network[network]
 
-    def get(self, key: Key) -> Attachment | None:
-        """What a definition says."""
+    def get(self, key: Key) -> ParsedAttachment | None:
+        """The parsed definition of that key; None if there is none."""
         return self._by_definition.get(key)
 
     def networks(self) -> list[str]:
         """The keys of all networks that are described."""
         return list(self._by_network)
 
-    def may_want(self, names: Iterable[str], range_: IPNetwork | None) -> bool:
-        """Whether a definition that cannot be read may be of a network with these names, or with this range."""
+    def may_describe(self, names: Iterable[str], range_: IPNetwork | None) -> bool:
+        """Whether a definition that cannot be parsed may be about a network with one of these names, or with this range."""
         known = frozenset(names)
         return any(each.may_describe(known, range_) for each in self._by_definition.values())
 
-    def stating(self, network: str) -> list[Attachment]:
-        """The definitions that have a say in how the network is cut into slices, oldest first.
+    def definitions_of(self, network: str) -> list[ParsedAttachment]:
+        """The definitions that count for how the network is cut into slices, oldest first.
 
-        A classic one has, where its range overlaps a sliced one: two books would be kept of the same addresses.
+        One without slices counts too where its range overlaps a sliced one: else two lists would be kept of the same
+        addresses.
         """
         found = [self._by_definition[key] for key in self._by_network.get(network, ())]
         sliced = [each.addresses.network for each in _ranges(found) if each.slicing]
@@ -127,9 +130,9 @@ class Attachments:
         )
 
     def network_of(self, node_slice_pool: str, listed: NodeSlicePool | None) -> str | None:
-        """The network that wants the NodeSlicePool of that name, which may be there already; None when none does.
+        """The key of the network that wants the NodeSlicePool of that name; None if none does.
 
-        Where two want one name, who has it keeps it.
+        `listed` is the pool, if it exists. Where two networks want one name, the network that has it keeps it.
         """
         names = self._indexed()
         wanting = names.own.get(node_slice_pool, [])
@@ -145,38 +148,38 @@ class Attachments:
         return self._indexed().networks
 
     def classic_network(self, pool: str) -> str | None:
-        """The network that an IPPool of this name, for a whole range, is or was of."""
+        """The key of the network that uses or used the IPPool of this name for a whole range."""
         return self._classic.get(pool)
 
-    def have_to_do_with(self, range_: IPNetwork) -> bool:
-        """Whether any network that is described overlaps the range."""
+    def overlap_range(self, range_: IPNetwork) -> bool:
+        """Whether the range overlaps that of any network that is described."""
         return any(overlap(each.addresses.network, range_) for each in _ranges(self._by_definition.values()))
 
-    def left_classic(self, network: str) -> list[str]:
+    def unused_classic_pools(self, network: str) -> list[str]:
         """The names of IPPools for whole ranges that were the network's, and that no definition asks for any more."""
         used = self._indexed().classic
         return [name for name, key in self._classic.items() if key == network and name not in used]
 
-    def _indexed(self) -> "_Names":
+    def _indexed(self) -> "_ObjectNames":
         if self._names is None:
             self._names = _index(self._by_definition.values())
         return self._names
 
 
-class _Names(Struct, frozen=True, kw_only=True):
-    """What objects of networks are called."""
+class _ObjectNames(Struct, frozen=True, kw_only=True):
+    """The names of all objects that the definitions ask for."""
 
     own: dict[str, list[str]]
     """The names podtide gives NodeSlicePools, with the keys of the networks that want them."""
     shipped: dict[tuple[str, IPNetwork], list[str]]
     """The names Whereabouts gives them, with their range: by name alone, two unnamed networks would be one."""
     classic: frozenset[str]
-    """IPPools for whole ranges."""
+    """Names of IPPools for whole ranges."""
     networks: frozenset[str]
-    """The networks' own."""
+    """The `network_name` of every network that has one."""
 
 
-def _index(attachments: Iterable[Attachment]) -> _Names:
+def _index(attachments: Iterable[ParsedAttachment]) -> _ObjectNames:
     networks = [each.network for each in attachments if each.network is not None]
     own: defaultdict[str, list[str]] = defaultdict(list)
     shipped: defaultdict[tuple[str, IPNetwork], list[str]] = defaultdict(list)
@@ -186,7 +189,7 @@ def _index(attachments: Iterable[Attachment]) -> _Names:
                 own[each.node_slice_pool_name()].append(network.key)
                 for name in node_slice_pool_names(each, Naming.WHEREABOUTS):
                     shipped[name, each.addresses.network].append(network.key)
-    return _Names(
+    return _ObjectNames(
         own=own,
         shipped=shipped,
         classic=frozenset(
@@ -198,13 +201,32 @@ def _index(attachments: Iterable[Attachment]) -> _Names:
     )
 
 
-def _ranges(attachments: Iterable[Attachment]) -> Iterator[NetworkRange]:
+def _ranges(attachments: Iterable[ParsedAttachment]) -> Iterator[NetworkRange]:
     for attachment in attachments:
         if attachment.network is not None:
             yield from attachment.network.ranges
 
 
-def _overlaps(attachment: Attachment, networks: list[IPNetwork]) -> bool:
+def _overlaps(attachment: ParsedAttachment, networks: list[IPNetwork]) -> bool:
     return any(
         overlap(each.addresses.network, network) for each in _ranges([attachment]) for network in networks
     )
+
+
+class DefinitionEvents:
+    """Writes Events on definitions, each message once per definition: they have no status that could carry a condition."""
+
+    def __init__(self, events: EventRecorder) -> None:
+        self._events = events
+        self._said: dict[Key, set[tuple[str, str]]] = {}
+
+    async def warn(self, about: NetworkAttachmentDefinition, reason: str, message: str) -> None:
+        """Write a warning Event, unless this definition (by uid) already got the same message."""
+        said = self._said.setdefault(about.key, set())
+        if (about.metadata.uid, message) not in said:
+            said.add((about.metadata.uid, message))
+            await self._events.record(about, reason, message, warning=True)
+
+    def forget(self, key: Key) -> None:
+        """Forget which messages were written on a definition that was deleted."""
+        self._said.pop(key, None)

@@ -1,16 +1,15 @@
-"""A secondary network: what its definitions say, which of its ranges are wanted, and what is left of others.
+"""The reconcile of one secondary network: which definition is in force, which ranges are wanted, and what remains of others.
 
-All about one network is done under one key by one worker at a time, so nothing here needs a lock.
+Everything about one network is done under one key by one worker at a time, so nothing here needs a lock.
 """
 
 from msgspec import Struct
 
-from podtide.controller.slices.attachments import Attachment
-from podtide.controller.slices.context import SliceSurroundings
-from podtide.controller.slices.definition_events import Announcing
-from podtide.controller.slices.node_pool_index import named_network
-from podtide.controller.slices.range_reconciler import Assigning, Outcome, WantedRange
-from podtide.controller.slices.slice_pool_object import network_key, range_of, same_cut, slicing_of
+from podtide.controller.slices.attachments import DefinitionEvents, ParsedAttachment
+from podtide.controller.slices.node_pools import named_network
+from podtide.controller.slices.range_reconciler import RangeOutcome, RangeReconciler, WantedRange
+from podtide.controller.slices.slice_pools import network_key, range_of, same_cut, slicing_of
+from podtide.controller.slices.survey import SliceContext
 from podtide.core.agreement import agree
 from podtide.networks.network import NetworkRange
 from podtide.networks.ownership import node_slice_pool_names, pool_range
@@ -18,47 +17,47 @@ from podtide.resources.base import Key
 from podtide.resources.node_slice_pool import NodeSlicePool
 
 
-class _Decided(Struct, frozen=True):
-    """What the definitions of a network come to: whose ranges, whether they are to be cut as stated, and the complaint."""
+class _AgreedRanges(Struct, frozen=True):
+    """The ranges of a network by its definitions, whether they agree (`holds`), and the message for those that disagree."""
 
     ranges: tuple[NetworkRange, ...]
     holds: bool
     complaint: str
 
 
-class Networks:
+class NetworkReconciler:
     """Reconciles networks by key."""
 
-    def __init__(self, around: SliceSurroundings, announcing: Announcing) -> None:
-        self._around = around
-        self._announcing = announcing
-        self._assigning = Assigning(around)
+    def __init__(self, context: SliceContext, definition_events: DefinitionEvents) -> None:
+        self._context = context
+        self._definition_events = definition_events
+        self._ranges = RangeReconciler(context)
         self.waiting: set[str] = set()
-        """Networks in which a node waits for a slice: they are looked at when any pool goes."""
+        """Keys of networks in which a node waits for a slice: they are reconciled again when any pool is deleted."""
         self.draining: set[str] = set()
-        """Networks in which something waits for pools to become empty."""
+        """Keys of networks in which something waits for pools to become empty."""
 
     def key_of(self, node_slice_pool: str) -> str:
-        """The network under whose key a NodeSlicePool, there or not, is looked after."""
-        around = self._around
-        listed = around.slice_pools.get(Key(around.namespace, node_slice_pool))
-        wanted_by = around.attachments.network_of(node_slice_pool, listed)
+        """The key of the network that a NodeSlicePool of that name belongs to, whether or not the pool exists."""
+        context = self._context
+        listed = context.slice_pools.get(Key(context.namespace, node_slice_pool))
+        wanted_by = context.attachments.network_of(node_slice_pool, listed)
         return wanted_by or (network_key(listed) if listed else node_slice_pool)
 
     async def reconcile(self, key: str) -> float | None:
-        """Look at a network and do what is to be done for it. Answers when to look again, if at all."""
-        around = self._around
-        around.counts.network_looks += 1
-        # What happens to pools meanwhile may not have been seen: until the outcome is known, all of it matters.
+        """Reconcile a network. Returns after how many seconds to do it again, or None."""
+        context = self._context
+        context.counts.network_looks += 1
+        # Until the outcome is known, every change of a pool queues the network: it may have come too late for this reconcile.
         self.waiting.add(key)
         self.draining.add(key)
-        outcomes: list[Outcome] = []
-        stating = around.attachments.stating(key)
-        if stating:
-            decided = await self._agree(key, stating)
+        outcomes: list[RangeOutcome] = []
+        definitions = context.attachments.definitions_of(key)
+        if definitions:
+            decided = await self._agree(key, definitions)
             sliced = [of for of in decided.ranges if of.slicing is not None]
-            outcomes += [await self._assign(key, of, decided, stating) for of in sliced]
-        outcomes += [await self._assigning.abandon(name) for name in self._abandoned(key)]
+            outcomes += [await self._assign(key, of, decided, definitions) for of in sliced]
+        outcomes += [await self._ranges.abandon(name) for name in self._abandoned(key)]
         outcomes.append(await self._collect_classic(key))
         if not any(each.is_waiting for each in outcomes):
             self.waiting.discard(key)
@@ -68,25 +67,27 @@ class Networks:
             (each.again_in_seconds for each in outcomes if each.again_in_seconds is not None), default=None
         )
 
-    async def _agree(self, key: str, stating: list[Attachment]) -> _Decided:
-        """Which of the definitions count; those that differ are told."""
+    async def _agree(self, key: str, definitions: list[ParsedAttachment]) -> _AgreedRanges:
+        """Choose the definition that is in force; write an Event on each that disagrees with it."""
         agreement = agree(
-            [each.statement for each in stating], [self._is_in_force(key, each) for each in stating]
+            [each.statement for each in definitions], [self._is_in_force(key, each) for each in definitions]
         )
-        chosen = stating[agreement.chosen or 0]
+        chosen = definitions[agreement.chosen or 0]
         assert chosen.network is not None
         in_force = "what was first is in force" if agreement.chosen is not None else "nothing is in force"
-        others = [stating[place] for place in agreement.dissenting]
+        others = [definitions[place] for place in agreement.dissenting]
         for each in others:
-            await self._announcing.say(each.definition, "Disagreement", _complaint(key, stating, in_force))
-        return _Decided(
+            await self._definition_events.warn(
+                each.definition, "Disagreement", _complaint(key, definitions, in_force)
+            )
+        return _AgreedRanges(
             chosen.network.ranges,
             agreement.chosen is not None,
-            _complaint(key, stating, in_force) if others else "",
+            _complaint(key, definitions, in_force) if others else "",
         )
 
-    def _is_in_force(self, key: str, attachment: Attachment) -> bool:
-        """Whether the NodeSlicePools are as this definition states them."""
+    def _is_in_force(self, key: str, attachment: ParsedAttachment) -> bool:
+        """Whether the NodeSlicePools are cut as this definition states."""
         assert attachment.network is not None
         sliced = [of for of in attachment.network.ranges if of.slicing is not None]
         return bool(sliced) and all(self._is_cut_so(key, of) for of in sliced)
@@ -97,83 +98,83 @@ class Networks:
         return in_force is not None and of.slicing is not None and same_cut(in_force, of.slicing)
 
     async def _assign(
-        self, key: str, of: NetworkRange, decided: _Decided, stating: list[Attachment]
-    ) -> Outcome:
+        self, key: str, of: NetworkRange, decided: _AgreedRanges, definitions: list[ParsedAttachment]
+    ) -> RangeOutcome:
         listed = self._find(key, of)
         name = listed.metadata.name if listed else self._free_name(key, of)
         if not name:
-            for each in stating:
-                await self._announcing.say(
+            for each in definitions:
+                await self._definition_events.warn(
                     each.definition,
                     "NameTaken",
                     f"network {key} gets no slices of {of.addresses}: the NodeSlicePool {of.node_slice_pool_name()} "
                     "is another network's; choose another network_name",
                 )
-            return Outcome()
+            return RangeOutcome()
         wish = of.slicing if decided.holds else None
-        return await self._assigning.assign(
+        return await self._ranges.assign(
             WantedRange(key=key, of=of, name=name, wish=wish, complaint=decided.complaint)
         )
 
     def _find(self, key: str, of: NetworkRange) -> NodeSlicePool | None:
         """The NodeSlicePool of a range, under whichever name it has."""
-        around = self._around
-        for name in node_slice_pool_names(of, around.naming):
-            listed = around.slice_pools.get(Key(around.namespace, name))
-            if listed is not None and around.attachments.network_of(name, listed) == key:
+        context = self._context
+        for name in node_slice_pool_names(of, context.naming):
+            listed = context.slice_pools.get(Key(context.namespace, name))
+            if listed is not None and context.attachments.network_of(name, listed) == key:
                 return listed
         return None
 
     def _free_name(self, key: str, of: NetworkRange) -> str:
-        """What to call a new NodeSlicePool; "" when every name is somebody else's."""
-        around = self._around
-        for name in node_slice_pool_names(of, around.naming):
-            is_wanted_by = around.attachments.network_of(name, None)
-            if is_wanted_by in {key, None} and around.slice_pools.get(Key(around.namespace, name)) is None:
+        """The name for a new NodeSlicePool; "" if every name belongs to another network."""
+        context = self._context
+        for name in node_slice_pool_names(of, context.naming):
+            is_wanted_by = context.attachments.network_of(name, None)
+            if is_wanted_by in {key, None} and context.slice_pools.get(Key(context.namespace, name)) is None:
                 return name
         return ""
 
     def _abandoned(self, key: str) -> list[str]:
-        """The NodeSlicePools of this network, there or told of by pools, that no definition wants."""
-        around = self._around
-        names = {each.metadata.name for each in around.slice_pools.items()} | set(
-            around.node_pools.networks()
+        """The names of this network's NodeSlicePools that no definition wants; some may only be named by IPPools."""
+        context = self._context
+        names = {each.metadata.name for each in context.slice_pools.items()} | set(
+            context.node_pools.networks()
         )
         return sorted(name for name in names if self.key_of(name) == key and not self._is_wanted(name))
 
     def _is_wanted(self, node_slice_pool: str) -> bool:
-        """Whether a definition wants it, or one that cannot be read may."""
-        around = self._around
-        listed = around.slice_pools.get(Key(around.namespace, node_slice_pool))
-        if around.attachments.network_of(node_slice_pool, listed) is not None:
+        """Whether a definition wants it, or one that cannot be parsed may want it."""
+        context = self._context
+        listed = context.slice_pools.get(Key(context.namespace, node_slice_pool))
+        if context.attachments.network_of(node_slice_pool, listed) is not None:
             return True
         names = {node_slice_pool, network_key(listed)} if listed else {node_slice_pool}
-        return around.attachments.may_want(names, range_of(listed) if listed else None)
+        return context.attachments.may_describe(names, range_of(listed) if listed else None)
 
-    async def _collect_classic(self, key: str) -> Outcome:
+    async def _collect_classic(self, key: str) -> RangeOutcome:
         """Delete the pools for whole ranges that were this network's, once they are empty."""
-        around = self._around
-        found = [around.node_pools.get(name) for name in around.attachments.left_classic(key)]
+        context = self._context
+        found = [context.node_pools.get(name) for name in context.attachments.unused_classic_pools(key)]
         left = [
             pool
             for pool in found
             if pool is not None
             and not named_network(pool)
-            and not around.attachments.may_want((key,), pool_range(pool))
+            and not context.attachments.may_describe((key,), pool_range(pool))
         ]
         for pool in left:
             if not pool.spec.allocations:
-                await around.writes.delete(pool, unchanged=True)
-        return Outcome(is_draining=any(pool.spec.allocations for pool in left))
+                await context.writes.delete(pool, unchanged=True)
+        return RangeOutcome(is_draining=any(pool.spec.allocations for pool in left))
 
 
-def _complaint(key: str, stating: list[Attachment], in_force: str) -> str:
+def _complaint(key: str, definitions: list[ParsedAttachment], in_force: str) -> str:
     said = "; ".join(
         f"{each.definition.key} states "
         + " and ".join(
             f"{of.addresses}" + (f" cut by /{of.slice_size}" if of.slice_size else " uncut")
             for of in (each.network.ranges if each.network else ())
         )
-        for each in stating
+        for each in definitions
     )
-    return f"definitions of network {key} disagree, and {in_force}: {said}; let them state the same"
+    return f"definitions of network {key} disagree, and {in_force}: {said}; make them state the same"

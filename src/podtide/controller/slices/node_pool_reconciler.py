@@ -1,12 +1,16 @@
-"""The pools of slices that are assigned: made where there is none, and kept to the Node that has them."""
+"""The IPPools of slices that are assigned: created where missing, confirmed, and bound to the Node that has the slice."""
 
 from collections.abc import Iterable
 
-from podtide.controller.slices.context import SliceSurroundings, side_by_side
-from podtide.controller.slices.fresh_reads import find_anothers_pool
-from podtide.controller.slices.node_pool_object import bound, marked_gone, new_pool, ownership
-from podtide.controller.slices.survey import Holding, Survey
-from podtide.core.networks.slice_custody import Step
+from podtide.controller.slices.node_pools import bound, marked_gone, new_pool, ownership
+from podtide.controller.slices.survey import (
+    RangeSurvey,
+    SliceContext,
+    SliceHolding,
+    find_foreign_pool,
+    side_by_side,
+)
+from podtide.core.networks.slice_custody import CustodyStep
 from podtide.core.networks.slices import SliceAssignment
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
@@ -14,20 +18,20 @@ from podtide.resources.ip_pool import IPPool
 
 PoolOfSlice = tuple[SliceAssignment, IPPool]
 
-_CHANGING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER, Step.MARK}
-_CONFIRMING = {Step.ADOPT, Step.CONFIRM, Step.HAND_OVER}
+_CHANGING = {CustodyStep.ADOPT, CustodyStep.CONFIRM, CustodyStep.HAND_OVER, CustodyStep.MARK}
+_CONFIRMING = {CustodyStep.ADOPT, CustodyStep.CONFIRM, CustodyStep.HAND_OVER}
 
 
-class Caring:
-    """Writes nodes' own pools."""
+class NodePoolReconciler:
+    """Creates and writes nodes' own pools."""
 
-    def __init__(self, around: SliceSurroundings) -> None:
-        self._around = around
+    def __init__(self, context: SliceContext) -> None:
+        self._context = context
 
     async def make_pools(
-        self, name: str, of: NetworkRange, assignments: Iterable[SliceAssignment], survey: Survey
+        self, name: str, of: NetworkRange, assignments: Iterable[SliceAssignment], survey: RangeSurvey
     ) -> list[PoolOfSlice]:
-        """Make the pools of these slices, which have none. They are inert."""
+        """Create the pools of these slices, which have none. They are inert until they are confirmed."""
         made: list[PoolOfSlice] = []
 
         async def make(assignment: SliceAssignment) -> None:
@@ -38,8 +42,11 @@ class Caring:
         await side_by_side(make, assignments)
         return made
 
-    async def confirm(self, name: str, inert: Iterable[PoolOfSlice], survey: Survey) -> None:
-        """Have agents use these pools: their slices have been listed since they were made, and in no other list."""
+    async def confirm(self, name: str, inert: Iterable[PoolOfSlice], survey: RangeSurvey) -> None:
+        """Confirm these pools, so that agents use them.
+
+        Each slice must have been listed since its pool was created, in one list only.
+        """
 
         async def confirm_one(item: PoolOfSlice) -> None:
             assignment, pool = item
@@ -48,9 +55,9 @@ class Caring:
         await side_by_side(confirm_one, inert)
 
     async def without_pool(
-        self, name: str, of: NetworkRange, kept: Iterable[SliceAssignment], survey: Survey
+        self, name: str, of: NetworkRange, kept: Iterable[SliceAssignment], survey: RangeSurvey
     ) -> list[SliceAssignment]:
-        """For which slices of nodes that are there a pool is to be made, by fresh reads; Conflict when a copy lacks one."""
+        """The slices of existing nodes that have no pool, by fresh reads; Conflict if the cache lacked one."""
         missing = [each for each in kept if each.node in survey.nodes and survey.holdings[each].pool is None]
         nameable: set[SliceAssignment] = set()
 
@@ -61,18 +68,18 @@ class Caring:
         await side_by_side(confirm, missing)
         return [each for each in missing if each in nameable]
 
-    def confirms(self, survey: Survey, kept: Iterable[SliceAssignment]) -> bool:
-        """Whether caring for these would confirm a pool that is not: only slices that were listed since may be."""
+    def will_confirm(self, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> bool:
+        """Whether `take_steps` would confirm a pool of these slices: then the list has to be written first."""
         holdings = (survey.holdings[each] for each in kept)
         return any(
             each.step in _CONFIRMING and each.custody is not None and not each.custody.is_confirmed
             for each in holdings
         )
 
-    async def care(self, name: str, survey: Survey, kept: Iterable[SliceAssignment]) -> None:
-        """Do with the pools of kept slices what is to be done, but for inert ones, which `confirm` is for."""
+    async def take_steps(self, name: str, survey: RangeSurvey, kept: Iterable[SliceAssignment]) -> None:
+        """Carry out the next step for the pools of kept slices, except inert ones, which `confirm` is for."""
 
-        async def take_step(holding: Holding) -> None:
+        async def take_step(holding: SliceHolding) -> None:
             await self._take_step(name, holding, survey)
 
         holdings = (survey.holdings[each] for each in kept)
@@ -80,64 +87,66 @@ class Caring:
             take_step, [each for each in holdings if each.step in _CHANGING and not each.is_inert]
         )
 
-    def seconds_until_due(self, survey: Survey) -> float | None:
-        """When the next quarantine is over."""
-        around = self._around
+    def seconds_until_due(self, survey: RangeSurvey) -> float | None:
+        """In how many seconds the next quarantine ends; None if there is none."""
+        context = self._context
         ends = [
-            each.custody.gone_since + around.quarantine_seconds
+            each.custody.gone_since + context.quarantine_seconds
             for each in survey.holdings.values()
-            if each.step is Step.REST and each.custody and each.custody.gone_since is not None
+            if each.step is CustodyStep.REST and each.custody and each.custody.gone_since is not None
         ]
-        if any(each.step is Step.MARK for each in survey.holdings.values()):
-            ends.append(around.clock.wall() + around.quarantine_seconds)
-        return max(0.0, min(ends) - around.clock.wall()) if ends else None
+        if any(each.step is CustodyStep.MARK for each in survey.holdings.values()):
+            ends.append(context.clock.wall() + context.quarantine_seconds)
+        return max(0.0, min(ends) - context.clock.wall()) if ends else None
 
     async def _make(
-        self, name: str, of: NetworkRange, assignment: SliceAssignment, survey: Survey
+        self, name: str, of: NetworkRange, assignment: SliceAssignment, survey: RangeSurvey
     ) -> IPPool | None:
-        around, node = self._around, survey.nodes[assignment.node]
+        context, node = self._context, survey.nodes[assignment.node]
         free = await self._free_name(name, of, assignment, reads_all=False)
         if not free:
             return None
-        place = ObjectMeta(name=free, namespace=around.namespace)
+        place = ObjectMeta(name=free, namespace=context.namespace)
         marks = ownership(name, node)
-        return await around.writes.create(new_pool(place, assignment.slice, marks))
+        return await context.writes.create(new_pool(place, assignment.slice, marks))
 
-    async def _bind(self, name: str, node: str, pool: IPPool, survey: Survey) -> None:
+    async def _bind(self, name: str, node: str, pool: IPPool, survey: RangeSurvey) -> None:
         marks = ownership(name, survey.nodes[node])
-        await self._around.writes.replace(bound(pool, marks))
+        await self._context.writes.replace(bound(pool, marks))
 
     async def _free_name(
         self, name: str, of: NetworkRange, assignment: SliceAssignment, *, reads_all: bool
     ) -> str:
-        """What to call a new pool: the preferred name, or another where that is somebody else's; "" when all are.
+        """The name for a new pool: the first that no other pool has; "" if all are taken.
 
-        That one is, a fresh read has to show: what the copies have come to show since the survey may be the slice's own pool,
-        and may be no more. What they do not show is read on demand.
+        That a name is taken has to be shown by a fresh read: a pool that appeared in the cache since the survey may be
+        the slice's own, or may be deleted already. With `reads_all`, names that the cache lacks are read as well.
         """
-        around = self._around
-        names = around.node_pools.names(of, assignment)
+        context = self._context
+        names = context.node_pools.names(of, assignment)
         free = []
         for each in names:
-            is_read = reads_all or around.node_pools.get(each) is not None
-            if not is_read or await find_anothers_pool(around, each, name, assignment) is None:
+            is_read = reads_all or context.node_pools.get(each) is not None
+            if not is_read or await find_foreign_pool(context, each, name, assignment) is None:
                 free.append(each)
         if free:
             return free[0]
         why = (
-            f"the IPPools {' and '.join(names)} are others'" if names else "the pool's name would be too long"
+            f"the IPPools {' and '.join(names)} belong to others"
+            if names
+            else "the pool's name would be too long"
         )
-        around.log.warning(
+        context.log.warning(
             "no pool for a node",
             error=f"node {assignment.node} gets no pool for its slice {assignment.slice}: {why}; rename the network",
         )
         return ""
 
-    async def _take_step(self, name: str, holding: Holding, survey: Survey) -> None:
+    async def _take_step(self, name: str, holding: SliceHolding, survey: RangeSurvey) -> None:
         pool, node = holding.pool, holding.assignment.node
         assert pool is not None
-        if holding.step is not Step.MARK:
+        if holding.step is not CustodyStep.MARK:
             await self._bind(name, node, pool, survey)
             return
-        self._around.log.info("quarantine begins", node=node, pool=pool.metadata.name)
-        await self._around.writes.replace(marked_gone(pool, name, node, self._around.clock.wall()))
+        self._context.log.info("quarantine begins", node=node, pool=pool.metadata.name)
+        await self._context.writes.replace(marked_gone(pool, name, node, self._context.clock.wall()))

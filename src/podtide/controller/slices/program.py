@@ -1,16 +1,20 @@
-"""The slices controller: copies of what it reads, a queue of networks, and who works it off.
+"""The slices controller: its caches, its work queues, and which event queues which network.
 
     Nodes                         → all networks
-    NetworkAttachmentDefinitions  → the networks it described and describes
+    NetworkAttachmentDefinitions  → the networks that it described and describes
     NodeSlicePools, IPPools       → their network
     IPPools of no network         → themselves
 
-Nodes come by the thousand, and each concerns every network. So what happens is gathered, and a network's list of slices
-is written once for all nodes that came meanwhile (`pacing`).
+How soon a network is reconciled after an event is `RequeueDelay`'s to say. Nodes come by the thousand, and each
+concerns every network, so events are gathered for a moment, and nodes that come together share one write of the
+NodeSlicePool. That is one object, whose format is not ours to change (design W12): with 5,000 entries it is a third of
+a megabyte, for the API server, its database and every watch of it, whether one node came or a hundred. So the longer a
+list is, the longer it rests after a reconcile. A node that comes to a quiet network does not wait for that; where nodes
+come and go all the time, more of them share a write, and the bytes per second have a bound that the size of the cluster
+does not move.
 """
 
 import asyncio
-from random import Random
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer, Scope
@@ -20,15 +24,12 @@ from podtide.cluster.workers import Workers
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.fencing import Check, GuardedWrites, unguarded
-from podtide.controller.slices.attachments import Attachments, understood
-from podtide.controller.slices.context import SliceSurroundings
-from podtide.controller.slices.definition_events import Announcing
-from podtide.controller.slices.network_reconciler import Networks
-from podtide.controller.slices.node_pool_index import NodePools, named_network
-from podtide.controller.slices.node_pool_object import is_marked_gone
-from podtide.controller.slices.other_networks import OtherLists
-from podtide.controller.slices.requeue_delay import GATHER_SECONDS, Pacing
-from podtide.controller.slices.unclaimed_pools import UnclaimedPools
+from podtide.controller.slices.attachments import AttachmentIndex, DefinitionEvents, parsed
+from podtide.controller.slices.network_reconciler import NetworkReconciler
+from podtide.controller.slices.node_pools import NodePoolIndex, is_marked_gone, named_network
+from podtide.controller.slices.slice_pools import OtherNetworks
+from podtide.controller.slices.slice_removal import UnclaimedPools
+from podtide.controller.slices.survey import SliceContext
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -37,78 +38,107 @@ from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
-from podtide.runtime.settings import Settings
+from podtide.runtime.runtime import Runtime
 
 _WORKERS = 4
+GATHER_SECONDS = 0.5
+"""How long events of a network are gathered before it is reconciled."""
+ENTRIES_A_SECOND = 1_000
+"""How many entries of a list cost one second of rest.
+
+An entry is about 65 bytes, so events cause writes of about 65 kB/s.
+"""
+
+
+class RequeueDelay:
+    """Remembers until when each network rests."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rested_at: dict[str, float] = {}
+
+    def note_reconcile(self, network: str, entries: int) -> None:
+        """Note that the network, whose lists have so many entries, is reconciled now.
+
+        It is noted at the start, because the events that a reconcile causes arrive while it runs.
+        """
+        if entries:
+            self._rested_at[network] = self._clock.monotonic() + entries / ENTRIES_A_SECOND
+        else:
+            self._rested_at.pop(network, None)
+
+    def seconds_until_due(self, network: str) -> float:
+        """How many seconds after an event now the network is to be reconciled."""
+        rest = self._rested_at.get(network, 0.0) - self._clock.monotonic()
+        return max(GATHER_SECONDS, rest)
 
 
 class SliceController:
-    """Gives nodes their slices of secondary networks, for one term. It can be cancelled at any await, and loses nothing by it."""
+    """Assigns slices of secondary networks to nodes, for one term.
+
+    It may be cancelled at any await: every write is idempotent.
+    """
 
     def __init__(  # noqa: PLR0913 - what it acts on, by which leave, and what it runs in: each a parameter, none global
         self,
         cluster: Cluster,
         *,
-        settings: Settings,
-        clock: Clock,
-        randomness: Random,
-        log: Logger,
+        runtime: Runtime,
         check: Check = unguarded,
         counts: ControllerCounts | None = None,
         nodes: Informer[Node] | None = None,
         namespace: str = SYSTEM_NAMESPACE,
         naming: Naming = Naming.PODTIDE,
     ) -> None:
-        """`nodes` are copies that somebody else keeps up to date; without them it keeps its own."""
+        """`nodes` is a cache that the caller keeps up to date; without it the controller runs its own informer."""
         self._cluster = cluster
-        self._clock = clock
-        self._randomness = randomness
-        self._log = log
+        self._runtime = runtime
         self.metrics = counts or ControllerCounts()
         scope = Scope(namespace=namespace)
         self._keeps_nodes = nodes is None
         self._nodes = nodes or self._informer(Node, Scope())
         self._definitions = self._informer(NetworkAttachmentDefinition, Scope())
         self._slice_pools = self._informer(NodeSlicePool, scope)
-        self._pool_copies = self._informer(IPPool, scope)
-        self._queue, self._unread = WorkQueue[str](), WorkQueue[Key]()
+        self._pool_cache = self._informer(IPPool, scope)
+        self._queue, self._unreadable_queue = WorkQueue[str](), WorkQueue[Key]()
         self._pool_queue = WorkQueue[str]()
 
         writes = GuardedWrites(cluster, check, self.metrics.writes)
-        self._attachments = Attachments()
-        self._node_pools = NodePools(self._pool_copies, namespace, naming)
-        self._other_lists = OtherLists(self._slice_pools, self._node_pools, self._attachments)
-        around = SliceSurroundings(
+        self._attachments = AttachmentIndex()
+        self._node_pools = NodePoolIndex(self._pool_cache, namespace, naming)
+        self._other_networks = OtherNetworks(
+            self._slice_pools, self._node_pools, self._attachments.network_names
+        )
+        context = SliceContext(
             cluster=cluster,
             writes=writes,
-            events=EventRecorder(writes, clock, log),
+            events=EventRecorder(writes, runtime.clock, runtime.log),
             attachments=self._attachments,
             nodes=self._nodes,
             slice_pools=self._slice_pools,
             node_pools=self._node_pools,
-            other_lists=self._other_lists,
+            other_networks=self._other_networks,
             namespace=namespace,
             naming=naming,
-            quarantine_seconds=settings.quarantine_seconds,
+            quarantine_seconds=runtime.settings.quarantine_seconds,
             counts=self.metrics,
-            clock=clock,
-            log=log,
+            clock=runtime.clock,
+            log=runtime.log,
         )
-        self._announcing = Announcing(around.events)
-        self._networks = Networks(around, self._announcing)
-        self._pacing = Pacing(clock)
-        self._unclaimed = UnclaimedPools(around)
+        self._definition_events = DefinitionEvents(context.events)
+        self._networks = NetworkReconciler(context, self._definition_events)
+        self._delay = RequeueDelay(runtime.clock)
+        self._unclaimed = UnclaimedPools(context)
 
     async def run(self) -> NoReturn:
-        """Work until cancelled, or until an invariant is broken."""
+        """Run until cancelled, or until an invariant is broken."""
         self._nodes.add_handler(self._on_node)
         self._definitions.add_handler(self._on_definition)
         self._slice_pools.add_handler(self._on_slice_pool)
-        self._pool_copies.add_handler(self._on_pool)
-        for copies in (self._slice_pools, self._pool_copies):
-            copies.on_watch.append(self._on_watch)
-        own: list[Informer[Any]] = [self._definitions, self._slice_pools, self._pool_copies]
+        self._pool_cache.add_handler(self._on_pool)
+        for cache in (self._slice_pools, self._pool_cache):
+            cache.on_watch.append(self._on_watch)
+        own: list[Informer[Any]] = [self._definitions, self._slice_pools, self._pool_cache]
         if self._keeps_nodes:
             own.append(self._nodes)
         try:
@@ -117,34 +147,34 @@ class SliceController:
                     group.create_task(informer.run())
                 for informer in (*own, self._nodes):
                     await informer.synced.wait()  # until then, absence means nothing
-                group.create_task(self._workers(self._unread).run(self._complain))
+                group.create_task(self._workers(self._unreadable_queue).run(self._warn_unreadable))
                 group.create_task(self._workers(self._queue).run(self._reconcile, count=_WORKERS))
                 group.create_task(self._workers(self._pool_queue).run(self._unclaimed.reconcile))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-        raise AssertionError("queues that nobody stops have no end")
+        raise AssertionError("work queues ended without being stopped")
 
     async def _reconcile(self, network: str) -> float | None:
-        self._pacing.begin_look(network, self._entries(network))
+        self._delay.note_reconcile(network, self._entries(network))
         return await self._networks.reconcile(network)
 
     def _entries(self, network: str) -> int:
-        """How long the lists of a network's slices are, all its ranges together."""
+        """The number of entries in the network's NodeSlicePools, over all its ranges."""
         return sum(
             len(pool.status.allocations)
             for pool in self._slice_pools.items()
             if pool.status and self._networks.key_of(pool.metadata.name) == network
         )
 
-    async def _complain(self, key: Key) -> None:
-        """Say what is wrong with a definition."""
+    async def _warn_unreadable(self, key: Key) -> None:
+        """Write an Event on a definition that cannot be read."""
         attachment = self._attachments.get(key)
         if attachment is not None and attachment.complaint:
-            await self._announcing.say(attachment.definition, "InvalidConfig", attachment.complaint)
+            await self._definition_events.warn(attachment.definition, "InvalidConfig", attachment.complaint)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
         if old is None or new is None:  # kubelets write the rest every few seconds
-            self._look_soon(*self._attachments.networks())
+            self._queue_soon(*self._attachments.networks())
 
     def _on_definition(
         self, old: NetworkAttachmentDefinition | None, new: NetworkAttachmentDefinition | None
@@ -155,34 +185,40 @@ class SliceController:
         before = self._attachments.get(key)
         if new is None:
             self._attachments.drop(key)
-            self._announcing.forget(key)
+            self._definition_events.forget(key)
         else:
-            self._attachments.put(understood(new))
-            self._unread.add(key)
+            self._attachments.put(parsed(new))
+            self._unreadable_queue.add(key)
         after = self._attachments.get(key)
-        self._look_soon(*(each.network.key for each in (before, after) if each and each.network))
+        self._queue_soon(*(each.network.key for each in (before, after) if each and each.network))
         if before and before.complaint:  # while it could not be read, nothing was given up
-            self._look_soon(*(self._networks.key_of(name) for name in self._known_slice_pools()))
+            self._queue_soon(*(self._networks.key_of(name) for name in self._known_slice_pools()))
 
     def _on_slice_pool(self, old: NodeSlicePool | None, new: NodeSlicePool | None) -> None:
         known = new or old
         assert known is not None
-        self._other_lists.note()
-        self._look_soon(self._networks.key_of(known.metadata.name))
+        self._other_networks.note()
+        self._queue_soon(self._networks.key_of(known.metadata.name))
 
     def _on_pool(self, old: IPPool | None, new: IPPool | None) -> None:
-        """Agents write pools all the time; few of their writes matter here."""
+        """Queue the networks that a change of an IPPool concerns.
+
+        Agents write pools all the time; few of these writes matter here.
+        """
         self._node_pools.note(old, new)
         if self._matters(old, new):
-            self._look_soon(*(key for pool in (old, new) if pool for key in self._keys_of(pool)))
+            self._queue_soon(*(key for pool in (old, new) if pool for key in self._keys_of(pool)))
         if new is None:
-            self._look_soon(*self._networks.waiting)
-        elif self._unclaimed.may_be(new):
+            self._queue_soon(*self._networks.waiting)
+        elif self._unclaimed.looks_unclaimed(new):
             self._pool_queue.add_after(new.metadata.name, GATHER_SECONDS)
 
     def _on_watch(self) -> None:
-        """The server may have gone back to before a write that the copies had not seen yet, and nothing would tell."""
-        self._look_soon(*self._attachments.networks())
+        """Queue every network when a watch was reopened.
+
+        The server may have gone back to before a write that the caches had not seen yet, and no event would tell.
+        """
+        self._queue_soon(*self._attachments.networks())
 
     def _matters(self, old: IPPool | None, new: IPPool | None) -> bool:
         if old is None or new is None:
@@ -195,7 +231,7 @@ class SliceController:
         )
 
     def _keys_of(self, pool: IPPool) -> list[str]:
-        """The network a pool is of: the one it names, or the one that uses or used it as a whole."""
+        """The key of the pool's network: the one it names, or the one that uses or used it for a whole range."""
         named = named_network(pool)
         key = self._networks.key_of(named) if named else self._attachments.classic_network(pool.metadata.name)
         return [key] if key is not None else []
@@ -203,20 +239,18 @@ class SliceController:
     def _known_slice_pools(self) -> list[str]:
         return [*(each.metadata.name for each in self._slice_pools.items()), *self._node_pools.networks()]
 
-    def _look_soon(self, *networks: str) -> None:
+    def _queue_soon(self, *networks: str) -> None:
         for key in networks:
-            self._queue.add_after(key, self._pacing.seconds_until_look(key))
+            self._queue.add_after(key, self._delay.seconds_until_due(key))
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
         return Informer(
             self._cluster,
             kind,
             scope,
-            clock=self._clock,
-            randomness=self._randomness,
-            log=self._log,
+            runtime=self._runtime,
             can_do_without=kind is not Node,
         )
 
     def _workers(self, queue: WorkQueue[Any]) -> Workers[Any]:
-        return Workers(queue, clock=self._clock, randomness=self._randomness, log=self._log)
+        return Workers(queue, runtime=self._runtime)

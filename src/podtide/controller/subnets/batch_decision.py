@@ -1,41 +1,41 @@
-"""From the allocator's reading of a subnet to the core's decision, and back. Decides nothing by itself."""
+"""Converts the allocator's reading of a subnet into the core's types, and the core's decision back. Decides nothing."""
 
 from fractions import Fraction
 
 from msgspec import structs
 
-from podtide.allocator.port import InForce, SubnetDemand
+from podtide.allocator.port import SubnetDemandReport, SubnetInForce
 from podtide.controller.subnets.overrides import from_port
 from podtide.core.exact import text
-from podtide.core.subnet.batch import Patience, Reading, Standing, Step, SubnetDecision
+from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds, merge_bounds
-from podtide.core.subnet.demand_by_batch import Holding
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.runtime.settings import Settings
 
 
-def patience_of(settings: Settings) -> Patience:
-    """How long the settings let a change wait."""
-    return Patience(settings.answer_wait_seconds, settings.starved_dwell_seconds)
+def patience_of(settings: Settings) -> BatchDelays:
+    """How long a change of the batch may wait, by the settings."""
+    return BatchDelays(settings.answer_wait_seconds, settings.starved_dwell_seconds)
 
 
-def reading_of(demand: SubnetDemand) -> Reading:
-    """The subnet as it was read, by what it will have to give once the CIDRs that drain have left it."""
+def reading_of(demand: SubnetDemandReport) -> SubnetReading:
+    """The subnet as it was read, with the capacity that it will have once its draining CIDRs have left."""
     subnet = demand.subnet
-    return Reading(
+    return SubnetReading(
         capacity=subnet.capacity - subnet.draining_reserved,
         draining=subnet.draining_reserved,
         reserved=subnet.reserved,
         containers=subnet.containers,
         owed=subnet.owed,
         ungoverned=subnet.quarantined,
-        holdings={Holding(each.stated, each.taken): each.containers for each in demand.alike},
+        holdings={ContainerDemand(each.stated, each.taken): each.containers for each in demand.alike},
     )
 
 
-def standing_of(in_force: InForce) -> Standing:
+def standing_of(in_force: SubnetInForce) -> BatchInForce:
     """What was in force when it was read."""
-    return Standing(
+    return BatchInForce(
         scaler=scaler_of(in_force),
         exhausted=in_force.exhausted,
         starved=in_force.starved,
@@ -43,23 +43,27 @@ def standing_of(in_force: InForce) -> Standing:
     )
 
 
-def scaler_of(in_force: InForce) -> SubnetScaler | None:
-    """The batch and buffer in force; None where nothing was decided yet."""
+def scaler_of(in_force: SubnetInForce) -> SubnetScaler | None:
+    """The batch and buffer in force; None if nothing was decided yet."""
     return SubnetScaler(in_force.batch, Fraction(in_force.buffer)) if in_force.batch else None
 
 
-def bounds_of_all(mine: BatchBounds, demand: SubnetDemand, cluster: str) -> BatchBounds:
-    """The bounds that count: those of clusters with containers in the subnet, so that all decide by the same.
+def bounds_of_all(mine: BatchBounds, demand: SubnetDemandReport, cluster: str) -> BatchBounds:
+    """The merged bounds of all clusters with containers in the subnet, so that each of them decides by the same.
 
-    This cluster's are taken as they are now. Where it has no container there, they count only if nobody has one.
+    This cluster's bounds are taken as they are now. Where it has no container, they count only if no other cluster has
+    one.
     """
     counting = [mine if each.cluster == cluster else from_port(each.bounds) for each in demand.bounds]
     return merge_bounds(counting or [mine])
 
 
-def in_force_after(before: InForce, decision: SubnetDecision, bounds: BatchBounds) -> InForce:
-    """What is to be in force. Why is told of the last change of batch and buffer, whoever made it."""
-    moved = decision.step is not Step.NONE or not before.batch
+def in_force_after(before: SubnetInForce, decision: SubnetDecision, bounds: BatchBounds) -> SubnetInForce:
+    """What is to be in force.
+
+    Step and reason are those of the last change of batch and buffer, whichever cluster made it.
+    """
+    moved = decision.step is not BatchMove.NONE or not before.batch
     return structs.replace(
         before,
         batch=decision.scaler.batch,

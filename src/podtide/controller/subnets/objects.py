@@ -1,6 +1,6 @@
-"""The two objects that tell agents of a subnet: ClusterSubnet, and ClusterSubnetState for those who know only that.
+"""The two objects that tell agents of a subnet: ClusterSubnet, and ClusterSubnetState for agents that know only that.
 
-The controller makes both, and makes them again if somebody deletes them. They are written when something changed,
+The controller creates both, and creates them again if somebody deletes them. They are written when something changed,
 never to bump a time.
 """
 
@@ -10,14 +10,14 @@ from msgspec import structs
 
 from podtide.allocator.port import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
-from podtide.controller.subnets.overrides import Configured, in_force_condition, override_condition
+from podtide.controller.subnets.overrides import ConfiguredBounds, in_force_condition, override_condition
 from podtide.controller.subnets.status import (
     is_worth_writing,
     out_of_reach_condition,
     reach_conditions,
     subnet_status,
 )
-from podtide.controller.term_context import Surroundings
+from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
@@ -27,37 +27,37 @@ from podtide.resources.timestamps import to_time
 
 
 class SubnetObjects:
-    """Reads them from copies, and writes them."""
+    """Reads them from the caches, and writes them."""
 
     def __init__(
         self,
-        around: Surroundings,
+        context: TermContext,
         subnets: Informer[ClusterSubnet],
         states: Informer[ClusterSubnetState],
     ) -> None:
-        self._writes = around.writes
-        self._clock = around.clock
+        self._writes = context.writes
+        self._clock = context.clock
         self._subnets = subnets
         self._states = states
         self._written_at: dict[str, float] = {}
         self._reserved: dict[str, tuple[int, float]] = {}
-        """What each subnet's last looks found reserved, and since when."""
+        """What the last reconciles of each subnet found reserved, and since when."""
 
     def subnet(self, name: str) -> ClusterSubnet | None:
-        """The ClusterSubnet as last heard of."""
+        """The ClusterSubnet in the cache."""
         return self._subnets.get(Key(SYSTEM_NAMESPACE, name))
 
     def state(self, name: str) -> ClusterSubnetState | None:
-        """The ClusterSubnetState as last heard of."""
+        """The ClusterSubnetState in the cache."""
         return self._states.get(Key(SYSTEM_NAMESPACE, name))
 
     def forget(self, name: str) -> None:
-        """The subnet is no longer looked at."""
+        """Forget a subnet that is no longer reconciled."""
         self._written_at.pop(name, None)
         self._reserved.pop(name, None)
 
     async def write_state(self, name: str, *, exhausted: bool) -> ClusterSubnetState:
-        """Have the ClusterSubnetState say whether the subnet is exhausted."""
+        """Write whether the subnet is exhausted to the ClusterSubnetState, if that changed."""
         state = self.state(name)
         if state is None:
             state = await self._writes.create(ClusterSubnetState(metadata=_place(name)))
@@ -70,12 +70,12 @@ class SubnetObjects:
         self,
         shown: ClusterSubnet | None,
         subnet: Subnet,
-        configured: Configured,
+        configured: ConfiguredBounds,
         others: Sequence[ClusterBounds],
     ) -> ClusterSubnet:
-        """Have the ClusterSubnet say what was read and what is in force, as far as that is worth a write.
+        """Write what was read and what is in force to the ClusterSubnet, if that is worth a write.
 
-        `shown` is the one that was decided from: its spec must not have changed since.
+        `shown` is the version that was decided from: its spec must not have changed since.
         """
         name, now = subnet.name, self._clock.monotonic()
         if shown is None:
@@ -103,7 +103,7 @@ class SubnetObjects:
         return before[1]
 
     async def write_out_of_reach(self, name: str, error: str) -> None:
-        """Have the ClusterSubnet say that its numbers are old, because the allocator does not answer."""
+        """Set the condition that the allocator does not answer, so that the numbers of the ClusterSubnet are stale."""
         shown = self.subnet(name)
         if shown is None or not shown.is_judged:
             return
@@ -114,7 +114,7 @@ class SubnetObjects:
             await self._writes.replace_status(structs.replace(shown, status=status))
 
     async def clear_subnet(self, shown: ClusterSubnet) -> None:
-        """Have a ClusterSubnet that nobody keeps up to date say nothing, so that agents do not go by it."""
+        """Clear the status of a ClusterSubnet that this controller does not keep up to date, so that agents ignore it."""
         if shown.is_judged:
             await self._writes.replace_status(structs.replace(shown, status=ClusterSubnetStatus()))
 

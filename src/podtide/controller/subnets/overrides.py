@@ -1,15 +1,15 @@
-"""Between which bounds this cluster wants a subnet's batch: by the settings, or by what a person put in its ClusterSubnet.
+"""The bounds that this cluster sets for a subnet's batch: from the settings, or from the override in its ClusterSubnet.
 
-An override that no pool can be sized by is refused as a whole, said in a condition, and what was asked for before stays
-so. What a cluster asks for and what is in force may differ, because the subnet is short, or because another cluster that
-shares it allows less: a second condition says so, and why.
+An invalid override is refused as a whole with a condition, and the former bounds stay. What a cluster asks for and what
+is in force may differ, because the subnet is short, or because another cluster that shares it allows less: a second
+condition says so, and why.
 """
 
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-from podtide.allocator.port import Bounds, ClusterBounds, InForce
+from podtide.allocator.port import Bounds, ClusterBounds, SubnetInForce
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, text
 from podtide.core.subnet.batch_bounds import BatchBounds, check_fit
@@ -19,29 +19,29 @@ from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.runtime.settings import Settings
 
 OVERRIDE_ACCEPTED = "OverrideAccepted"
-"""The condition of a ClusterSubnet: whether what its spec states is what the cluster asks for."""
+"""The condition of a ClusterSubnet: whether the override in its spec is used."""
 AS_CONFIGURED = "BatchAsConfigured"
 """The condition of a ClusterSubnet: whether the largest batch that the cluster asks for is in force."""
 
 
-class Configured(Struct, frozen=True):
-    """What this cluster asks for, and what is wrong with the override that it does not ask for."""
+class ConfiguredBounds(Struct, frozen=True):
+    """The bounds that this cluster asks for, and what is wrong with an override that was refused."""
 
     bounds: BatchBounds
     complaint: str = ""
 
 
 def default_bounds(settings: Settings) -> BatchBounds:
-    """What a cluster without an override asks for."""
+    """The bounds of a cluster without an override."""
     return BatchBounds(
         batch=settings.batch,
-        buffer=settings.min_free,
+        buffer=settings.buffer,
         thresholds=Thresholds(settings.lower_threshold, settings.upper_threshold),
     )
 
 
-def configure(override: ScalerOverride, settings: Settings, otherwise: BatchBounds) -> Configured:
-    """What the cluster asks for from now on; `otherwise`, what it asked for before, if the override is refused."""
+def configure(override: ScalerOverride, settings: Settings, otherwise: BatchBounds) -> ConfiguredBounds:
+    """The bounds that the cluster asks for from now on; `otherwise`, the former ones, if the override is refused."""
     default = default_bounds(settings)
     try:
         _refuse_pin_with_bounds(override)
@@ -54,14 +54,14 @@ def configure(override: ScalerOverride, settings: Settings, otherwise: BatchBoun
         )
         check_fit(bounds, settings.max_ips)
     except InvalidInput as error:
-        return Configured(otherwise, f"{error}; until then {otherwise.words} is asked for")
-    return Configured(bounds)
+        return ConfiguredBounds(otherwise, f"{error}; until then {otherwise.words} is asked for")
+    return ConfiguredBounds(bounds)
 
 
 def override_condition(
-    override: ScalerOverride, configured: Configured, generation: int, now: str
+    override: ScalerOverride, configured: ConfiguredBounds, generation: int, now: str
 ) -> Condition:
-    """What a ClusterSubnet says of its override."""
+    """The condition about the override of a ClusterSubnet."""
     words = configured.bounds.words
     if configured.complaint:
         reason, message = "Refused", configured.complaint
@@ -80,11 +80,11 @@ def override_condition(
 
 
 def in_force_condition(
-    asked: BatchBounds, others: Iterable[ClusterBounds], in_force: InForce, generation: int, now: str
+    asked: BatchBounds, others: Iterable[ClusterBounds], in_force: SubnetInForce, generation: int, now: str
 ) -> Condition:
-    """What a ClusterSubnet says of what is in force, and why it differs from what was asked for.
+    """The condition about what is in force, and why it differs from what was asked for.
 
-    It speaks in the words of the last change: numbers of the present would be a write to every agent with each pod.
+    It quotes the last change: present numbers would cause a write to every agent with each pod.
     """
     words = f"batch {in_force.batch}, buffer {in_force.buffer} is in force"
     smaller = [each for each in others if _allows_less(from_port(each.bounds), asked)]
@@ -122,7 +122,7 @@ def _allows_less(other: BatchBounds, asked: BatchBounds) -> bool:
 
 
 def to_port(bounds: BatchBounds) -> Bounds:
-    """As the allocator keeps them."""
+    """The bounds as the allocator keeps them."""
     return Bounds(
         batch=bounds.batch,
         buffer=text(bounds.buffer),
@@ -134,7 +134,7 @@ def to_port(bounds: BatchBounds) -> Bounds:
 
 
 def from_port(bounds: Bounds) -> BatchBounds:
-    """As they are decided by."""
+    """The bounds as the core decides by them."""
     return BatchBounds(
         batch=bounds.batch,
         buffer=exact(bounds.buffer, "buffer"),
@@ -145,7 +145,7 @@ def from_port(bounds: Bounds) -> BatchBounds:
 
 
 def _refuse_pin_with_bounds(override: ScalerOverride) -> None:
-    """An API server refuses it by the CRD already, but an older one may be installed."""
+    """Refuse `fixed` beside `batch` or `minBatch`. The CRD's rule does so too, but an older CRD may be installed."""
     if override.fixed is not None and (override.batch is not None or override.min_batch is not None):
         raise InvalidInput(
             "fixed is given beside batch or minBatch: give the one batch to use, or its bounds"

@@ -1,17 +1,17 @@
-"""What a ClusterSubnet's status says, and when it is worth saying. Decides only.
+"""The status of a ClusterSubnet, and when a change of it is worth a write. No I/O.
 
-Every agent of the subnet watches the object, so each write of it reaches thousands of nodes. What agents go by (the
+Every agent of the subnet watches the object, so each write of it reaches thousands of nodes. What agents read (the
 scaler, and whether the subnet is exhausted or starved) is written when it changes, and so are CIDR, capacity and
-conditions. `reserved` is for people, who must not read 0 where nodes hold sixty. It goes along with such a write, and
-is written by itself
+conditions. `reserved` is for people, who must not read 0 where nodes hold sixty. It is written along with the others,
+and by itself
 
-    when what is shown is off by an eighth of what is reserved   at the next look: from one address to any number that
-                                                                 is a few dozen writes, once
-    when it is off by a hundredth of the capacity                if nothing was written for half a minute
-    when it is off at all                                        once it has been at rest for half a minute
+    when it is off by an eighth of what is reserved   at the next reconcile: from one address to any number that is a few
+                                                      dozen writes, once
+    when it is off by a hundredth of the capacity     if nothing was written for half a minute
+    when it is off at all                             once it has not changed for half a minute
 
-So in a subnet at rest it is exact, and an idle cluster writes nothing. The exact number at any time is the
-allocator's, and a metric.
+So in a subnet at rest it is exact, and an idle cluster writes nothing. The exact number at any time is the allocator's,
+and a metric.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,19 +24,19 @@ from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce,
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 
 IN_REACH = "AllocatorReachable"
-"""The condition: whether the allocator answers. Said only once it did not."""
+"""The condition: whether the allocator answers. Set once it did not."""
 
 _TELL_EVERY_SECONDS = 30.0
 _AT_REST_SECONDS = 30.0
 _PART_OF_CAPACITY = 100
 _PART_OF_RESERVED = 8
-"""By which part of each `reserved` may be off for a while, as divisors."""
+"""By which part of capacity and of reserved the shown number may be off for a while, as divisors."""
 
 
 def subnet_status(
     before: ClusterSubnetStatus, subnet: Subnet, conditions: Iterable[Condition]
 ) -> ClusterSubnetStatus:
-    """The subnet as it is now, with what is in force."""
+    """The status with what was read and what is in force."""
     in_force = subnet.in_force
     all_conditions = before.conditions
     for condition in conditions:
@@ -62,7 +62,7 @@ def is_worth_writing(
 ) -> bool:
     """Whether the status is to be written.
 
-    Nothing was written for `silent_seconds`, and as many as now are reserved since `resting_seconds`.
+    Nothing was written for `silent_seconds`, and `reserved` has not changed for `resting_seconds`.
     """
     if structs.replace(now, reserved=before.reserved) != before:
         return True
@@ -77,7 +77,7 @@ def is_worth_writing(
 
 
 def out_of_reach_condition(before: ClusterSubnetStatus, error: str, generation: int, now: str) -> Condition:
-    """That the allocator does not answer. Each attempt fails in other words, and the first ones will do."""
+    """The condition that the allocator does not answer. Error texts differ with each attempt; the first one is kept."""
     shown = _reach_in(before)
     is_told = shown is not None and shown.status == ConditionStatus.FALSE
     return Condition(
@@ -91,7 +91,7 @@ def out_of_reach_condition(before: ClusterSubnetStatus, error: str, generation: 
 
 
 def reach_conditions(before: ClusterSubnetStatus, generation: int, now: str) -> Iterator[Condition]:
-    """That the allocator answers again, where it was said that it does not."""
+    """The condition that the allocator answers again, if it was said before that it does not."""
     if _reach_in(before) is not None:
         yield Condition(
             type=IN_REACH,

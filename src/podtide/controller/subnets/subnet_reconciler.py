@@ -1,8 +1,8 @@
-"""A look at a subnet: how full it is, what is in force from now on, and whose turn it is.
+"""The reconcile of a subnet: how full it is, what is in force from now on, and which owed nodes are served next.
 
 One reading is of one instant at the allocator (`demand`): capacity, reserved, what containers state, what is in force
-and what every cluster asks for. What is decided from it goes back by compare-and-set, so that of several clusters that
-share the subnet one decides, and the others tell their nodes what was decided. Nothing is remembered here but what was
+and what every cluster asks for. The decision is written back by compare-and-set, so that of several clusters that share
+the subnet one decides, and the others tell their nodes what was decided. Nothing is remembered here except what was
 told last: a controller that starts, a new leader and another cluster all decide from the same row.
 """
 
@@ -15,14 +15,14 @@ from podtide.allocator.port import (
     AllocatorUnavailable,
     Bounds,
     ClusterBounds,
-    InForce,
+    InForceConflict,
     NoSuchSubnet,
-    Overtaken,
     Subnet,
-    SubnetDemand,
+    SubnetDemandReport,
+    SubnetInForce,
 )
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.allocator_outage import RETRY_SECONDS, promptly
+from podtide.controller.allocator_outage import RETRY_SECONDS, with_deadline
 from podtide.controller.counts import SubnetCounts
 from podtide.controller.subnets.batch_decision import (
     bounds_of_all,
@@ -32,68 +32,73 @@ from podtide.controller.subnets.batch_decision import (
     scaler_of,
     standing_of,
 )
-from podtide.controller.subnets.known_subnets import Subnets
+from podtide.controller.subnets.known_subnets import KnownSubnets, in_turn
 from podtide.controller.subnets.objects import SubnetObjects
-from podtide.controller.subnets.overrides import Configured, configure, default_bounds, from_port, to_port
-from podtide.controller.subnets.owed_nodes import in_turn
-from podtide.controller.term_context import Surroundings
-from podtide.core.subnet.batch import Patience, Reading, Standing, Step, SubnetDecision
+from podtide.controller.subnets.overrides import (
+    ConfiguredBounds,
+    configure,
+    default_bounds,
+    from_port,
+    to_port,
+)
+from podtide.controller.term_context import TermContext
+from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet, ScalerOverride
 
-_ALARMING = frozenset({Step.STARVED.value, Step.EXHAUSTED.value})
+_ALARMING = frozenset({BatchMove.STARVED.value, BatchMove.EXHAUSTED.value})
 _SCALER_WRITES_PER_SECOND = 100
-"""How many NodeNetworkConfigs are told of a new batch in a second, where that is the only way nodes hear of it."""
+"""How many NodeNetworkConfigs per second get a new batch, where that is the only way nodes learn of it."""
 
-BatchRule = Callable[[Standing, Reading, BatchBounds, Patience], SubnetDecision]
+BatchRule = Callable[[BatchInForce, SubnetReading, BatchBounds, BatchDelays], SubnetDecision]
 """Decides which batch is in force: `core.subnet.batch.decide_batch`, or a baseline that it is compared with."""
 
 
-class _Told(Struct, frozen=True):
+class _ToldState(Struct, frozen=True):
     """What nodes and people were told of a subnet."""
 
     batch: int
     buffer: float
-    """As a ClusterSubnet says it."""
+    """As in a ClusterSubnet."""
     exhausted: bool
     starved: bool
 
 
-class SubnetLooks:
-    """Looks at subnets, one look at a time for each."""
+class SubnetReconciler:
+    """Reconciles subnets by name, one at a time for each."""
 
     def __init__(
         self,
-        around: Surroundings,
+        context: TermContext,
         objects: SubnetObjects,
-        subnets: Subnets,
+        subnets: KnownSubnets,
         nodes: WorkQueue[str],
         rule: BatchRule,
     ) -> None:
-        self._around = around
-        self._options = around.options
-        self._settings = around.settings
+        self._context = context
+        self._options = context.options
+        self._settings = context.settings
         self._objects = objects
         self._subnets = subnets
         self._nodes = nodes
         self._rule = rule
         self._asked: dict[str, Bounds] = {}
-        """What this cluster asks for, by subnet, as the allocator was told in this term."""
-        self._told: dict[str, _Told] = {}
-        """What nodes were told last."""
+        """The bounds that the allocator was told in this term, by subnet."""
+        self._told: dict[str, _ToldState] = {}
+        """What nodes were told last, by subnet."""
         self._missing: set[str] = set()
 
-    async def look(self, name: str) -> float | None:
-        """Look at a subnet. Answers when to look again; None when no node uses it any more."""
-        self._around.counts.looks += 1
+    async def reconcile(self, name: str) -> float | None:
+        """Reconcile a subnet. Returns after how many seconds to do it again; None if no node uses it any more."""
+        self._context.counts.looks += 1
         if not self._subnets.is_used(name):
             self._forget(name)
             return None
         try:
-            demand = await promptly(
-                self._around.allocator.demand(self._options.network, name), f"look at subnet {name}"
+            demand = await with_deadline(
+                self._context.allocator.demand(self._options.network, name), f"read subnet {name}"
             )
         except NoSuchSubnet as refusal:
             self._note_answer()
@@ -104,7 +109,7 @@ class SubnetLooks:
             return min(RETRY_SECONDS, self._settings.poll_seconds)
         self._note_answer()
         self._note_found(name)
-        await self._serve_whose_turn_it_is(demand.subnet)
+        await self._serve_owed_nodes(demand.subnet)
         await self._decide_and_tell(demand)
         return self._settings.poll_seconds
 
@@ -112,43 +117,43 @@ class SubnetLooks:
         self._asked.pop(name, None)
         self._told.pop(name, None)
         self._missing.discard(name)
-        self._around.counts.subnets.pop(name, None)
+        self._context.counts.subnets.pop(name, None)
         self._objects.forget(name)
         self._subnets.forget(name)
 
     def _note_answer(self) -> None:
-        if self._around.outage.note_answer():
-            self._around.log.info("the allocator answers again")
+        if self._context.outage.note_answer():
+            self._context.log.info("the allocator answers again")
 
     async def _note_unavailable(self, name: str, error: AllocatorUnavailable) -> None:
-        """Once the allocator counts as away, say so where people look for what the subnet has."""
-        if self._around.outage.note_failure(error):
-            self._around.log.warning("the allocator does not answer; will go on trying", error=str(error))
-        if self._around.outage.is_known and self._options.cluster_subnets:
+        """Count the failure; once the allocator counts as unavailable, set the condition of the ClusterSubnet."""
+        if self._context.outage.note_failure(error):
+            self._context.log.warning("the allocator does not answer; retrying", error=str(error))
+        if self._context.outage.is_known and self._options.cluster_subnets:
             await self._objects.write_out_of_reach(name, str(error))
 
     def _note_missing(self, name: str, refusal: NoSuchSubnet) -> None:
         if name not in self._missing:
             self._missing.add(name)
-            self._around.log.warning(
-                "a subnet that nodes are to use is not there", subnet=name, error=str(refusal)
+            self._context.log.warning(
+                "a subnet that nodes use does not exist at the allocator", subnet=name, error=str(refusal)
             )
 
     def _note_found(self, name: str) -> None:
-        """Its nodes were refused as long as it was not there, and no event tells them that it is."""
+        """Queue the nodes of a subnet that did not exist before: their wishes were refused, and no event queues them."""
         if name in self._missing:
             self._missing.discard(name)
-            self._look_at_users(name)
+            self._queue_users(name)
 
-    async def _serve_whose_turn_it_is(self, subnet: Subnet) -> None:
+    async def _serve_owed_nodes(self, subnet: Subnet) -> None:
         free = subnet.capacity - subnet.reserved
         if subnet.owed and free > 0:
-            debts = await self._around.allocator.owed(subnet.network, subnet.name)
+            debts = await self._context.allocator.owed(subnet.network, subnet.name)
             for node in in_turn(debts, free, self._options.cluster):
                 self._subnets.give_turn(node)
                 self._nodes.add(node)
 
-    async def _decide_and_tell(self, demand: SubnetDemand) -> None:
+    async def _decide_and_tell(self, demand: SubnetDemandReport) -> None:
         shown = self._objects.subnet(demand.subnet.name)
         spec = shown.spec.scaler if shown and self._options.cluster_subnets else ScalerOverride()
         configured = await self._ask_for(spec, demand)
@@ -162,8 +167,8 @@ class SubnetLooks:
         await self._record_events(told_by, subnet.in_force, decision)
         self._note(subnet, decision)
 
-    async def _ask_for(self, override: ScalerOverride, demand: SubnetDemand) -> Configured:
-        """Have the allocator know what this cluster asks for. A refused override leaves that as it was."""
+    async def _ask_for(self, override: ScalerOverride, demand: SubnetDemandReport) -> ConfiguredBounds:
+        """Tell the allocator the bounds of this cluster, if they changed. A refused override leaves them as they were."""
         name, cluster = demand.subnet.name, self._options.cluster
         known = next((each.bounds for each in demand.bounds if each.cluster == cluster), None)
         before = known or self._asked.get(name)
@@ -171,28 +176,32 @@ class SubnetLooks:
         configured = configure(override, self._settings, otherwise)
         asked = to_port(configured.bounds)
         if asked != self._asked.get(name) or (known is not None and known != asked):
-            await self._around.allocator.set_bounds(
+            await self._context.allocator.set_bounds(
                 demand.subnet.network, name, cluster=cluster, bounds=asked
             )
             self._asked[name] = asked
         return configured
 
     async def _put_in_force(self, subnet: Subnet, decision: SubnetDecision, bounds: BatchBounds) -> Subnet:
-        """The subnet with what is in force now, by this decision or by another cluster's that came first."""
+        """The subnet with what is in force now, by this decision or by that of another cluster that wrote first."""
         decided = in_force_after(subnet.in_force, decision, bounds)
         if decided == subnet.in_force:
             return subnet
         try:
-            return await self._around.allocator.put_in_force(subnet.network, subnet.name, decided)
-        except Overtaken:
-            return await self._around.allocator.get_subnet(subnet.network, subnet.name)
+            return await self._context.allocator.put_in_force(subnet.network, subnet.name, decided)
+        except InForceConflict:
+            return await self._context.allocator.get_subnet(subnet.network, subnet.name)
 
     async def _tell(
-        self, shown: ClusterSubnet | None, subnet: Subnet, configured: Configured, others: list[ClusterBounds]
+        self,
+        shown: ClusterSubnet | None,
+        subnet: Subnet,
+        configured: ConfiguredBounds,
+        others: list[ClusterBounds],
     ) -> Resource:
-        """Write what is in force where agents look for it. Answers the object that Events are about."""
+        """Write what is in force to the objects that agents watch. Returns the object that Events are about."""
         if subnet.name not in self._told and shown is not None and (was := shown.status.scaler) is not None:
-            self._told[subnet.name] = _Told(
+            self._told[subnet.name] = _ToldState(
                 was.batch, was.buffer, exhausted=shown.status.exhausted, starved=shown.status.starved
             )
         state = await self._objects.write_state(subnet.name, exhausted=subnet.in_force.exhausted)
@@ -202,10 +211,12 @@ class SubnetLooks:
             await self._objects.clear_subnet(shown)
         return state
 
-    async def _record_events(self, about: Resource, in_force: InForce, decision: SubnetDecision) -> None:
-        """Tell people what changed since they were told last, by whichever cluster's decision."""
+    async def _record_events(
+        self, about: Resource, in_force: SubnetInForce, decision: SubnetDecision
+    ) -> None:
+        """Write Events about what changed since the last ones, whichever cluster decided it."""
         name = about.metadata.name
-        now = _Told(
+        now = _ToldState(
             in_force.batch,
             float(Fraction(in_force.buffer)),
             exhausted=in_force.exhausted,
@@ -214,31 +225,31 @@ class SubnetLooks:
         before = self._told.get(name, now)
         self._told[name] = now
         if before.exhausted != now.exhausted:
-            step = Step.EXHAUSTED if in_force.exhausted else Step.RECOVERED
+            step = BatchMove.EXHAUSTED if in_force.exhausted else BatchMove.RECOVERED
             await self._record(about, step.value, decision.exhaustion.comparison)
         if structs.replace(before, exhausted=now.exhausted) != now and in_force.step:
             await self._record(about, in_force.step, in_force.reason)
 
     async def _record(self, about: Resource, reason: str, message: str) -> None:
-        await self._around.events.record(about, reason, message, warning=reason in _ALARMING)
+        await self._context.events.record(about, reason, message, warning=reason in _ALARMING)
 
-    def _look_at_users(self, name: str) -> None:
+    def _queue_users(self, name: str) -> None:
         for node in self._subnets.users(name):
             self._nodes.add(node)
 
-    def _tell_users_of_scaler(self, name: str) -> None:
-        """Have each node's NodeNetworkConfig brought in step, one after the other: there may be thousands."""
+    def _queue_users_for_scaler(self, name: str) -> None:
+        """Queue the subnet's nodes one after the other, so that each gets the new scaler: there may be thousands."""
         for number, node in enumerate(self._subnets.users(name)):
             self._nodes.add_after(node, number / _SCALER_WRITES_PER_SECOND)
 
     def _note(self, subnet: Subnet, decision: SubnetDecision) -> None:
         name, in_force = subnet.name, subnet.in_force
-        scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.min_free)
+        scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.buffer)
         changed = self._subnets.in_force(name) != scaler
-        self._subnets.note_look(name, scaler, anybody_owed=subnet.owed > 0)
+        self._subnets.note_reconcile(name, scaler, any_owed=subnet.owed > 0)
         if changed and not self._options.cluster_subnets:
-            self._tell_users_of_scaler(name)
-        self._around.counts.subnets[name] = SubnetCounts(
+            self._queue_users_for_scaler(name)
+        self._context.counts.subnets[name] = SubnetCounts(
             capacity=subnet.capacity,
             reserved=subnet.reserved,
             containers=subnet.containers,

@@ -16,7 +16,6 @@ from podtide.core.audit.invariants import (
     TWO_PODS,
     TWO_POOLS,
     Grant,
-    Ledger,
     NodeView,
     Picture,
     PodView,
@@ -24,7 +23,6 @@ from podtide.core.audit.invariants import (
     assigned_ungranted,
     held_twice,
     left_unnamed,
-    miscounts,
     used_unassigned,
 )
 from podtide.core.pool.states import State
@@ -83,10 +81,6 @@ class RunningAudit:
     def ungranted(self, container: str) -> tuple[Violation, ...]:
         """A container is no more."""
         return tuple(self._grant(self._grants.get(container), None))
-
-    def counted(self, ledger: Ledger) -> tuple[Violation, ...]:
-        """A subnet's counts are these."""
-        return tuple(miscounts(ledger, self._held[ledger.subnet]))
 
     def held(self, subnet: str) -> int:
         """How many addresses of a subnet containers hold."""

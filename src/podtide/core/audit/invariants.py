@@ -9,8 +9,8 @@ property tests, after every step of a simulation, and on a live cluster by `podt
     4  An assigned address never disappears from under a pod.
 
 3 speaks of two instants, so `audit_change` compares pictures; 1, 2 and 4 hold in each, and `audit` checks them.
-`running_audit` checks the same one change at a time.
-The remaining invariants of the design are about writes and about time, and are checked where those are seen.
+`incremental` checks the same one change at a time.
+The remaining invariants (design I5 to I7) are about writes and about time, and are checked where those are seen.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Who holds which address of a range: the rule of a Whereabouts pool (WIRE.md §5, "Allocation").
+"""Who holds which address of a range: the rule of a Whereabouts pool (design W19, "Allocation").
 
 An ADD gets the lowest free address, and the one it has when it is repeated; a DEL gives back what the sandbox's
 interface holds. Entries are indexed both ways, so neither looks at the others.
@@ -6,7 +6,7 @@ interface holds. Entries are indexed both ways, so neither looks at the others.
 When a pod comes with a new sandbox, Whereabouts gives it what its name holds. But a name is no proof: a StatefulSet's
 pod that was lost with its node has the name of the one that replaces it, and may still live. So an address is given
 again to the same pod by its uid; where a uid is not known, only if the earlier sandbox is one of this node's own, which
-the runtime has replaced (DESIGN.md, "Reservations").
+the runtime has replaced (design R12, "Reservations").
 
 Which of a pod's sandboxes is the one that lives, nobody can tell from the calls alone: an ADD that a runtime gave up may
 come minutes after that of the sandbox which followed, and its DEL later still. So an address that was taken over is

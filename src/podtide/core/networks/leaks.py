@@ -10,7 +10,7 @@ held for ever. A holder names its pod by uid, or where that is not known (Wherea
     not shown  it has no uid, and the pod of its name runs and shows other addresses: it is an earlier one's
 
 A pod that is Pending is alive: it holds addresses before it runs. A holder that names no pod is never suspected, since
-nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, some time apart (`Patience`),
+nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, some time apart (`LeakGrace`),
 and whoever takes back asks the cluster once more.
 """
 
@@ -68,7 +68,7 @@ def why_orphaned(
     return Orphaned.NOT_SHOWN if is_another and not holder.pod_uid else None
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class LeakGrace(Struct, frozen=True, kw_only=True):
     """For how long somebody has to be suspected before anything is taken back."""
 
     leak_grace_seconds: float
@@ -79,8 +79,8 @@ class Patience(Struct, frozen=True, kw_only=True):
 
         A pod that has ended did so on a node that is there. Of any other, nobody can tell which node it was on (a
         cluster removes a Node's pods soon after it): perhaps on one that was deleted while its machine lives. An agent
-        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (DESIGN.md,
-        "A node deleted while its machine lives").
+        there may go on until its `contact_timeout`, and people have until the quarantine ends to fence it (design
+        R5, "A node deleted while its machine lives").
         """
         if reason in {None, Orphaned.ENDED}:
             return self.leak_grace_seconds
@@ -114,7 +114,7 @@ class Reserved(Struct, frozen=True, kw_only=True):
         return one.podref != other.podref or len(uids) > 1
 
 
-class Fate(StrEnum):
+class ReservationAction(StrEnum):
     """What is to become of a reservation."""
 
     KEEP = "keep"
@@ -123,10 +123,10 @@ class Fate(StrEnum):
     RELEASE = "release"
 
 
-class Verdict(Struct, frozen=True):
+class ReservationVerdict(Struct, frozen=True):
     """A reservation's fate, and why."""
 
-    fate: Fate
+    fate: ReservationAction
     reason: Orphaned | Spare | None = None
 
 
@@ -135,7 +135,9 @@ def is_doubtful(reserved: Reserved, pod: PodSeen | None) -> bool:
     return not reserved.backed or reserved.is_outdated or why_orphaned(reserved.holder, pod) is not None
 
 
-def judge_reservation(reserved: Reserved, pod: PodSeen | None, *, shows_it: bool | None) -> Verdict:
+def judge_reservation(
+    reserved: Reserved, pod: PodSeen | None, *, shows_it: bool | None
+) -> ReservationVerdict:
     """The fate of a reservation that stayed doubtful, given its holder's pod as it is now.
 
     `shows_it` is whether the pod's own network status has the address, None when it tells nothing.
@@ -144,17 +146,19 @@ def judge_reservation(reserved: Reserved, pod: PodSeen | None, *, shows_it: bool
         None if reserved.backed else _why_spare(reserved.holder, shows_it=shows_it)
     )
     if reason is None:
-        return Verdict(Fate.KEEP)
+        return ReservationVerdict(ReservationAction.KEEP)
     if reserved.is_outdated or (reserved.rightful is not None and reason is Orphaned.REPLACED):
-        return Verdict(Fate.CORRECT, reason)
-    return Verdict(Fate.KEEP if reserved.backed else Fate.RELEASE, reason)
+        return ReservationVerdict(ReservationAction.CORRECT, reason)
+    return ReservationVerdict(
+        ReservationAction.KEEP if reserved.backed else ReservationAction.RELEASE, reason
+    )
 
 
 def _why_spare(holder: Allocation, *, shows_it: bool | None) -> Spare | None:
     """What speaks against a reservation that has no allocation and whose pod lives.
 
     Podtide writes the pod's uid, and answers an ADD only after the pool's write: its reservation is what is left of an
-    ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (WIRE.md §6), so the pod may
+    ADD or a DEL that broke off. Whereabouts answers even when its write of the pool failed (design T15), so the pod may
     have the address, and its own network status has to tell.
     """
     if holder.pod_uid:
@@ -162,7 +166,7 @@ def _why_spare(holder: Allocation, *, shows_it: bool | None) -> Spare | None:
     return Spare.NOT_SHOWN if shows_it is False else None
 
 
-class Suspects(Generic[S]):
+class SuspectTimes(Generic[S]):
     """Who is suspected, and since when without a break."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 A pool is the truth that all nodes share, and repair strikes off what is held for pods that are gone. But a pool can go
 back, with the whole cluster, when etcd is restored from a backup: then it lacks what was given since, and has again what
-was given up. So a node remembers what its sandboxes have (DESIGN.md "A store that went back"), and:
+was given up. So a node remembers what its sandboxes have (design R7, "A store that went back"), and:
 
     the pool has it for the sandbox, or its pod    nothing to do
     the cluster went back since it was given       it is put back, whoever the pool says had it at the backup,

@@ -2,7 +2,7 @@
 
 A pool carries the uid of the Node it was made for. When that Node is gone its machine may still run, with pods that
 have addresses of the slice; so the pool rests for a quarantine, counted from when the Node was found to be gone
-(DESIGN.md, "A node deleted while its machine lives"). After that:
+(design R5, "A node deleted while its machine lives"). After that:
 
     nobody bears the node's name    the pool is collected, once no pod holds an address in it
     another Node bears it now       it takes the pool over; what pods still hold in it stays held
@@ -25,7 +25,7 @@ from msgspec import Struct
 from podtide.core.machine_identity import UNKNOWN_MACHINE, Kinship, MachineIdentity, kinship
 
 
-class Step(Enum):
+class CustodyStep(Enum):
     """What is to be done."""
 
     KEEP = auto()
@@ -68,35 +68,35 @@ def next_step(
     *,
     now: float,
     quarantine_seconds: float,
-) -> Step:
+) -> CustodyStep:
     """What to do, `node_uid` being the uid of the Node that bears the node's name now, on that machine; "" for none."""
     if pool.is_inert:
-        return Step.CONFIRM if node_uid else Step.COLLECT
+        return CustodyStep.CONFIRM if node_uid else CustodyStep.COLLECT
     if node_uid and pool.owner_uid == node_uid:
         return _step_of_its_node(pool)
     if node_uid and pool.gone_since is None and not pool.owner_uid:
-        return Step.ADOPT
+        return CustodyStep.ADOPT
     if node_uid and (not pool.in_use or kinship(pool.machine, machine) is not Kinship.UNPROVEN):
-        return Step.HAND_OVER
+        return CustodyStep.HAND_OVER
     return _step_in_quarantine(pool, node_uid, now, quarantine_seconds)
 
 
-def _step_of_its_node(pool: Custody) -> Step:
+def _step_of_its_node(pool: Custody) -> CustodyStep:
     if pool.gone_since is not None:
-        return Step.HAND_OVER  # it was thought to be gone, and is not
-    return Step.KEEP if pool.is_confirmed else Step.CONFIRM
+        return CustodyStep.HAND_OVER  # it was thought to be gone, and is not
+    return CustodyStep.KEEP if pool.is_confirmed else CustodyStep.CONFIRM
 
 
-def _step_in_quarantine(pool: Custody, node_uid: str, now: float, quarantine_seconds: float) -> Step:
+def _step_in_quarantine(pool: Custody, node_uid: str, now: float, quarantine_seconds: float) -> CustodyStep:
     if pool.gone_since is None or pool.gone_since > now:
-        return Step.MARK  # the latter by a clock that was ahead: it must not last until then
+        return CustodyStep.MARK  # the latter by a clock that was ahead: it must not last until then
     if now < pool.gone_since + quarantine_seconds:
-        return Step.REST
+        return CustodyStep.REST
     if node_uid:
-        return Step.HAND_OVER
-    return Step.HOLD if pool.in_use else Step.COLLECT
+        return CustodyStep.HAND_OVER
+    return CustodyStep.HOLD if pool.in_use else CustodyStep.COLLECT
 
 
-def is_live(pool: Custody, step: Step) -> bool:
+def is_live(pool: Custody, step: CustodyStep) -> bool:
     """Whether its slice may be neither freed nor moved."""
-    return pool.in_use or step in {Step.MARK, Step.REST}
+    return pool.in_use or step in {CustodyStep.MARK, CustodyStep.REST}

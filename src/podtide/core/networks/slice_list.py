@@ -1,7 +1,7 @@
 """Which slices the object that lists them names, and how many it can.
 
 Whoever reads it wants to see the free slices too, as Whereabouts lists them. But 65,536 slices are three megabytes, and
-an API server takes one and a half; so a large list names only what is assigned (WIRE.md §5). Even that has an end: nodes
+an API server takes one and a half; so a large list names only what is assigned (design W12). Even that has an end: nodes
 beyond it wait, and are told why, instead of every write failing.
 """
 
@@ -20,24 +20,24 @@ _KEPT_FREE_BYTES = 16_000
 """For all that is not an entry: metadata, conditions, the record of who wrote what."""
 
 
-class Entry(NamedTuple):
+class SliceEntry(NamedTuple):
     """A slice as text, and its node; "" when it is free."""
 
     node: str
     slice: str
 
 
-def listing(slicing: Slicing, assignments: Sequence[SliceAssignment]) -> list[Entry]:
+def listing(slicing: Slicing, assignments: Sequence[SliceAssignment]) -> list[SliceEntry]:
     """The entries in address order: all slices, those of nobody among them, or only the assigned ones."""
-    entries = [Entry(assignment.node, str(assignment.slice)) for assignment in assignments]
+    entries = [SliceEntry(assignment.node, str(assignment.slice)) for assignment in assignments]
     free = slicing.count - len(assignments)
-    size = sum(map(_size, entries)) + free * _size(Entry("", str(slicing[slicing.count - 1])))
+    size = sum(map(_size, entries)) + free * _size(SliceEntry("", str(slicing[slicing.count - 1])))
     if size > WHOLE_UP_TO_BYTES - _KEPT_FREE_BYTES or any(
         slicing.index(assignment.slice) is None for assignment in assignments
     ):
         return entries
     holders = {entry.slice: entry.node for entry in entries}
-    return [Entry(holders.get(text, ""), text) for text in map(str, slicing)]
+    return [SliceEntry(holders.get(text, ""), text) for text in map(str, slicing)]
 
 
 def room_for(kept: Sequence[SliceAssignment], added: Sequence[SliceAssignment]) -> int:
@@ -53,9 +53,9 @@ def room_for(kept: Sequence[SliceAssignment], added: Sequence[SliceAssignment]) 
 
 
 def _size_of(assignment: SliceAssignment) -> int:
-    return _size(Entry(assignment.node, str(assignment.slice)))
+    return _size(SliceEntry(assignment.node, str(assignment.slice)))
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: SliceEntry) -> int:
     """The entry as JSON, in bytes. Names of nodes and slices have no characters that take more than one."""
     return len('{"nodeName":"","sliceRange":""},') + len(entry.node) + len(entry.slice)

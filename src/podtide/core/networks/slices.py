@@ -1,4 +1,4 @@
-"""Which node has which slice of a secondary network's range (DESIGN.md, "Slices").
+"""Which node has which slice of a secondary network's range (design D9).
 
 A range is cut into slices of one size, 2^k of them, of which none is ever written down: a slice is its index. The
 decision takes what is assigned, which nodes there are and what is occupied, and answers the whole plan. Its rules: what
@@ -6,7 +6,7 @@ is assigned never moves, slices of nodes that are gone are freed before any is a
 slice in address order, and nobody waits while one is free.
 
 Slices cover the whole network, whatever start, end and excludes say, because that is how Whereabouts counts them. But
-these hold within slices too (WIRE.md §6), so a slice in which they leave no address is offered to nobody.
+these hold within slices too (design T13), so a slice in which they leave no address is offered to nobody.
 """
 
 import re

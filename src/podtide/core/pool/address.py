@@ -42,7 +42,7 @@ class Address(Struct):
         return f"{self.ip} as {self.name} ({self.state})"
 
 
-class Counts(Struct, frozen=True):
+class StateCounts(Struct, frozen=True):
     """How many addresses are in each state."""
 
     pending_programming: int = 0

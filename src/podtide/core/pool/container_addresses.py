@@ -10,14 +10,14 @@ from heapq import merge
 from itertools import chain
 from typing import Self
 
-from podtide.core.pool.address import Address, Counts, Family
+from podtide.core.pool.address import Address, Family, StateCounts
 from podtide.core.pool.snapshot import KeptAddress, KeptContainer
 from podtide.core.pool.states import State
 
 Shelf = OrderedDict[str, Address]
 
 
-class Holding:
+class ContainerAddresses:
     """The addresses by name, and on their shelves.
 
     Free addresses stand on two: those a pod had before (`rested`, which may have to cool down) and those not yet used.
@@ -50,10 +50,10 @@ class Holding:
         free = merge(unused.values(), self.rested.values(), key=lambda address: address.turn)
         return chain(self.shelves[State.PENDING_PROGRAMMING].values(), free)
 
-    def counts(self) -> Counts:
+    def counts(self) -> StateCounts:
         """How many addresses are on each shelf."""
         shelves = self.shelves
-        return Counts(
+        return StateCounts(
             pending_programming=len(shelves[State.PENDING_PROGRAMMING]),
             available=len(shelves[State.AVAILABLE]) + len(self.rested),
             assigned=len(shelves[State.ASSIGNED]),

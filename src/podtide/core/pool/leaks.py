@@ -40,7 +40,7 @@ def suspicion_of(owner: Owner, demand: Demand) -> Suspicion | None:
     return Suspicion.ENDED if pod.ended else None
 
 
-class Suspects:
+class SuspectedSandboxes:
     """Who is suspected since when. Told of each pod and sandbox that changes, it looks at those of that pod alone."""
 
     def __init__(self, demand: Demand) -> None:

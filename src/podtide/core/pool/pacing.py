@@ -34,7 +34,7 @@ class Waiting(Struct, frozen=True):
     """When it last became lower than before."""
 
 
-class Verdict(Struct, frozen=True):
+class PacingDecision(Struct, frozen=True):
     """Write the target now, or look again at `look_at`; neither when target and request agree."""
 
     write: bool
@@ -42,7 +42,7 @@ class Verdict(Struct, frozen=True):
     waiting: Waiting | None
 
 
-_NOTHING_TO_DO = Verdict(write=False, look_at=None, waiting=None)
+_NOTHING_TO_DO = PacingDecision(write=False, look_at=None, waiting=None)
 
 
 def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, when, and by which rules
@@ -55,7 +55,7 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
     demand: int,
     changed_at: float,
     exhausted: bool = False,
-) -> Verdict:
+) -> PacingDecision:
     """Whether a target is due that follows from this demand; neither has changed since `changed_at`.
 
     Pass the verdict's `waiting` back in next time; a write starts anew with None.
@@ -79,5 +79,5 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
     if not growing and not exhausted:
         due = max(due, waiting.fell_at + patience.shrink_delay_seconds)
     if now >= due:
-        return Verdict(write=True, look_at=None, waiting=None)
-    return Verdict(write=False, look_at=due, waiting=waiting)
+        return PacingDecision(write=True, look_at=None, waiting=None)
+    return PacingDecision(write=False, look_at=due, waiting=waiting)

@@ -37,7 +37,7 @@ class KeptOwner(Struct, frozen=True):
     ips: tuple[str, ...]
 
 
-class Snapshot(Struct, frozen=True, omit_defaults=True):
+class PoolSnapshot(Struct, frozen=True, omit_defaults=True):
     """The whole pool. Two pools with equal snapshots are equal, but for the times."""
 
     turn: int = 0

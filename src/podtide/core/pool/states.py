@@ -1,6 +1,6 @@
 """What can become of an address in a node's pool: one table, and nothing that is not in it.
 
-Rule 1: everything that changes an address's state goes through this table, by `Pool._move`. What is not in the table
+Rule 1: everything that changes an address's state goes through this table, by `PoolRecords.move`. What is not in the table
 cannot happen; asked for, it is a StopError, because the next step could give one address to two pods.
 
     state                 event → next state
@@ -40,7 +40,7 @@ class State(StrEnum):
     ORPHANED = "Orphaned"
 
 
-class Event(StrEnum):
+class AddressEvent(StrEnum):
     """What can befall an address."""
 
     GRANTED = "granted"
@@ -52,36 +52,36 @@ class Event(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-TRANSITIONS: Mapping[State | None, Mapping[Event, State | None]] = {
+TRANSITIONS: Mapping[State | None, Mapping[AddressEvent, State | None]] = {
     None: {
-        Event.GRANTED: State.PENDING_PROGRAMMING,
-        Event.RECOVERED: State.QUARANTINED,
+        AddressEvent.GRANTED: State.PENDING_PROGRAMMING,
+        AddressEvent.RECOVERED: State.QUARANTINED,
     },
     State.PENDING_PROGRAMMING: {
-        Event.PROGRAMMED: State.AVAILABLE,
-        Event.NAMED: State.PENDING_RELEASE,
-        Event.WITHDRAWN: None,
+        AddressEvent.PROGRAMMED: State.AVAILABLE,
+        AddressEvent.NAMED: State.PENDING_RELEASE,
+        AddressEvent.WITHDRAWN: None,
     },
     State.AVAILABLE: {
-        Event.TAKEN: State.ASSIGNED,
-        Event.NAMED: State.PENDING_RELEASE,
-        Event.WITHDRAWN: None,
+        AddressEvent.TAKEN: State.ASSIGNED,
+        AddressEvent.NAMED: State.PENDING_RELEASE,
+        AddressEvent.WITHDRAWN: None,
     },
     State.ASSIGNED: {
-        Event.FREED: State.AVAILABLE,
-        Event.WITHDRAWN: State.ORPHANED,
+        AddressEvent.FREED: State.AVAILABLE,
+        AddressEvent.WITHDRAWN: State.ORPHANED,
     },
     State.PENDING_RELEASE: {
-        Event.WITHDRAWN: None,
+        AddressEvent.WITHDRAWN: None,
     },
     State.QUARANTINED: {
-        Event.TAKEN: State.ASSIGNED,
-        Event.PROGRAMMED: State.AVAILABLE,
-        Event.WITHDRAWN: None,
+        AddressEvent.TAKEN: State.ASSIGNED,
+        AddressEvent.PROGRAMMED: State.AVAILABLE,
+        AddressEvent.WITHDRAWN: None,
     },
     State.ORPHANED: {
-        Event.FREED: None,
-        Event.GRANTED: State.ASSIGNED,
+        AddressEvent.FREED: None,
+        AddressEvent.GRANTED: State.ASSIGNED,
     },
 }
 

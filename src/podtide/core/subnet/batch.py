@@ -1,7 +1,7 @@
 """Which batch and buffer are in force for a subnet: the one place that decides it, for all of its nodes.
 
 Decided as a request is: from demand, not from the last batch. For each rung B (see `batch_bounds`) the containers'
-statements say between which bounds R would come to rest (`subnet_demand`):
+statements say between which bounds R would come to rest (`demand_by_batch`):
 
     raise   to the largest rung with R⁺(B) < t·Q
     lower   when R > T·Q, or will be once what is owed is granted, and the batch in force does not fit: to the largest
@@ -31,7 +31,7 @@ from podtide.core.errors import InvalidThresholds
 from podtide.core.exact import text
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.count_text import are_text
-from podtide.core.subnet.demand_by_batch import HoldingCounts, Range, SubnetDemand
+from podtide.core.subnet.demand_by_batch import ContainerDemandCounts, ReservedRange, SubnetDemand
 from podtide.core.subnet.exhaustion import Exhaustion, judge_exhaustion
 from podtide.core.subnet.scaler import EXHAUSTED_BATCH, STARVED_BUFFER, SubnetScaler
 
@@ -39,7 +39,7 @@ STARVED = SubnetScaler(EXHAUSTED_BATCH, STARVED_BUFFER)
 """What is in force in a starved subnet."""
 
 
-class Patience(Struct, frozen=True):
+class BatchDelays(Struct, frozen=True):
     """How long to wait before the next change."""
 
     answer_seconds: float = 60.0
@@ -48,7 +48,7 @@ class Patience(Struct, frozen=True):
     """Before starved may end."""
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class SubnetReading(Struct, frozen=True, kw_only=True):
     """What is known of a subnet at one instant."""
 
     capacity: int
@@ -58,7 +58,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     owed: int = 0
     ungoverned: int = 0
     """Of the reserved ones, those that are in no node's pool: in quarantine, or for nobody's."""
-    holdings: HoldingCounts = {}
+    holdings: ContainerDemandCounts = {}
     draining: int = 0
     """Of the reserved ones, those in CIDRs that drain, which are not in the capacity."""
 
@@ -73,7 +73,7 @@ class Reading(Struct, frozen=True, kw_only=True):
         return max(0, self.capacity + self.draining - self.reserved)
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class BatchInForce(Struct, frozen=True, kw_only=True):
     """What is in force; None where nothing was decided yet."""
 
     scaler: SubnetScaler | None = None
@@ -83,7 +83,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     """Since when the scaler is in force. Less than 0 where the clock was set back, and then nobody knows."""
 
 
-class Step(StrEnum):
+class BatchMove(StrEnum):
     """What moved, in the words of an Event's reason."""
 
     STARVED = "Starved"
@@ -100,7 +100,7 @@ class Rung(Struct, frozen=True):
     """A batch to choose, and where R would come to rest by it."""
 
     scaler: SubnetScaler
-    expected: Range
+    expected: ReservedRange
     fits: bool
     """R⁺ < t·Q: the batch can be raised to it."""
 
@@ -111,7 +111,7 @@ class SubnetDecision(Struct, frozen=True, kw_only=True):
     scaler: SubnetScaler
     exhausted: bool
     starved: bool
-    step: Step
+    step: BatchMove
     """What moved of batch and buffer, or that nothing did."""
     reason: str
     exhaustion: Exhaustion
@@ -126,13 +126,13 @@ class _Move(Struct, frozen=True):
     """What is to be in force, and why."""
 
     scaler: SubnetScaler
-    step: Step
+    step: BatchMove
     reason: str
     starved: bool = False
 
 
 def decide_batch(
-    standing: Standing, reading: Reading, bounds: BatchBounds, patience: Patience | None = None
+    standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, patience: BatchDelays | None = None
 ) -> SubnetDecision:
     """What is in force for the subnet from now on."""
     exhaustion = judge_exhaustion(
@@ -141,7 +141,7 @@ def decide_batch(
         capacity=reading.capacity,
         thresholds=bounds.thresholds,
     )
-    choice = _Choice(standing, reading, bounds, patience or Patience(), exhausted=exhaustion.exhausted)
+    choice = _Choice(standing, reading, bounds, patience or BatchDelays(), exhausted=exhaustion.exhausted)
     move = choice.move()
     return SubnetDecision(
         scaler=move.scaler,
@@ -160,10 +160,10 @@ class _Choice:
 
     def __init__(
         self,
-        standing: Standing,
-        reading: Reading,
+        standing: BatchInForce,
+        reading: SubnetReading,
         bounds: BatchBounds,
-        patience: Patience,
+        patience: BatchDelays,
         *,
         exhausted: bool,
     ) -> None:
@@ -197,13 +197,13 @@ class _Choice:
         if self._is_starved():
             return _Move(
                 STARVED,
-                Step.NONE if standing.starved else Step.STARVED,
+                BatchMove.NONE if standing.starved else BatchMove.STARVED,
                 f"{are_text(reading.owed, 'address', 'addresses')} owed, {are_text(reading.free)} free; nodes keep none in reserve until "
                 f"{are_text(reading.containers)} free, one for each container",
                 starved=True,
             )
         if standing.starved:
-            return _Move(self._after_starvation().scaler, Step.FED, self._why_it_is_fed())
+            return _Move(self._after_starvation().scaler, BatchMove.FED, self._why_it_is_fed())
         return self._among_rungs()
 
     def _is_starved(self) -> bool:
@@ -243,9 +243,9 @@ class _Choice:
         candidates, current = self._candidates()
         before = self._standing.scaler
         if before is not None and before != current.scaler:
-            step, reason = Step.CONFIGURED, f"configured with {self._bounds.words}"
+            step, reason = BatchMove.CONFIGURED, f"configured with {self._bounds.words}"
         else:
-            step, reason = Step.NONE, ""
+            step, reason = BatchMove.NONE, ""
         if not self._is_answered:
             waiting = f"{self.unanswered} of {self._reading.containers} containers have not answered the last change yet"
             return _Move(current.scaler, step, reason or waiting)
@@ -253,7 +253,7 @@ class _Choice:
         if rung is current:
             return _Move(current.scaler, step, reason or why)
         up = rung.scaler.batch > (before or current.scaler).batch
-        return _Move(rung.scaler, Step.UP if up else Step.DOWN, why)
+        return _Move(rung.scaler, BatchMove.UP if up else BatchMove.DOWN, why)
 
     def _candidates(self) -> tuple[tuple[Rung, ...], Rung]:
         """The rungs to choose from, and the one that counts as being in force.

@@ -20,7 +20,7 @@ from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import (
     DEFAULT_BATCH,
-    DEFAULT_MIN_FREE,
+    DEFAULT_BUFFER,
     EXHAUSTED_BATCH,
     EXHAUSTED_BUFFER,
     Scaler,
@@ -33,7 +33,7 @@ class BatchBounds(Struct, frozen=True):
 
     batch: int = DEFAULT_BATCH
     """The top rung."""
-    buffer: Fraction = DEFAULT_MIN_FREE
+    buffer: Fraction = DEFAULT_BUFFER
     thresholds: Thresholds = Thresholds()
     min_batch: int = EXHAUSTED_BATCH
     """The lowest rung."""

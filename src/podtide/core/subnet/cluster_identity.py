@@ -1,4 +1,4 @@
-"""Who a cluster is: whose a container is, and whether a controller may have a term (DESIGN.md "Who a cluster is").
+"""Who a cluster is: whose a container is, and whether a controller may have a term (design R6).
 
 A name is chosen by people, and two clusters can be given the same one; the uid of the namespace kube-system is each
 cluster's own. So a name at the allocator belongs to the uid that used it first, and every container records the uid of
@@ -14,7 +14,7 @@ TERM_SECONDS = 10.0
 """How long a term lasts that nobody renews: less than the leader's Lease, so that the next leader need not wait for it."""
 
 
-class Owner(Enum):
+class ContainerOwner(Enum):
     """Whose a container is, as far as its record tells."""
 
     THIS_CLUSTER = "this cluster"
@@ -23,11 +23,11 @@ class Owner(Enum):
     """Recorded before clusters had uids: a Node of its uid, seen here, is the only proof that it is ours."""
 
 
-def owner_of(recorded_uid: str, own_uid: str) -> Owner:
+def owner_of(recorded_uid: str, own_uid: str) -> ContainerOwner:
     """Whose a container is that records this uid. Absence of its Node here is a reason to retire it only if it is ours."""
     if not recorded_uid:
-        return Owner.UNKNOWN
-    return Owner.THIS_CLUSTER if recorded_uid == own_uid else Owner.ANOTHER_CLUSTER
+        return ContainerOwner.UNKNOWN
+    return ContainerOwner.THIS_CLUSTER if recorded_uid == own_uid else ContainerOwner.ANOTHER_CLUSTER
 
 
 def is_anothers(bound_uid: str, uid: str) -> bool:

@@ -21,7 +21,7 @@ from podtide.core.subnet.scaler import EXHAUSTED_BATCH, EXHAUSTED_BUFFER, Subnet
 from podtide.core.subnet.statement import StatedDemand, taken_at
 
 
-class Holding(Struct, frozen=True):
+class ContainerDemand(Struct, frozen=True):
     """A container as the counts know it: what is known of its demand, and what it takes of the subnet now."""
 
     stated: StatedDemand
@@ -29,11 +29,11 @@ class Holding(Struct, frozen=True):
     """Its primary, and what it holds or asks for, whichever is more."""
 
 
-HoldingCounts = Mapping[Holding, int]
+ContainerDemandCounts = Mapping[ContainerDemand, int]
 """How many containers of a subnet are alike."""
 
 
-class Range(Struct, frozen=True):
+class ReservedRange(Struct, frozen=True):
     """R⁻ and R⁺."""
 
     least: int
@@ -43,7 +43,7 @@ class Range(Struct, frozen=True):
 class SubnetDemand(Struct, frozen=True, kw_only=True):
     """The containers of a subnet at one instant, seen from what is in force."""
 
-    holdings: HoldingCounts
+    holdings: ContainerDemandCounts
     ungoverned: int
     """F."""
     in_force: SubnetScaler
@@ -70,16 +70,16 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
         told = stated.batch == EXHAUSTED_BATCH and Fraction(stated.buffer) == EXHAUSTED_BUFFER
         return told and self.exhausted
 
-    def at(self, rung: SubnetScaler) -> Range:
+    def at(self, rung: SubnetScaler) -> ReservedRange:
         """R⁻ and R⁺ once every container goes by the rung."""
         least = most = self.ungoverned
         for holding, count in self.holdings.items():
             low, high = self._taken(holding, rung)
             least += low * count
             most += high * count
-        return Range(least, most)
+        return ReservedRange(least, most)
 
-    def _taken(self, holding: Holding, rung: SubnetScaler) -> tuple[int, int]:
+    def _taken(self, holding: ContainerDemand, rung: SubnetScaler) -> tuple[int, int]:
         stated = holding.stated
         if stated.is_empty:
             return holding.taken, max(holding.taken, taken_at(0, stated, rung))
@@ -99,7 +99,7 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
         return stated.batch == min(self.in_force.batch, stated.max_ips) and self.in_force.batch < self.top
 
 
-def _surplus(holding: Holding) -> int:
+def _surplus(holding: ContainerDemand) -> int:
     """What a container takes beyond what follows from its statement."""
     stated = holding.stated
     own = SubnetScaler(stated.batch, Fraction(stated.buffer))

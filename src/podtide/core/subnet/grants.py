@@ -1,6 +1,6 @@
 """Who is served when a subnet is short, and what a name of a granted address means.
 
-The allocator gives what there is (DESIGN.md "Grants"). Whoever got less than it asked for has a claim, and claims have an
+The allocator gives what there is (design D8, "Grants"). Whoever got less than it asked for has a claim, and claims have an
 order: nodes with waiting pods first, more of them before fewer, then the longest owed. Nobody takes what claims before
 its own need; so whoever comes later, or comes more often, gains nothing by it. A claim that is not renewed lapses: it may
 be a node's that is gone, and addresses held for the gone are nobody's.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from podtide.core.subnet.chunks import CHUNK_SIZE, positions
-from podtide.core.subnet.layout import Place
+from podtide.core.subnet.layout import AddressPlace
 
 
 class Claim(Struct, frozen=True):
@@ -44,7 +44,7 @@ class AddressName(Struct, frozen=True):
 
     container: str
     version: int
-    place: Place
+    place: AddressPlace
 
 
 def address_names(container: str, version: int, chunk: int, mask: int) -> Iterator[str]:
@@ -62,7 +62,7 @@ def parse_address_name(text: str) -> AddressName | None:
         return None
     if f"{container}-{version}-{number}" != text:  # as int() reads +1, 01 and 1_0 too
         return None
-    return AddressName(container, version, Place(*divmod(number, CHUNK_SIZE)))
+    return AddressName(container, version, AddressPlace(*divmod(number, CHUNK_SIZE)))
 
 
 def primary_name(container: str) -> str:

@@ -5,14 +5,21 @@
     otherwise   one rung down while R > t·Q; one up when R stays under t·Q even if every node needs its worst case
 
 On the way down it overshot, because a rung was judged before nodes had given anything back. On the way up the worst case
-of every node closed the way wherever Q/N is small: with 33 addresses per node or fewer, even without pods. `batching`
+of every node closed the way wherever Q/N is small: with 33 addresses per node or fewer, even without pods. `batch`
 replaces it; the comparison shows by how much.
 """
 
 from math import ceil
 
 from podtide.core.exact import text
-from podtide.core.subnet.batch import STARVED, Patience, Reading, Standing, Step, SubnetDecision
+from podtide.core.subnet.batch import (
+    STARVED,
+    BatchDelays,
+    BatchInForce,
+    BatchMove,
+    SubnetDecision,
+    SubnetReading,
+)
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.count_text import are_text
 from podtide.core.subnet.exhaustion import judge_exhaustion
@@ -24,9 +31,9 @@ _DWELL_SECONDS = 30.0
 
 
 def decide_by_ladder(
-    standing: Standing, reading: Reading, bounds: BatchBounds, patience: Patience | None = None
+    standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, patience: BatchDelays | None = None
 ) -> SubnetDecision:
-    """What was in force for the subnet from then on; see `batching.decide_batch`."""
+    """What was in force for the subnet from then on; see `batch.decide_batch`."""
     del patience  # it had a time of its own, and waited for nobody's answer
     exhaustion = judge_exhaustion(
         exhausted=standing.exhausted,
@@ -61,18 +68,18 @@ def decide_by_ladder(
     )
 
 
-def expected_at_most(reading: Reading, now: SubnetScaler, then: SubnetScaler) -> int:
+def expected_at_most(reading: SubnetReading, now: SubnetScaler, then: SubnetScaler) -> int:
     """The upper bound of R at a larger batch that closed the way up: every container at its worst case."""
     return reading.reserved + reading.owed + reading.containers * (_most_spare(then) - _least_spare(now))
 
 
-def _is_starved(standing: Standing, reading: Reading, *, dwelt: bool) -> bool:
+def _is_starved(standing: BatchInForce, reading: SubnetReading, *, dwelt: bool) -> bool:
     if not standing.starved:
         return reading.owed > 0 and reading.free == 0
     return not (dwelt and reading.owed == 0 and reading.free >= reading.containers)
 
 
-def _one_rung(before: SubnetScaler, reading: Reading, bounds: BatchBounds) -> tuple[SubnetScaler, str]:
+def _one_rung(before: SubnetScaler, reading: SubnetReading, bounds: BatchBounds) -> tuple[SubnetScaler, str]:
     limit = bounds.thresholds.lower * reading.capacity
     larger = [rung for rung in bounds.rungs if rung.batch > before.batch]
     smaller = [rung for rung in bounds.rungs if rung.batch < before.batch]
@@ -96,7 +103,7 @@ def _most_spare(rung: SubnetScaler) -> int:
     return max(ceil(rung.buffer * rung.batch) + rung.batch - 1, floor)
 
 
-def _step(before: SubnetScaler, now: SubnetScaler) -> Step:
+def _step(before: SubnetScaler, now: SubnetScaler) -> BatchMove:
     if before == now:
-        return Step.NONE
-    return Step.UP if (now.batch, now.buffer) > (before.batch, before.buffer) else Step.DOWN
+        return BatchMove.NONE
+    return BatchMove.UP if (now.batch, now.buffer) > (before.batch, before.buffer) else BatchMove.DOWN

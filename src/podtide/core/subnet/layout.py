@@ -8,7 +8,7 @@ capacity is arithmetic.
 Each CIDR has a gateway of its own, because a pod reaches nothing through one that is outside its prefix. A CIDR that drains
 keeps its numbers, for nodes hold some of them, and gives no more: it is not in the capacity.
 
-A subnet has at most 2^53 addresses, the most that every reader of JSON can count to (DESIGN.md "IPv6"): of a wider IPv6 CIDR
+A subnet has at most 2^53 addresses, the most that every reader of JSON can count to (design D14): of a wider IPv6 CIDR
 the first ones are used. So every number also fits the integers of any database.
 """
 
@@ -27,7 +27,7 @@ MOST_ADDRESSES = 2**53
 _IPV4 = 4
 
 
-class Place(NamedTuple):
+class AddressPlace(NamedTuple):
     """An address by number: its chunk, and its position in it."""
 
     chunk: int
@@ -149,7 +149,7 @@ class SubnetLayout:
             return (f"{head}{(start & 255) + position}" for position in positions(mask))
         return (str(IPv6Address(start + position)) for position in positions(mask))
 
-    def address(self, place: Place) -> str:
+    def address(self, place: AddressPlace) -> str:
         """The address at a place, as text."""
         return next(self.addresses(place.chunk, 1 << place.position))
 
@@ -161,14 +161,14 @@ class SubnetLayout:
         """The CIDR of that text, if the subnet has it."""
         return next((block for block in self.blocks if block.cidr == cidr), None)
 
-    def place(self, address: str) -> Place | None:
+    def place(self, address: str) -> AddressPlace | None:
         """Where an address is; None for one that the subnet cannot give."""
         try:
             found = parse_address(address)
             (hole,) = self._holes([found])
         except InvalidRange:
             return None
-        place = Place(*divmod(hole.first, CHUNK_SIZE))
+        place = AddressPlace(*divmod(hole.first, CHUNK_SIZE))
         return place if self.mask(place.chunk) >> place.position & 1 else None
 
     def _at(self, number: int) -> int:

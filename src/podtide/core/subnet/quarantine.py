@@ -1,4 +1,4 @@
-"""When the addresses of a removed Node may go to others, and to whom (DESIGN.md "A node deleted while its machine lives").
+"""When the addresses of a removed Node may go to others, and to whom (design R5).
 
 Time alone ends nothing: a machine may live on without its Node, with pods that have these addresses. Whoever looks after
 the cluster looks at who bears the node's name now, and at a fresh list of the pods bound to it, and then says:
@@ -21,7 +21,7 @@ from msgspec import Struct
 from podtide.core.machine_identity import Kinship
 
 
-class Course(Enum):
+class QuarantineAction(Enum):
     """What is to be done with what a removed Node left."""
 
     MOVE = auto()
@@ -34,7 +34,7 @@ class Course(Enum):
     """Until the machine returns or is booted, or a person says so."""
 
 
-class Ending(Struct, frozen=True):
+class QuarantineEnd(Struct, frozen=True):
     """Which addresses become free, and which living pods still show."""
 
     free: tuple[str, ...]
@@ -46,25 +46,25 @@ def is_from_the_future(began: float, now: float) -> bool:
     return began > now
 
 
-def course_of(kin: Kinship, seconds_left: float, *, hold: bool, witnessed: bool) -> Course:
+def course_of(kin: Kinship, seconds_left: float, *, hold: bool, witnessed: bool) -> QuarantineAction:
     """What to do, `kin` being what the machine that bears the name now is to the removed one's.
 
     `hold` keeps what a machine may have that has not come back. `witnessed` says that the removed Node was watched to its
     end, so that the boot it is known by was its last.
     """
     if kin is Kinship.SAME_BOOT:
-        return Course.MOVE
+        return QuarantineAction.MOVE
     if kin is Kinship.UNPROVEN and hold:
-        return Course.HOLD
+        return QuarantineAction.HOLD
     if seconds_left <= 0 or (kin is Kinship.BOOTED_SINCE and witnessed):
-        return Course.END
-    return Course.WAIT
+        return QuarantineAction.END
+    return QuarantineAction.WAIT
 
 
-def ending_of(addresses: Iterable[str], shown_by_living_pods: Collection[str]) -> Ending:
+def ending_of(addresses: Iterable[str], shown_by_living_pods: Collection[str]) -> QuarantineEnd:
     """Which of the addresses may be free now."""
     listed = tuple(addresses)
-    return Ending(
+    return QuarantineEnd(
         tuple(address for address in listed if address not in shown_by_living_pods),
         tuple(address for address in listed if address in shown_by_living_pods),
     )

@@ -5,7 +5,7 @@ again. So a burst takes as many round trips as batches. A step ends at a multipl
 between (the node's limit, another batch, an edit out of band) it is a short one, and takes a round trip all the same.
 `scaling` replaces it; the planner and the benchmarks show by how much.
 
-What the program does with odd parameters is done here too: it takes a minimum-free fraction of 1 % to 100 %, and no
+What the program does with odd parameters is done here too: it takes a buffer of 1 % to 100 %, and no
 batch above the node's limit. Two things are not as there: fractions are exact, and a request does not go below 0.
 """
 
@@ -16,8 +16,8 @@ from msgspec import Struct
 from podtide.core.subnet.scaler import Scaler
 
 _HALF = Fraction(1, 2)
-_LEAST_MIN_FREE = Fraction(1, 100)
-_MOST_MIN_FREE = Fraction(1)
+_LEAST_BUFFER = Fraction(1, 100)
+_MOST_BUFFER = Fraction(1)
 
 
 class ReactivePool(Struct, frozen=True):
@@ -47,7 +47,7 @@ def _as_taken(scaler: Scaler) -> Scaler:
     """The parameters within the program's bounds."""
     return Scaler(
         batch=min(scaler.batch, scaler.max_ips),
-        min_free=min(max(scaler.min_free, _LEAST_MIN_FREE), _MOST_MIN_FREE),
+        buffer=min(max(scaler.buffer, _LEAST_BUFFER), _MOST_BUFFER),
         max_ips=scaler.max_ips,
     )
 

@@ -1,4 +1,4 @@
-"""The brake on retiring many nodes at once that nobody saw go (DESIGN.md "Who a cluster is").
+"""The brake on retiring many nodes at once that nobody saw go (design R6).
 
 A controller that starts, or lists anew, finds containers whose Nodes it does not see. Mostly they were deleted while
 nobody watched. But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same, and to
@@ -21,7 +21,7 @@ class HeldRetirement(Struct, frozen=True):
     until: float
 
 
-class Judgement(Struct, frozen=True):
+class RetirementJudgement(Struct, frozen=True):
     """Which nodes may be retired now, and which wait."""
 
     retire: frozenset[str]
@@ -35,12 +35,12 @@ def is_allowed_at_once(missing: int, nodes: int) -> bool:
 
 def judge_retirement(
     missing: frozenset[str], nodes: int, now: float, held: HeldRetirement | None
-) -> Judgement:
+) -> RetirementJudgement:
     """Judge the nodes that are missing now. `nodes` is how many the cluster has, those included."""
     if held is not None and held.missing & missing and now < held.until:
-        return Judgement(frozenset(), HeldRetirement(held.missing & missing, held.until))
+        return RetirementJudgement(frozenset(), HeldRetirement(held.missing & missing, held.until))
     confirmed = held.missing & missing if held is not None else frozenset[str]()
     rest = missing - confirmed
     if is_allowed_at_once(len(rest), nodes):
-        return Judgement(confirmed | rest)
-    return Judgement(confirmed, HeldRetirement(rest, now + LOOK_AGAIN_SECONDS))
+        return RetirementJudgement(confirmed | rest)
+    return RetirementJudgement(confirmed, HeldRetirement(rest, now + LOOK_AGAIN_SECONDS))

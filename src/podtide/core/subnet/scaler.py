@@ -1,9 +1,10 @@
 """The parameters a node's pool is sized by, and which of several sources is in force.
 
-A batch B, a minimum-free fraction mf and a maximum. They reach a node by two objects: the ClusterSubnet (what is in
-force for the subnet, decided once for all nodes) goes before the node's own NodeNetworkConfig. What arrives there
-was written by other programs, so it is clamped rather than refused: a node with odd parameters must still get its
-pods their addresses. What a person states is refused instead (`Scaler` validates).
+A batch B, a buffer mf (the part of a batch to keep free; the design papers call it the minimum-free fraction) and a
+maximum. They reach a node by two objects: the ClusterSubnet (what is in force for the subnet, decided once for all nodes)
+goes before the node's own NodeNetworkConfig. What arrives there was written by other programs, so it is clamped rather
+than refused: a node with odd parameters must still get its pods their addresses. What a person states is refused instead
+(`Scaler` validates).
 """
 
 from fractions import Fraction
@@ -15,7 +16,7 @@ from podtide.core.errors import InvalidScaler
 from podtide.core.exact import text
 
 DEFAULT_BATCH = 16
-DEFAULT_MIN_FREE = Fraction(1, 2)
+DEFAULT_BUFFER = Fraction(1, 2)
 DEFAULT_MAX_IPS = 250
 
 
@@ -23,15 +24,15 @@ class Scaler(Struct, frozen=True):
     """B, mf and the most secondary addresses a node may ask for."""
 
     batch: int = DEFAULT_BATCH
-    min_free: Fraction = DEFAULT_MIN_FREE
+    buffer: Fraction = DEFAULT_BUFFER
     max_ips: int = DEFAULT_MAX_IPS
 
     def __post_init__(self) -> None:
         if self.batch < 1:
             raise InvalidScaler(f"batch {self.batch} is too small: addresses come in batches of at least 1")
-        if self.min_free < 0:
+        if self.buffer < 0:
             raise InvalidScaler(
-                f"minimum-free fraction {text(self.min_free)} is negative: give 0 or more, such as 0.5 for half a batch"
+                f"buffer {text(self.buffer)} is negative: give 0 or more, such as 0.5 for half a batch"
             )
         if self.max_ips < 1:
             raise InvalidScaler(
@@ -41,12 +42,12 @@ class Scaler(Struct, frozen=True):
     @property
     def minimum_free(self) -> Fraction:
         """The threshold m = mf·B: with fewer free, a burst of pods would wait."""
-        return self.min_free * self.batch
+        return self.buffer * self.batch
 
     @property
     def maximum_free(self) -> Fraction:
         """The threshold M = (mf + 1)·B: with as many free, a whole batch is idle."""
-        return (self.min_free + 1) * self.batch
+        return (self.buffer + 1) * self.batch
 
 
 EXHAUSTED_BATCH = 1
@@ -86,18 +87,18 @@ def effective_scaler(node: NodeScaler, subnet: SubnetScaler | None, *, exhausted
     """
     max_ips = node.max_ips if node.max_ips is not None and node.max_ips >= 1 else DEFAULT_MAX_IPS
     if subnet is not None:
-        batch, min_free = subnet.batch, subnet.buffer
+        batch, buffer = subnet.batch, subnet.buffer
     elif exhausted and (node.batch, node.request_percent) != _STARVED_NODE:
-        batch, min_free = EXHAUSTED_BATCH, EXHAUSTED_BUFFER
+        batch, buffer = EXHAUSTED_BATCH, EXHAUSTED_BUFFER
     else:
         batch = DEFAULT_BATCH if node.batch is None else node.batch
-        min_free = DEFAULT_MIN_FREE if node.request_percent is None else Fraction(node.request_percent, 100)
-    return Scaler(batch=min(max(batch, 1), max_ips), min_free=max(min_free, Fraction(0)), max_ips=max_ips)
+        buffer = DEFAULT_BUFFER if node.request_percent is None else Fraction(node.request_percent, 100)
+    return Scaler(batch=min(max(batch, 1), max_ips), buffer=max(buffer, Fraction(0)), max_ips=max_ips)
 
 
-def request_percent(min_free: Fraction) -> int:
+def request_percent(buffer: Fraction) -> int:
     """The fraction mf as a NodeNetworkConfig's `requestThresholdPercent`, rounded up so that nobody keeps less free than meant."""
-    return ceil(min_free * 100)
+    return ceil(buffer * 100)
 
 
 def release_percent(request: int, release: int | None = None) -> int:

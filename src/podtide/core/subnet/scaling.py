@@ -20,7 +20,7 @@ from podtide.core.exact import text
 from podtide.core.subnet.scaler import Scaler
 
 
-class Bound(StrEnum):
+class RequestBound(StrEnum):
     """Which part of the formula decided."""
 
     FORMULA = "formula"
@@ -28,11 +28,11 @@ class Bound(StrEnum):
     MAX = "max"
 
 
-class Decision(Struct, frozen=True):
+class RequestDecision(Struct, frozen=True):
     """A request with all of its terms, so that log line, Event, command line and page say the same."""
 
     request: int
-    bound: Bound
+    bound: RequestBound
     aligned: int
     floor: int
     demand: int
@@ -50,11 +50,11 @@ class Decision(Struct, frozen=True):
         return max(0, self.demand - self.request)
 
     def __str__(self) -> str:
-        batch, min_free = self.scaler.batch, text(self.scaler.min_free)
+        batch, buffer = self.scaler.batch, text(self.scaler.buffer)
         because = {
-            Bound.FORMULA: f"{batch}·⌈{min_free} + {self.demand}/{batch}⌉ - {self.primaries}",
-            Bound.FLOOR: f"demand {self.demand} + {self.floor - self.demand} kept free",
-            Bound.MAX: f"the node's maximum, {max(self.aligned - self.primaries, self.floor)} wanted",
+            RequestBound.FORMULA: f"{batch}·⌈{buffer} + {self.demand}/{batch}⌉ - {self.primaries}",
+            RequestBound.FLOOR: f"demand {self.demand} + {self.floor - self.demand} kept free",
+            RequestBound.MAX: f"the node's maximum, {max(self.aligned - self.primaries, self.floor)} wanted",
         }[self.bound]
         rest = f"{self.short} short" if self.short else f"{self.free} free"
         return f"request {self.request} = {because}; demand {self.demand}, {rest}"
@@ -62,7 +62,7 @@ class Decision(Struct, frozen=True):
     def steps(self) -> tuple[str, ...]:
         """The formula with its numbers in it, line by line."""
         batch, most, kept = self.scaler.batch, self.scaler.max_ips, self.floor - self.demand
-        aligned = f"{batch}·⌈{text(self.scaler.min_free)} + {self.demand}/{batch}⌉"
+        aligned = f"{batch}·⌈{text(self.scaler.buffer)} + {self.demand}/{batch}⌉"
         terms = f"min({most}, max({self.aligned} - {self.primaries}, {self.demand} + {kept}))"
         thresholds = (
             f"m = mf·B = {text(self.scaler.minimum_free)}, M = (mf + 1)·B = {text(self.scaler.maximum_free)}"
@@ -75,7 +75,7 @@ class Decision(Struct, frozen=True):
         )
 
 
-def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> Decision:
+def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> RequestDecision:
     """What a node with `demand` pods in need of an address asks for."""
     if demand < 0:
         raise InvalidScaler(f"demand {demand} is negative: it is a count of pods, 0 or more")
@@ -83,15 +83,15 @@ def decide_request(demand: int, scaler: Scaler, primaries: int = 0) -> Decision:
         raise InvalidScaler(
             f"{primaries} primaries is negative: it is a count of network containers, 0 or more"
         )
-    batch, parts, whole = scaler.batch, scaler.min_free.numerator, scaler.min_free.denominator
+    batch, parts, whole = scaler.batch, scaler.buffer.numerator, scaler.buffer.denominator
     aligned = batch * -(-(parts * batch + demand * whole) // (whole * batch))
     floor = demand + (1 if parts else 0)
-    wanted, bound = aligned - primaries, Bound.FORMULA
+    wanted, bound = aligned - primaries, RequestBound.FORMULA
     if wanted < floor:
-        wanted, bound = floor, Bound.FLOOR
+        wanted, bound = floor, RequestBound.FLOOR
     if wanted > scaler.max_ips:
-        wanted, bound = scaler.max_ips, Bound.MAX
-    return Decision(wanted, bound, aligned, floor, demand, primaries, scaler)
+        wanted, bound = scaler.max_ips, RequestBound.MAX
+    return RequestDecision(wanted, bound, aligned, floor, demand, primaries, scaler)
 
 
 def share_of(request: int, containers: int, max_ips: int) -> int:

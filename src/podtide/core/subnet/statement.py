@@ -6,9 +6,9 @@ of demands. A statement names the demand itself, with the parameters it was put 
     h(U, B)     what a container takes from the subnet at rest: its primary, and request(U, B)
     U⁻ … U⁺     the demands that lead to the same request by the stated parameters
 
-While the batch in force is below the top one, nodes state anew what changed (see `restating`), and the stated demand is
-exact. At the top, where nobody writes for that, it is anywhere in the window. For agents that state nothing (Azure CNS,
-and podtide before statements) the window follows from their request and the scaler they were shown.
+While the batch in force is below the top one, nodes state anew what changed (see `statement_refresh`), and the stated
+demand is exact. At the top, where nobody writes for that, it is anywhere in the window. For agents that state nothing
+(Azure CNS, and podtide before statements) the window follows from their request and the scaler they were shown.
 """
 
 from bisect import bisect_left, bisect_right
@@ -118,7 +118,7 @@ def inferred_demand(request: int, shown: Scaler, *, of_two: bool = False) -> Sta
         low=min(low, shown.max_ips),
         high=shown.max_ips if request >= shown.max_ips else min(high, shown.max_ips),
         batch=shown.batch,
-        buffer=text(shown.min_free),
+        buffer=text(shown.buffer),
         max_ips=shown.max_ips,
         primaries=0,
         of_two=of_two,

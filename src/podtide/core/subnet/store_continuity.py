@@ -1,4 +1,4 @@
-"""Whether a store is the one it was, or went back (DESIGN.md "A store that went back").
+"""Whether a store is the one it was, or went back (design R7).
 
 A database that was restored from a backup, or a replica that was promoted without the last transactions, has forgotten
 grants that nodes live by; what it takes for free is somebody's. Three things tell, and each is enough:
@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 
-class Mark(Struct, frozen=True):
+class StoreMark(Struct, frozen=True):
     """What is written beside a database: whose mark it is, and how far the database had come."""
 
     store: str
@@ -38,7 +38,7 @@ def is_forgotten(*, is_known: bool, seen: Iterable[int]) -> bool:
     return not is_known and any(version > 0 for version in seen)
 
 
-def doubt_about(store: str, progress: int, mark: Mark | None) -> str:
+def doubt_about(store: str, progress: int, mark: StoreMark | None) -> str:
     """Why a store is not known to be the one it was, by the mark beside it; "" if it is, or is new. `store` "" is new."""
     if not store:
         return "" if mark is None else "the database is new, and the mark beside it is of an earlier one"

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import Container
+from podtide.allocator.port import AllocatedContainer
 from podtide.core.audit.incremental import RunningAudit
 from podtide.core.audit.invariants import NodeView, Picture, PodView, Violation, audit
 from podtide.core.pool.address import Address
@@ -95,7 +95,7 @@ class AddressBook:
         if isinstance(item, NodeNetworkConfig):
             self._take_names(machine, item.spec.ips_not_in_use)
 
-    def recovered(self, containers: Iterable[Container]) -> None:
+    def recovered(self, containers: Iterable[AllocatedContainer]) -> None:
         """Bring the grants up to date with a restored store that has recovered; these are all its containers.
 
         Grants that it lost, and that no node ever saw, are not missing. What a node has must be granted.
@@ -137,7 +137,7 @@ class AddressBook:
             self._audit.pod_gone(_use_of(sandbox, ip))
 
     def _take_answer(self, entry: AllocatorCall) -> None:
-        if isinstance(entry.answer, Container):
+        if isinstance(entry.answer, AllocatedContainer):
             node = self._nodes[entry.answer.id] = full_name(entry.cluster, entry.answer.node)
             self._former.granted(node, entry.answer.id)
             self._refresh(node)

@@ -1,7 +1,7 @@
 """An agent never assigns an address of a Node that was deleted before the agent started.
 
 An agent that runs while its Node is deleted may not have seen that yet: what it assigns meanwhile is protected by the
-quarantine (DESIGN.md "A node deleted while its machine lives"). But an agent that starts reads the uids in its records and
+quarantine (design R5, "A node deleted while its machine lives"). But an agent that starts reads the uids in its records and
 in the NodeNetworkConfig, and must not use those of a deleted Node. Such addresses are not in a picture of the cluster (see
 `picture`), so the audit does not see them.
 

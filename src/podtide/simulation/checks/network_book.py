@@ -3,7 +3,7 @@
     pools, reservations, slices     every write of them that the cluster took         from the trace
     sandboxes                       what each was answered, while it lives            from the machines
 
-Invariants 1, 2 and 4 of DESIGN.md, and the order of writes that they rest on (its rules "Slices" and "Reservations"):
+Invariants 1, 2 and 4 (design I1, I2 and I4), and the order of writes that they rest on (design R11 and R12):
 
     an address of a network is one living sandbox's, and in one pool
     what a living sandbox has is held for its pod, from its answer to its end

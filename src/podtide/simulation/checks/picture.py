@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from msgspec import Struct
 
 from podtide.agent.port import Addresses
-from podtide.allocator.port import Allocator, Container, Subnet
+from podtide.allocator.port import AllocatedContainer, Allocator, Subnet
 from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.core.audit.invariants import Grant, Ledger, NodeView, Picture, PodView
 from podtide.core.pool.address import Address
@@ -80,7 +80,7 @@ async def take_picture(machines: Sequence[MachineView], allocator: Allocator, ne
     )
 
 
-async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...], list[Container]]:
+async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...], list[AllocatedContainer]]:
     """Subnets and containers of one instant: read until the counts are the same before and after."""
     after = await allocator.list_subnets(network)
     while True:
@@ -96,7 +96,7 @@ def _counts(subnets: Sequence[Subnet]) -> list[tuple[str, int, int, int]]:
     return [(subnet.name, subnet.reserved, subnet.containers, subnet.owed) for subnet in subnets]
 
 
-async def _containers(allocator: Allocator, network: str) -> AsyncIterator[Container]:
+async def _containers(allocator: Allocator, network: str) -> AsyncIterator[AllocatedContainer]:
     more = ""
     while True:
         page = await allocator.list_containers(network=network, more=more)
@@ -119,7 +119,7 @@ def ledger_of(subnet: Subnet, held: int) -> Ledger:
     )
 
 
-def grant_of(container: Container) -> Grant:
+def grant_of(container: AllocatedContainer) -> Grant:
     """A container as the allocator has it."""
     return Grant(
         container=container.id,

@@ -1,4 +1,4 @@
-"""An agent requests nothing before its caches have synced: unknown is a state, not a zero (DESIGN.md "Request").
+"""An agent requests nothing before its caches have synced: unknown is a state, not a zero (design R14).
 
 An agent that took pods missing from an unsynced cache for none would request too little whenever it starts, and give back
 what those pods are about to need; one that used another subnet's state than its own's requests too much when its own runs

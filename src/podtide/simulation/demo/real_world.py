@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from podtide.allocator.port import SubnetSpec
-from podtide.allocator.store import Rules, open_allocator
+from podtide.allocator.store import StoreRules, open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig
@@ -108,6 +108,6 @@ def defaults_for(speed: float) -> WorldDefaults:
     )
 
 
-def rules_for(speed: float) -> Rules:
+def rules_for(speed: float) -> StoreRules:
     """How long addresses cool down. So short a quarantine is safe only where the machine is known to be off."""
-    return Rules(cooldown_seconds=3.0 / speed, quarantine_seconds=5.0 / speed)
+    return StoreRules(cooldown_seconds=3.0 / speed, quarantine_seconds=5.0 / speed)

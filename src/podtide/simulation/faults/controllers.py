@@ -10,6 +10,7 @@ from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease
 from podtide.resources.node import Node
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import FaultScene
 
@@ -82,10 +83,12 @@ class SecondCluster(Mishap):
             elsewhere,
             line,
             world.options,
-            settings=world.defaults.settings,
-            clock=scene.clock,
-            randomness=seeded_randomness(program),
-            log=world.log.bind(program=program),
+            runtime=Runtime(
+                clock=scene.clock,
+                randomness=seeded_randomness(program),
+                log=world.log.bind(program=program),
+                settings=world.defaults.settings,
+            ),
         )
         world.programs.start(program, stranger.run_elected(program), line)
 

@@ -8,14 +8,14 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from podtide.agent.pool.journaled_pool import JOURNAL
+from podtide.agent.pool.pool_storage import JOURNAL
 from podtide.allocator.port import NoSuchContainer
 from podtide.cluster.port import NotFound
 from podtide.core.errors import InvalidInput, StopError
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.disk import DiskFailed
-from podtide.runtime.memory_disk import MemoryDisk, Weakness
+from podtide.runtime.memory_disk import DiskWeakness, MemoryDisk
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import FaultScene
 from podtide.simulation.nodes.machine import Machine
@@ -45,7 +45,7 @@ class DiskFailure(Mishap):
         machine = scene.pick_machine(chance)
         if machine is None or machine.agent is None or not isinstance(machine.disk, MemoryDisk):
             return ""
-        weakness = chance.choice(list(Weakness))
+        weakness = chance.choice(list(DiskWeakness))
         if not await _failed(machine.disk, weakness):
             return ""
         error = await scene.world.programs.end_of(machine.agent_program, within_seconds=_AT_ONCE_SECONDS)
@@ -63,7 +63,7 @@ class DiskFailure(Mishap):
         return f"{machine.agent_program}, at {weakness.value}"
 
 
-async def _failed(disk: MemoryDisk, weakness: Weakness) -> bool:
+async def _failed(disk: MemoryDisk, weakness: DiskWeakness) -> bool:
     """Whether there was an fsync to fail."""
     struck = asyncio.Event()
     disk.fail_at(weakness, struck.set)

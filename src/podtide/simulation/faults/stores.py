@@ -6,7 +6,7 @@ record of the grant.
 
 from random import Random
 
-from podtide.cluster.embedded.store import Snapshot
+from podtide.cluster.embedded.store import StoreSnapshot
 from podtide.cluster.port import Conflict, NotFound
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.node import Node
@@ -127,6 +127,9 @@ class EtcdRestored(Mishap):
 def _may_go_back(scene: FaultScene, nodes: dict[str, Node]) -> bool:
     """Whether the programs can still tell the machines apart once these Nodes are restored."""
     machines = scene.world.machines
+    if scene.world.networks and not all(_is_in_contact(scene, machine) for machine in machines.values()):
+        # Such an agent has seen no version that is lost, and does not wait until others have put back theirs.
+        return False
     if {name: machine.uid for name, machine in machines.items()} == {
         name: node.metadata.uid for name, node in nodes.items()
     }:
@@ -139,6 +142,10 @@ def _may_go_back(scene: FaultScene, nodes: dict[str, Node]) -> bool:
         for machine in machines.values()
         if machine.name in nodes and nodes[machine.name].metadata.uid != machine.uid
     )
+
+
+def _is_in_contact(scene: FaultScene, machine: Machine) -> bool:
+    return machine.agent is not None and machine.agent_program not in scene.conditions.cut_off
 
 
 def _has_records(scene: FaultScene, machine: Machine) -> bool:
@@ -207,7 +214,7 @@ def _remover(scene: FaultScene, node: Node) -> Act:
     return remove
 
 
-def _restore(scene: FaultScene, backup: Snapshot) -> None:
+def _restore(scene: FaultScene, backup: StoreSnapshot) -> None:
     scene.cluster.restore(backup)
     scene.world.auditor.begin_anew()  # what a restored Node held before its deletion is not a finding
     scene.restored_at = scene.clock.monotonic()

@@ -40,7 +40,7 @@ class AgentsOnSockets:
         # A directory for each: what the plugin leaves for an agent that is away lies beside its socket.
         socket = self._sockets[node] = self._directory / node / "agent.sock"
         log = self._log.bind(node=node)
-        notes = DeletionNotes(socket, addresses, networks, log=log)
+        notes = DeletionNotes.beside(socket, addresses, networks, log=log)
         notes.carry_out_all()
         metrics = Metrics(addresses, networks.counts)
         api = AgentApi(

@@ -24,6 +24,7 @@ from podtide.core.errors import RetryError
 from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 from podtide.simulation.nodes.container_runtime import CallFailed, ContainerRuntime
 from podtide.simulation.nodes.pods import MANAGER, is_terminal
 
@@ -155,7 +156,9 @@ class Kubelet:
         self._turns = asyncio.Semaphore(habits.at_once)
         self._tasks = asyncio.TaskGroup()
         scope = Scope(fields=f"spec.nodeName={node}")
-        self._informer = Informer(cluster, Pod, scope, clock=clock, randomness=randomness, log=self._log)
+        self._informer = Informer(
+            cluster, Pod, scope, runtime=Runtime(clock=clock, randomness=randomness, log=self._log)
+        )
         self._informer.add_handler(self._hear)
 
     def sandboxes(self) -> tuple[Sandbox, ...]:

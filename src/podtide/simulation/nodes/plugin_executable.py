@@ -7,11 +7,12 @@ and is there wherever podtide is.
 import os
 from pathlib import Path
 
+import podtide
 from podtide.core.errors import InvalidConfig
 
 VARIABLE = "PODTIDE_PLUGIN"
 
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE = Path(podtide.__file__).parent
 _CHECKOUT = _PACKAGE.parent.parent
 
 

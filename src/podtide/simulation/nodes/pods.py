@@ -1,7 +1,7 @@
 """Pods of a simulated cluster: created bound to a node, without a scheduler."""
 
 from podtide.resources.base import ObjectMeta
-from podtide.resources.pod import Container, Pod, PodPhase, PodSpec
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec
 
 NAMESPACE = "default"
 MANAGER = "podtide-simulation"
@@ -17,7 +17,7 @@ def new_pod(name: str, node: str, *, namespace: str = NAMESPACE, host_network: b
         spec=PodSpec(
             node_name=node,
             host_network=host_network,
-            containers=[Container(name="main", image="registry.invalid/nothing")],
+            containers=[PodContainer(name="main", image="registry.invalid/nothing")],
         ),
     )
 

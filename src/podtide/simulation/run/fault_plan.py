@@ -15,7 +15,7 @@ _SECOND_SUBNETS = ("10.2.0.0/28", "10.2.0.0/27", "10.2.0.0/25")
 _SUBNET_V6 = "fd00::/112"
 _PRESSURES = (0.3, 0.6, 0.9, 1.0, 1.1)
 _BATCHES = (1, 4, 16, 16)
-_MIN_FREE = ("1/2", "1/2", "1/4", "0")
+_BUFFER = ("1/2", "1/2", "1/4", "0")
 _WITH_CLUSTER_SUBNETS = 0.75
 _WITH_TWO_CLUSTERS = 0.25
 _WITH_OTHER_AGENTS = 0.2
@@ -39,7 +39,7 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     nodes: int
     subnet: str
     batch: int
-    min_free: str
+    buffer: str
     cluster_subnets: bool
     controllers: int
     pressure: float
@@ -74,7 +74,7 @@ def fault_plan_for(
         nodes=nodes,
         subnet=chance.choice(_SUBNETS),
         batch=chance.choice(_BATCHES),
-        min_free=chance.choice(_MIN_FREE),
+        buffer=chance.choice(_BUFFER),
         cluster_subnets=chance.random() < _WITH_CLUSTER_SUBNETS,
         controllers=chance.randint(1, _MOST_CONTROLLERS),
         pressure=chance.choice(_PRESSURES),

@@ -1,4 +1,4 @@
-"""What must hold once the faults have stopped: invariants 5 and 6 of DESIGN.md.
+"""What must hold once the faults have stopped: invariants 5 and 6 (design I5 and I6).
 
 Every pod that fits has an address, in whichever cluster of the subnet it is, nothing is leaked, and then nothing is written
 any more but the leader's Lease. Agents that do not see waiting pods (see `other_agents`) promise neither to serve theirs nor

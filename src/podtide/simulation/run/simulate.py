@@ -22,7 +22,7 @@ from typing import NoReturn
 from msgspec import structs
 
 from podtide.allocator.port import Allocator, SubnetSpec
-from podtide.allocator.store import Rules
+from podtide.allocator.store import StoreRules
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.core.errors import PodtideError
@@ -208,7 +208,7 @@ class _Run:
     async def _open_scenes(self) -> AsyncIterator[Sequence[FaultScene]]:
         """Open a scene for each cluster, all on one allocator."""
         clock, settings = self._clock, self._settings()
-        rules = Rules(
+        rules = StoreRules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         )
         async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
@@ -285,7 +285,7 @@ class _Run:
         return {SUBNET_LABEL: SECOND_SUBNET} if self._plan.second_subnet and number % 2 else {}
 
     def _settings(self) -> Settings:
-        return structs.replace(Settings(), batch=self._plan.batch, min_free=exact(self._plan.min_free))
+        return structs.replace(Settings(), batch=self._plan.batch, buffer=exact(self._plan.buffer))
 
     def _faulty_cluster(self, world: World, cluster: EmbeddedCluster, program: str, line: Cluster) -> Cluster:
         wire = world.record_cluster(program)

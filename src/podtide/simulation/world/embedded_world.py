@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from podtide.allocator.port import SubnetSpec
-from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules, open_allocator
+from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.controller.options import ControllerOptions
 from podtide.runtime.clock import Clock
@@ -48,7 +48,9 @@ async def opened_allocator(
     cidrs: tuple[str, ...], settings: Settings, clock: Clock
 ) -> AsyncIterator[DatabaseAllocator]:
     """An allocator in memory, without a thread of its own, with these subnets."""
-    rules = Rules(cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds)
+    rules = StoreRules(
+        cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
+    )
     async with await open_allocator(
         "sqlite:///:memory:", clock=clock, rules=rules, executor=InlineExecutor(), migrate=True
     ) as allocator:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 
 from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorRequest
-from podtide.allocator.port import Allocator, AllocatorUnavailable, Container, Moved, Subnet
+from podtide.allocator.port import AllocatedContainer, Allocator, AllocatorUnavailable, MoveResult, Subnet
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
 from podtide.cluster.port import Cluster, R, Unavailable, WatchEvent
 from podtide.resources.base import Resource
@@ -130,11 +130,11 @@ class RecordingAllocator(AllocatorInterceptor):
 
     def _record(self, request: AllocatorRequest[T], answer: object) -> None:
         call, batch = request.verb, 0
-        container: Container | None = None
+        container: AllocatedContainer | None = None
         match answer:
-            case Container():
+            case AllocatedContainer():
                 container = answer
-            case Moved():
+            case MoveResult():
                 call, container = ("move_container" if answer.moved else "put_container"), answer.container
             case Subnet() if call == "put_in_force":
                 batch = answer.in_force.batch

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from podtide.allocator.port import Container
-from podtide.allocator.store import DatabaseAllocator, InlineExecutor, Rules
+from podtide.allocator.port import AllocatedContainer
+from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules
 from podtide.allocator.store.backup import backup
 from podtide.allocator.store.migration import SQLITE, check_schema, migrate
 from podtide.allocator.store.sqlite import SqliteDatabase
@@ -15,14 +15,14 @@ from podtide.runtime.clock import Clock
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it
 """A directory in memory, where there is one: what a power cut does to SQLite is not tested here."""
 
-Recovered = Callable[[Sequence[Container]], None]
+Recovered = Callable[[Sequence[AllocatedContainer]], None]
 """Called with all containers."""
 
 
 class RestartableAllocator(DatabaseAllocator):
     """The same allocator for its callers, before and after restarts."""
 
-    def __init__(self, path: Path, *, clock: Clock, rules: Rules) -> None:
+    def __init__(self, path: Path, *, clock: Clock, rules: StoreRules) -> None:
         super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
         self._path = path
         self._backup = path.with_name("backup.db")
@@ -87,7 +87,9 @@ class RestartableAllocator(DatabaseAllocator):
 
 
 @asynccontextmanager
-async def open_restartable_allocator(*, clock: Clock, rules: Rules) -> AsyncIterator[RestartableAllocator]:
+async def open_restartable_allocator(
+    *, clock: Clock, rules: StoreRules
+) -> AsyncIterator[RestartableAllocator]:
     """A new allocator, on a file that is deleted afterwards."""
     with TemporaryDirectory(prefix="podtide-", dir=_IN_MEMORY) as directory:
         async with RestartableAllocator(Path(directory) / "allocator.db", clock=clock, rules=rules) as opened:
@@ -95,5 +97,5 @@ async def open_restartable_allocator(*, clock: Clock, rules: Rules) -> AsyncIter
             yield opened
 
 
-def _opened(path: Path, clock: Clock, rules: Rules) -> SqliteDatabase:
+def _opened(path: Path, clock: Clock, rules: StoreRules) -> SqliteDatabase:
     return SqliteDatabase(str(path), clock=clock, rules=rules, executor=InlineExecutor())

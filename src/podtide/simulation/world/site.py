@@ -12,7 +12,7 @@ site; those that are given one share it.
 from collections.abc import Sequence
 from functools import partial
 
-from podtide.allocator.port import Container
+from podtide.allocator.port import AllocatedContainer
 from podtide.allocator.store import DatabaseAllocator
 from podtide.core.audit.invariants import Picture, Violation
 from podtide.simulation.checks.address_book import AddressBook
@@ -101,7 +101,7 @@ class Site:
             giver=partial(self.book.giver, machine.full_name),
         )
 
-    def _recovered(self, containers: Sequence[Container]) -> None:
+    def _recovered(self, containers: Sequence[AllocatedContainer]) -> None:
         self.auditor.begin_anew()
         self.book.recovered(containers)
 

@@ -43,6 +43,7 @@ from podtide.runtime.disk import Disk
 from podtide.runtime.logging import Logger
 from podtide.runtime.memory_disk import MemoryDisk
 from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 from podtide.runtime.settings import Settings
 from podtide.simulation.checks.network_book import NetworkBook
 from podtide.simulation.full_names import full_name
@@ -163,10 +164,12 @@ class World:
             self.wrappers.cluster(name, cluster_line),
             self.wrappers.allocator(name, allocator_line),
             self.options,
-            settings=settings or self.defaults.settings,
-            clock=self.clock,
-            randomness=seeded_randomness(f"{self._seed}/{name}"),
-            log=self.log.bind(program=name),
+            runtime=Runtime(
+                clock=self.clock,
+                randomness=seeded_randomness(f"{self._seed}/{name}"),
+                log=self.log.bind(program=name),
+                settings=settings or self.defaults.settings,
+            ),
             batch_rule=self.defaults.batch_rule,
         )
         run = controller.run_elected(name) if elected else controller.run()
@@ -266,10 +269,12 @@ class World:
             self.wrappers.cluster(machine.agent_program, line),
             name,
             machine.disk,
-            settings=machine.settings,
-            clock=self.clock,
-            randomness=seeded_randomness(f"{self._seed}/{machine.agent_program}"),
-            log=self.log.bind(program=machine.agent_program),
+            runtime=Runtime(
+                clock=self.clock,
+                randomness=seeded_randomness(f"{self._seed}/{machine.agent_program}"),
+                log=self.log.bind(program=machine.agent_program),
+                settings=machine.settings,
+            ),
             policy=machine.policy,
             journal_slack_bytes=_JOURNAL_SLACK_BYTES,
         )

@@ -1,0 +1,31 @@
+"""What removed nodes left: addresses that are kept from others until the controller releases them."""
+
+from msgspec import Struct
+
+from podtide.core.machine_identity import MachineIdentity
+
+
+class Quarantined(Struct, frozen=True, kw_only=True):
+    """What a removed container left, and nobody gets until somebody who looked says so."""
+
+    container: str
+    cluster: str
+    cluster_uid: str
+    """"" for what was removed before clusters had uids."""
+    node: str
+    network: str
+    subnet: str
+    addresses: tuple[str, ...]
+    machine: MachineIdentity
+    """What its Node last stated to run on."""
+    until: float
+    """Wall-clock seconds of the allocator, before which nobody should say so."""
+    seconds_left: float
+    """How long that is, by the allocator's clock; 0 when it is over."""
+
+
+class QuarantinePage(Struct, frozen=True):
+    """One page of a list; `more` is the token for the next, "" on the last."""
+
+    items: tuple[Quarantined, ...]
+    more: str = ""

@@ -1,0 +1,142 @@
+"""A subnet as callers of the allocator state it and see it: its definition, how full it is, and what decides its batch."""
+
+from msgspec import Struct
+
+from podtide.core.subnet.statement import StatedDemand
+
+
+class SubnetSpec(Struct, frozen=True, kw_only=True):
+    """A subnet as a person states it."""
+
+    network: str
+    name: str
+    cidrs: tuple[str, ...]
+    gateways: tuple[str, ...] = ()
+    """Each is an address of the CIDR it is for. Of a CIDR that none is named for, it is the first usable address."""
+    keep_back: tuple[str, ...] = ()
+    """Addresses never to be given, beside network, last address and gateway."""
+    keep_back_first: int = 0
+    """How many of the lowest usable addresses after the gateways are kept back as well."""
+
+
+class SubnetInForce(Struct, frozen=True, kw_only=True):
+    """What is in force for every node of a subnet, in all clusters that share it. Fractions are exact text."""
+
+    batch: int = 0
+    """0 until it was decided for the first time."""
+    buffer: str = "0"
+    top: int = 0
+    """The largest batch that all clusters allow."""
+    exhausted: bool = False
+    starved: bool = False
+    step: str = ""
+    """What moved last, in the words of an Event's reason."""
+    reason: str = ""
+    """Why, for people in every cluster."""
+    serial: int = 0
+    """Grows by one with every change: whoever decides says from which one."""
+    age_seconds: float = 0.0
+    """Since when batch, buffer and starved are so, by the allocator's clock. What a caller gives is ignored."""
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """Between which bounds a cluster wants the subnet's batch (see `core.subnet.batch_bounds`). Fractions are exact text."""
+
+    batch: int
+    buffer: str
+    lower: str
+    upper: str
+    min_batch: int = 1
+    fixed: int | None = None
+
+
+class ClusterBounds(Struct, frozen=True):
+    """The bounds of one cluster."""
+
+    cluster: str
+    bounds: Bounds
+
+
+class ContainerCount(Struct, frozen=True):
+    """How many containers of a subnet are alike in what decides its batch (see `core.subnet.demand_by_batch.ContainerDemand`)."""
+
+    stated: StatedDemand
+    taken: int
+    containers: int
+
+
+class Subnet(Struct, frozen=True, kw_only=True):
+    """A subnet as it stands."""
+
+    network: str
+    name: str
+    cidrs: tuple[str, ...]
+    gateways: tuple[str, ...]
+    """One for each CIDR; "" for one that has none, because all of it was in use when it was to get one."""
+    keep_back: tuple[str, ...]
+    keep_back_first: int
+    capacity: int
+    """Q: addresses that can be reserved."""
+    reserved: int
+    """R: primaries, secondaries, and addresses in quarantine."""
+    containers: int
+    owed: int
+    """Addresses asked for and not granted yet, by all containers together."""
+    quarantined: int = 0
+    """Of the reserved ones, those of removed nodes, which go to nobody for a while."""
+    in_force: SubnetInForce = SubnetInForce()
+    draining: tuple[str, ...] = ()
+    """The CIDRs that drain: nothing is granted of them, and each leaves the subnet when nothing in it is reserved."""
+    draining_reserved: int = 0
+    """Of the reserved ones, those in CIDRs that drain. They are in Q until they are given back."""
+
+
+class CidrHolder(Struct, frozen=True, kw_only=True):
+    """A container that has addresses of a CIDR."""
+
+    container: str
+    cluster: str
+    node: str
+    primary: bool
+    """Whether its primary address is in it."""
+    addresses: int
+    """How many of its secondary addresses are in it."""
+
+
+class CidrHolders(Struct, frozen=True, kw_only=True):
+    """What of a CIDR is reserved, and for whom."""
+
+    cidr: str
+    holders: tuple[CidrHolder, ...]
+    quarantined: int
+    """Addresses of removed nodes."""
+
+
+class SubnetDemandReport(Struct, frozen=True, kw_only=True):
+    """All that the batch of a subnet is decided from, of one instant."""
+
+    subnet: Subnet
+    alike: tuple[ContainerCount, ...]
+    """Every container once, newcomers that wait for their primary among them."""
+    bounds: tuple[ClusterBounds, ...]
+    """Of the clusters that have containers in the subnet, by name."""
+
+
+class Debt(Struct, frozen=True, kw_only=True):
+    """Somebody who is owed addresses, in the order they will be served."""
+
+    container: str
+    cluster: str
+    node: str
+    owed: int
+    waiting_pods: int
+    since: float
+    """Wall-clock seconds since when."""
+
+
+class Utilization(Struct, frozen=True):
+    """How full a subnet was at one time. `timestamp` is RFC 3339; the wire's own names (design W7)."""
+
+    timestamp: str
+    capacity: int
+    reserved: int

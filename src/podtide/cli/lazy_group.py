@@ -1,0 +1,38 @@
+"""A click group whose commands are imported when they are used.
+
+For --help only the sentence beside each command is needed; a test ensures that it equals the command's own.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """`lazy` maps a command's name to its place (`module:attribute`) and its sentence of help."""
+
+    def __init__(self, *args: Any, lazy: dict[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, without importing anything."""
+        del ctx
+        return sorted(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        del ctx
+        if cmd_name not in self.lazy:
+            return None
+        module, _, attribute = self.lazy[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands for --help from the sentences."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in sorted(self.lazy.items())])

@@ -1,1 +1,0 @@
-"""`podtide subnet`: the subnets an allocator owns. Start with `command`."""
