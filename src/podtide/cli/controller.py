@@ -66,8 +66,8 @@ class _AllocatorPlace(Struct, frozen=True, kw_only=True):
                 url=self.url, token_file=self.token_file, authority=self.ca_file, flag="--allocator"
             )
             # Less than the controller waits: then it learns why there was no answer. What fails at once is told soon.
-            patience = AllocatorTimeouts(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
-            async with HttpAllocator(server, patience=patience) as there:
+            timeouts = AllocatorTimeouts(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
+            async with HttpAllocator(server, timeouts=timeouts) as there:
                 yield there
         else:
             from podtide.allocator.store import StoreRules, open_allocator  # noqa: PLC0415 - as above
