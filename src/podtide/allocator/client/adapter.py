@@ -65,12 +65,12 @@ class HttpAllocator:
         self,
         server: AllocatorAddress,
         *,
-        patience: AllocatorTimeouts | None = None,
+        timeouts: AllocatorTimeouts | None = None,
         clock: Clock | None = None,
         randomness: Random | None = None,
     ) -> None:
         self._connection = AllocatorConnection(
-            server, patience or AllocatorTimeouts(), clock or SystemClock(), randomness or system_randomness()
+            server, timeouts or AllocatorTimeouts(), clock or SystemClock(), randomness or system_randomness()
         )
 
     async def __aenter__(self) -> Self:
