@@ -70,7 +70,7 @@ class AllocatorTimeouts(Struct, frozen=True, kw_only=True):
     backoff: Backoff = Backoff(floor_seconds=0.1, cap_seconds=3.0)
 
 
-class AllocatorRequest(Struct, frozen=True, kw_only=True):
+class AllocatorHttpRequest(Struct, frozen=True, kw_only=True):
     """One request; `doing` says in words what it is for."""
 
     doing: str
@@ -106,7 +106,7 @@ class AllocatorConnection:
         self._tls = TlsContexts(Endpoint(server=server.url, authority=server.authority))
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, question: AllocatorRequest) -> bytes:
+    async def ask(self, question: AllocatorHttpRequest) -> bytes:
         """The answer to the request, after as many attempts as its time allows."""
         began = self._clock.monotonic()
         deadline = began + self._timeouts.deadline_seconds
@@ -130,7 +130,7 @@ class AllocatorConnection:
             await self._session.close()
             self._session = None
 
-    async def _attempt(self, question: AllocatorRequest, seconds_left: float) -> bytes:
+    async def _attempt(self, question: AllocatorHttpRequest, seconds_left: float) -> bytes:
         timeouts = self._timeouts
         seconds = max(0.001, min(timeouts.answer_seconds, seconds_left))
         limits = aiohttp.ClientTimeout(total=seconds, sock_connect=timeouts.connect_seconds)
@@ -168,7 +168,7 @@ class AllocatorConnection:
         return self._session
 
 
-def _encoded(question: AllocatorRequest) -> bytes:
+def _encoded(question: AllocatorHttpRequest) -> bytes:
     body = msgspec.json.encode(question.body)
     if len(body) > LARGEST_BODY_BYTES:
         raise InvalidInput(
@@ -179,7 +179,7 @@ def _encoded(question: AllocatorRequest) -> bytes:
 
 
 def _refusal(
-    question: AllocatorRequest, status: int, body: bytes, retry_after: str, server: AllocatorAddress
+    question: AllocatorHttpRequest, status: int, body: bytes, retry_after: str, server: AllocatorAddress
 ) -> PodtideError:
     """The port's error, if the answer is the service's; an answer of a proxy in between counts as none."""
     try:
