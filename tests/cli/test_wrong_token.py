@@ -96,7 +96,7 @@ async def test_a_program_that_goes_on_trying_says_it_in_its_log(
         ),
     }
     said = {
-        "agent": "cannot follow the cluster; will go on trying",
+        "agent": "cannot list or watch the cluster: retrying",
         "controller": "cannot stand for election; will go on trying",
     }
     async with running(name, *options[name], "--kubeconfig", kubeconfig) as program:

@@ -223,10 +223,10 @@ class Subnet:
                 self._decide(*self._read.pop(number))
 
     def _next_wake(self) -> int:
-        patience = BatchDelays()
+        delays = BatchDelays()
         waits = (
-            self.in_force.changed_at + int(patience.starved_dwell_seconds),
-            self.in_force.changed_at + int(patience.answer_seconds),
+            self.in_force.changed_at + int(delays.starved_dwell_seconds),
+            self.in_force.changed_at + int(delays.answer_seconds),
         )
         if any(0 <= self.now - at <= 2 * LOOK_EVERY for at in waits):
             return self.now + 1  # what a wait has ended is seen by the next look

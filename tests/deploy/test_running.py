@@ -109,7 +109,7 @@ async def test_without_its_role_a_program_says_what_it_may_not(
         while "forbidden" not in json.dumps(refused.lines).lower():
             await refused.logged(
                 {
-                    "agent": "cannot follow the cluster; will go on trying",
+                    "agent": "cannot list or watch the cluster: retrying",
                     "controller": "cannot stand for election; will go on trying",
                 }[program]
             )

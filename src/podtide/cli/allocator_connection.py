@@ -78,7 +78,7 @@ class AllocatorLocation(Struct, frozen=True, kw_only=True):
 
             server = AllocatorAddress(url=self.url, token_file=self.token_file, authority=self.ca_file)
             async with HttpAllocator(
-                server, patience=AllocatorTimeouts(deadline_seconds=_DEADLINE_SECONDS)
+                server, timeouts=AllocatorTimeouts(deadline_seconds=_DEADLINE_SECONDS)
             ) as there:
                 yield there
         else:

@@ -22,7 +22,7 @@ from podtide.runtime.randomness import system_randomness
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PATIENCE = ApiServerTimeouts(connect_seconds=3.0, answer_seconds=15.0)
+_TIMEOUTS = ApiServerTimeouts(connect_seconds=3.0, answer_seconds=15.0)
 """Short, because a person waits for the answer."""
 
 
@@ -44,7 +44,7 @@ class ClusterConnection(Struct, frozen=True, kw_only=True):
     async def cluster(self) -> AsyncIterator[Cluster]:
         """Yields the cluster, open until the context ends."""
         async with KubernetesCluster(
-            self.access(), clock=SystemClock(), randomness=system_randomness(), patience=_PATIENCE
+            self.access(), clock=SystemClock(), randomness=system_randomness(), timeouts=_TIMEOUTS
         ) as cluster:
             yield cluster
 

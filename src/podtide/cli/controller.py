@@ -54,8 +54,8 @@ class _ControllerAllocator(AllocatorLocation, frozen=True, kw_only=True):
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once
             server = AllocatorAddress(url=self.url, token_file=self.token_file, authority=self.ca_file)
             # Shorter than the controller's own timeout, so that it learns the reason; failed attempts are retried only briefly.
-            patience = AllocatorTimeouts(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
-            async with HttpAllocator(server, patience=patience) as there:
+            timeouts = AllocatorTimeouts(deadline_seconds=ANSWER_SECONDS - 1, retry_seconds=_RETRY_SECONDS)
+            async with HttpAllocator(server, timeouts=timeouts) as there:
                 yield there
         else:
             from podtide.allocator.store import StoreRules, open_allocator  # noqa: PLC0415 - as above

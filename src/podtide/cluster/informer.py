@@ -168,7 +168,7 @@ class Informer(Generic[R]):
         except Invalid:
             raise
         except Gone as error:
-            self._log.info("listing anew", reason=str(error))
+            self._log.info("watch expired: listing again", reason=str(error))
             self._resume_from = ""
             self.relists += 1
             return self._delay_unless_calm(error)
@@ -203,7 +203,7 @@ class Informer(Generic[R]):
         """Log a problem once, however long it lasts."""
         if str(error) != self._complaint:
             self._complaint = str(error)
-            self._log.warning("cannot follow the cluster; will go on trying", error=str(error))
+            self._log.warning("cannot list or watch the cluster: retrying", error=str(error))
 
     async def _list(self) -> None:
         try:

@@ -147,7 +147,7 @@ class LeaderElection:
         lease = tenure.lease or await self._read()
         tenure.lease = None
         if not tenure.claim.holds(lease.spec):
-            self._log.warning("the Lease is another's", holder=lease.spec.holder_identity)
+            self._log.warning("the Lease has another holder", holder=lease.spec.holder_identity)
             tenure.term.end()
             return
         valid_until = self._deadline()
@@ -167,7 +167,7 @@ class LeaderElection:
                 await self._release(tenure)
         except (ClusterError, TimeoutError) as error:
             self._log.warning(
-                "could not give the Lease up; the next leader has to wait for it", error=str(error)
+                "could not release the Lease: the next leader has to wait until it expires", error=str(error)
             )
         if not leading.cancelled() and (failure := leading.exception()) is not None:
             raise failure

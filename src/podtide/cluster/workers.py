@@ -106,7 +106,7 @@ class Workers(Generic[K]):
     def _report(self, key: K, error: BaseException, delay: float, *, is_news: bool) -> None:
         about = {"key": str(key), "retry_in_seconds": round(delay, 3)}
         if not isinstance(error, PodtideError):
-            self._log.error("reconciling broke", **about, exc_info=error)
+            self._log.error("reconciler raised an unexpected error", **about, exc_info=error)
         elif isinstance(error, Conflict) or not is_news:
             self._log.debug("reconciling failed", **about, error=str(error))
         else:

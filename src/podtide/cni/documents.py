@@ -2,7 +2,7 @@
 
 Whereabouts and the CNI libraries are written in Go, whose JSON reader matches keys without regard to case, takes
 null for absent and ignores keys it does not know. So does this one, except that a configuration with a key that is
-nearly one it knows (`rangeStart` for `range_start`) is refused: see `near_misses`.
+nearly one it knows (`rangeStart` for `range_start`) is refused: see `core.similar_keys`.
 """
 
 from functools import cache

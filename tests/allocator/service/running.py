@@ -70,11 +70,11 @@ def a_log(stream: TextIO | None = None) -> Logger:
     return make_logger(stream or io.StringIO(), SystemClock(), level="debug")
 
 
-def a_client(url: str, patience: AllocatorTimeouts = QUICK, **server: object) -> HttpAllocator:
+def a_client(url: str, timeouts: AllocatorTimeouts = QUICK, **server: object) -> HttpAllocator:
     """The client of a service that runs in the test."""
     return HttpAllocator(
         AllocatorAddress(url=url, **server),  # type: ignore[arg-type]  # as Server checks
-        patience=patience,
+        timeouts=timeouts,
         randomness=Random(1),
     )
 

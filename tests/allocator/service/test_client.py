@@ -107,8 +107,8 @@ async def test_when_the_time_is_over_it_says_so_and_how_often_it_asked() -> None
     async def hang_up(_request: Received, _answering: Answering) -> None:
         raise ConnectionAbortedError
 
-    patience = replace(QUICK, deadline_seconds=0.1)
-    async with serving(hang_up) as server, a_client(server.url, patience) as client:
+    timeouts = replace(QUICK, deadline_seconds=0.1)
+    async with serving(hang_up) as server, a_client(server.url, timeouts) as client:
         with pytest.raises(AllocatorUnavailable, match=r"cannot list subnets: .*\(asked \d+ times\)"):
             await client.list_subnets()
 
@@ -117,8 +117,8 @@ async def test_what_fails_at_once_is_tried_no_longer_than_wanted_however_long_an
     async def hang_up(_request: Received, _answering: Answering) -> None:
         raise ConnectionAbortedError
 
-    patience = replace(QUICK, deadline_seconds=10.0, retry_seconds=0.0)
-    async with serving(hang_up) as server, a_client(server.url, patience) as client:
+    timeouts = replace(QUICK, deadline_seconds=10.0, retry_seconds=0.0)
+    async with serving(hang_up) as server, a_client(server.url, timeouts) as client:
         with pytest.raises(AllocatorUnavailable, match=r"cannot list subnets: .*\(asked once\)"):
             await client.list_subnets()
 
@@ -127,8 +127,8 @@ async def test_a_server_that_says_nothing_is_given_up_on_in_time() -> None:
     async def hang(_request: Received, answering: Answering) -> None:
         await answering.hang()
 
-    patience = replace(QUICK, answer_seconds=0.05, deadline_seconds=0.2)
-    async with serving(hang) as server, a_client(server.url, patience) as client:
+    timeouts = replace(QUICK, answer_seconds=0.05, deadline_seconds=0.2)
+    async with serving(hang) as server, a_client(server.url, timeouts) as client:
         async with asyncio.timeout(20):
             with pytest.raises(AllocatorUnavailable, match="did not answer in time"):
                 await client.list_subnets()

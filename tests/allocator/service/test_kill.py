@@ -77,7 +77,7 @@ async def test_kill_9_of_the_service_at_fifty_instants_changes_nothing_for_its_c
     service = start(database, port)
     try:
         async with HttpAllocator(
-            AllocatorAddress(url=f"http://127.0.0.1:{port}"), patience=PATIENT
+            AllocatorAddress(url=f"http://127.0.0.1:{port}"), timeouts=PATIENT
         ) as client:
             await client.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/16",)))
             load = Load(client)

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from allocator.contract.harness import HandClock, a_wish
 from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.port import AllocatorUnavailable, SubnetSpec, Utilization
-from podtide.allocator.service.operations import Readiness
+from podtide.allocator.service.operations import ServiceReadiness
 from podtide.allocator.service.utilization_cache import UtilizationCache
 from podtide.allocator.store import DatabaseAllocator
 
@@ -63,7 +63,7 @@ async def test_what_nobody_foresaw_in_a_proof_of_readiness_is_tried_again_and_no
         if (outcome := outcomes.pop(0)) is not None:
             raise outcome
 
-    readiness = Readiness(prove, HandClock(), a_log(log))
+    readiness = ServiceReadiness(prove, HandClock(), a_log(log))
     words = "the database does not take what is written to it: RuntimeError, of which the log says more"
     assert await readiness.objection() == words
     assert "a driver's own fault" in log.getvalue()

@@ -22,7 +22,7 @@ class AuditedClient(HttpAllocator):
     """A client of a service whose database can be looked at."""
 
     def __init__(self, url: str, store: DatabaseAllocator) -> None:
-        super().__init__(AllocatorAddress(url=url), patience=QUICK)
+        super().__init__(AllocatorAddress(url=url), timeouts=QUICK)
         self._store = store
 
     async def audit(self) -> tuple[Violation, ...]:

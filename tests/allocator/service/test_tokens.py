@@ -78,10 +78,10 @@ def test_a_file_that_becomes_unreadable_leaves_the_tokens_in_force_and_says_so_o
     tokens = Tokens(path, a_log(log))
     a_file(tmp_path, "half a li")
     assert tokens.holder("e") == tokens.holder("e") == Holder("east")
-    assert log.getvalue().count("those from before stay in force") == 1
+    assert log.getvalue().count("the previous ones stay in force") == 1
     path.unlink()
     assert tokens.holder("e") == tokens.holder("e") == Holder("east")
-    assert log.getvalue().count("those from before stay in force") == 2
+    assert log.getvalue().count("the previous ones stay in force") == 2
     a_file(tmp_path, f"{digest('e2')} cluster east")
     assert (tokens.holder("e"), tokens.holder("e2")) == (None, Holder("east"))
 

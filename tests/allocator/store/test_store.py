@@ -390,7 +390,7 @@ async def test_a_page_that_is_too_long_and_too_many_names_are_refused(database: 
             await allocator.put_container(wish("a", 1, release=("x",) * 100_000))
         with pytest.raises(InvalidInput, match="of 300 characters"):
             await allocator.get_subnet("blue", "x" * 300)
-        with pytest.raises(InvalidInput, match="no name"):
+        with pytest.raises(InvalidInput, match="is not a valid name"):
             await allocator.list_subnets("nul\0")
 
 

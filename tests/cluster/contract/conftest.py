@@ -66,7 +66,7 @@ async def open_served() -> AsyncIterator[ClusterUnderTest]:
 async def open_kubernetes(control_plane: ControlPlane) -> AsyncIterator[ClusterUnderTest]:
     """A real API server, with the garbage collector at work."""
     access = find_access(kubeconfig=control_plane.kubeconfig, environment={}, home=Path("/nowhere"))
-    patience = ApiServerTimeouts(
+    timeouts = ApiServerTimeouts(
         watch_seconds=10
     )  # the server sends a bookmark once a minute, and before a watch ends
 
@@ -74,7 +74,7 @@ async def open_kubernetes(control_plane: ControlPlane) -> AsyncIterator[ClusterU
         await asyncio.to_thread(control_plane.expire_history)
 
     async with KubernetesCluster(
-        access, clock=SystemClock(), randomness=Random(1), patience=patience
+        access, clock=SystemClock(), randomness=Random(1), timeouts=timeouts
     ) as cluster:
         it = under_test(cluster, expire_history)
         for namespace in (it.namespace, it.other_namespace):

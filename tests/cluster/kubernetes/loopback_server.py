@@ -134,13 +134,13 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 
 
 def client(
-    url: str, user: User | None = None, patience: ApiServerTimeouts = QUICK, **endpoint: Any
+    url: str, user: User | None = None, timeouts: ApiServerTimeouts = QUICK, **endpoint: Any
 ) -> KubernetesCluster:
     """Our adapter, on that server."""
     access = Access(
         endpoint=Endpoint(server=url, **endpoint), user=user or User(), found_in="the test's kubeconfig"
     )
-    return KubernetesCluster(access, clock=SystemClock(), randomness=seeded_randomness(1), patience=patience)
+    return KubernetesCluster(access, clock=SystemClock(), randomness=seeded_randomness(1), timeouts=timeouts)
 
 
 def status(code: int, reason: str = "", message: str = "", **more: Any) -> dict[str, Any]:

@@ -144,7 +144,7 @@ async def test_a_plugin_whose_token_no_header_can_carry_is_named_and_asked_again
 
 async def test_what_the_libraries_below_refuse_to_send_is_one_of_the_ports_errors_and_not_shown() -> None:
     proxy = Secret("http://me:hush@proxy:port")
-    async with client("http://127.0.0.1:1", patience=PATIENT, proxy=proxy) as cluster:
+    async with client("http://127.0.0.1:1", timeouts=PATIENT, proxy=proxy) as cluster:
         with pytest.raises(Forbidden, match=r"^cannot get Node a: no such request can be sent: ") as failure:
             await cluster.get(Node, "a")
     assert "hush" not in str(failure.value)

@@ -33,7 +33,7 @@ NAMES = [f"item-{number}" for number in range(8)]
 OUTAGE_SECONDS = 8.0
 CATCH_UP_SECONDS = 90.0
 MOST_ATTEMPTS_IN_A_SECOND = 10
-PATIENCE = ApiServerTimeouts(connect_seconds=2, answer_seconds=5, silence_seconds=5)
+TIMEOUTS = ApiServerTimeouts(connect_seconds=2, answer_seconds=5, silence_seconds=5)
 
 
 class Follower(Generic[R]):
@@ -114,7 +114,7 @@ def access(control_plane: ControlPlane, through: BadNetwork | None = None) -> Ac
 
 
 def connected(to: Access) -> KubernetesCluster:
-    return KubernetesCluster(to, clock=SystemClock(), randomness=system_randomness(), patience=PATIENCE)
+    return KubernetesCluster(to, clock=SystemClock(), randomness=system_randomness(), timeouts=TIMEOUTS)
 
 
 @asynccontextmanager

@@ -56,11 +56,11 @@ def listing(*items: dict[str, Any], version: str = "5") -> dict[str, Any]:
 
 
 async def watched(
-    url: str, version: str = "5", patience: ApiServerTimeouts = PATIENT
+    url: str, version: str = "5", timeouts: ApiServerTimeouts = PATIENT
 ) -> tuple[list[WatchEvent[Node]], ClusterError | None]:
     """All events of a watch of nodes, and the error it ended with."""
     events = []
-    async with client(url, patience=patience) as cluster, asyncio.timeout(30):
+    async with client(url, timeouts=timeouts) as cluster, asyncio.timeout(30):
         try:
             async with aclosing(cluster.watch(Node, resource_version=version)) as watch:
                 async for event in watch:
@@ -70,9 +70,9 @@ async def watched(
     return events, None
 
 
-async def failure(url: str, patience: ApiServerTimeouts = PATIENT) -> ClusterError:
+async def failure(url: str, timeouts: ApiServerTimeouts = PATIENT) -> ClusterError:
     """The error that reading a node ends with."""
-    async with client(url, patience=patience) as cluster, asyncio.timeout(30):
+    async with client(url, timeouts=timeouts) as cluster, asyncio.timeout(30):
         with pytest.raises(ClusterError) as caught:
             await cluster.get(Node, "a")
     return caught.value
@@ -117,7 +117,7 @@ async def test_a_request_whose_connection_breaks_is_sent_only_once(
         else:
             raise ConnectionAbortedError
 
-    async with serving(drop) as server, client(server.url, patience=PATIENT) as cluster:
+    async with serving(drop) as server, client(server.url, timeouts=PATIENT) as cluster:
         await cluster.get(Node, "first")  # so that the next goes over a connection that was used before
         with pytest.raises(Unavailable, match="broke"):
             await ask(cluster)
@@ -279,7 +279,7 @@ async def test_an_object_of_many_megabytes_passes() -> None:
         assert error is None
         assert events[0].item is not None
         assert len(events[0].item.metadata.annotations) == 4000
-        async with client(server.url, patience=PATIENT) as cluster:
+        async with client(server.url, timeouts=PATIENT) as cluster:
             assert len((await cluster.list(Node)).items[0].metadata.annotations) == 4000
 
 
@@ -288,7 +288,7 @@ async def test_a_watch_whose_head_does_not_come_is_unavailable() -> None:
         await answering.hang()
 
     async with serving(hang) as server:
-        _, error = await watched(server.url, patience=QUICK)
+        _, error = await watched(server.url, timeouts=QUICK)
         assert type(error) is Unavailable
 
 
@@ -302,7 +302,7 @@ async def test_a_watch_that_falls_silent_ends_so_that_its_reader_resumes_over_an
         await answering.hang()
 
     async with serving(fall_silent) as server:
-        events, error = await watched(server.url, patience=QUICK)
+        events, error = await watched(server.url, timeouts=QUICK)
         assert error is None
         assert len(events) == 1
         assert server.received[-1].query == {"limit": "1"}
@@ -315,7 +315,7 @@ async def test_a_silent_watch_of_a_server_that_answers_nobody_is_unavailable() -
         await answering.hang()
 
     async with serving(fall_silent) as server:
-        _, error = await watched(server.url, patience=QUICK)
+        _, error = await watched(server.url, timeouts=QUICK)
         assert type(error) is Unavailable
 
 
@@ -327,7 +327,7 @@ async def test_a_silent_watch_from_a_version_ahead_of_the_servers_own_is_gone() 
         await answering.answer(200, listing(version="99"))
 
     async with serving(from_a_backup) as server:
-        _, error = await watched(server.url, version="100", patience=QUICK)
+        _, error = await watched(server.url, version="100", timeouts=QUICK)
         assert isinstance(error, Gone)
         assert "ahead" in str(error)
 
@@ -342,7 +342,7 @@ async def test_a_silent_watch_whose_last_version_is_no_number_just_ends(version:
         await answering.answer(200, listing(version="99"))
 
     async with serving(fall_silent) as server:
-        events, error = await watched(server.url, patience=QUICK)
+        events, error = await watched(server.url, timeouts=QUICK)
         assert error is None
         assert len(events) == 1
 
@@ -354,7 +354,7 @@ async def test_closing_a_watch_closes_its_connection() -> None:
             await answering.event("MODIFIED", node())
             await asyncio.sleep(0.01)
 
-    async with serving(go_on) as server, client(server.url, patience=PATIENT) as cluster:
+    async with serving(go_on) as server, client(server.url, timeouts=PATIENT) as cluster:
         async with aclosing(cluster.watch(Node, resource_version="5")) as watch:
             await anext(watch)
         async with asyncio.timeout(10):
@@ -367,7 +367,7 @@ async def test_cancelling_a_request_closes_its_connection() -> None:
             await answering.send(b"HTTP/1.1 102 Processing\r\n\r\n")
             await asyncio.sleep(0.01)
 
-    async with serving(hang) as server, client(server.url, patience=PATIENT) as cluster:
+    async with serving(hang) as server, client(server.url, timeouts=PATIENT) as cluster:
         asking = asyncio.create_task(cluster.get(Node, "a"))
         async with asyncio.timeout(10):
             await server.was_asked.wait()
@@ -380,7 +380,7 @@ async def test_the_length_of_a_watch_is_drawn_at_random_so_that_watches_do_not_e
         await answering.begin_watch()
         await answering.end_watch()
 
-    async with serving(end) as server, client(server.url, patience=PATIENT) as cluster:
+    async with serving(end) as server, client(server.url, timeouts=PATIENT) as cluster:
         for _ in range(8):
             async for _event in cluster.watch(Node, resource_version="5"):
                 pass
@@ -403,7 +403,7 @@ async def test_a_deletion_that_was_left_to_the_kubelet_is_finished_for_a_pod_tha
         else:
             await answering.answer(404, status(404, "NotFound"))
 
-    async with serving(delete) as server, client(server.url, patience=PATIENT) as cluster:
+    async with serving(delete) as server, client(server.url, timeouts=PATIENT) as cluster:
         await cluster.delete(Pod, "a", "default")
     assert [request.get("gracePeriodSeconds") for request in requests] == [None, 0]
     assert requests[1]["preconditions"] == {"uid": "u-1"}
@@ -431,7 +431,7 @@ async def test_a_server_that_fails_sees_an_informer_a_few_times_only() -> None:
 
     async def follow(handler: Handler) -> int:
         clock = SystemClock()
-        async with serving(handler) as server, client(server.url, patience=PATIENT) as cluster:
+        async with serving(handler) as server, client(server.url, timeouts=PATIENT) as cluster:
             informer = Informer(
                 cluster,
                 NodeNetworkConfig,
@@ -455,7 +455,7 @@ async def test_absence_is_what_the_server_says_and_not_what_stands_before_it() -
         else:
             await answering.answer(404, b"<html>404</html>")
 
-    async with serving(answer) as server, client(server.url, patience=PATIENT) as cluster:
+    async with serving(answer) as server, client(server.url, timeouts=PATIENT) as cluster:
         with pytest.raises(NotFound, match="gone"):
             await cluster.get(Node, "gone")
         with pytest.raises(Unavailable):

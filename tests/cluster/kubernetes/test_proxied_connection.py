@@ -71,7 +71,7 @@ async def test_requests_go_through_the_proxy_and_the_certificate_is_still_the_se
         connecting_proxy(heads) as proxy,
         client(
             server.url,
-            patience=PATIENT,
+            timeouts=PATIENT,
             authority=Secret(authority.certificate),
             proxy=Secret(f"http://me:pw@{proxy}"),
         ) as cluster,
@@ -85,7 +85,7 @@ async def test_requests_go_through_the_proxy_and_the_certificate_is_still_the_se
 async def test_a_proxy_that_does_not_let_us_through_is_named_without_its_password() -> None:
     async with (
         connecting_proxy([], "407 Proxy Authentication Required") as proxy,
-        client("https://192.0.2.1", patience=PATIENT, proxy=Secret(f"http://me:s3cret@{proxy}")) as cluster,
+        client("https://192.0.2.1", timeouts=PATIENT, proxy=Secret(f"http://me:s3cret@{proxy}")) as cluster,
     ):
         with pytest.raises(
             Unavailable, match=r"the proxy to https://192.0.2.1 does not let us through, with 407"
@@ -96,7 +96,7 @@ async def test_a_proxy_that_does_not_let_us_through_is_named_without_its_passwor
 
 async def test_a_proxy_that_is_not_there_is_named() -> None:
     async with client(
-        "https://192.0.2.1", patience=PATIENT, proxy=Secret(f"http://me:s3cret@{LOOPBACK}:1")
+        "https://192.0.2.1", timeouts=PATIENT, proxy=Secret(f"http://me:s3cret@{LOOPBACK}:1")
     ) as cluster:
         with pytest.raises(Unavailable, match=r"the proxy to https://192.0.2.1 cannot be reached") as caught:
             await cluster.get(Node, "a")

@@ -59,7 +59,7 @@ async def test_a_server_is_trusted_by_the_authority_that_was_given(
     pem: Pem = file if kept == "in a file" else Secret(authority.certificate)
     async with (
         serving(greet, server_context(authority, tmp_path)) as server,
-        client(server.url, patience=PATIENT, authority=pem) as cluster,
+        client(server.url, timeouts=PATIENT, authority=pem) as cluster,
     ):
         assert (await cluster.get(Node, "a")).metadata.name == "a"
 
@@ -71,7 +71,7 @@ async def test_a_server_signed_by_another_authority_is_refused_in_one_line(
     pem = Secret(CertificateAuthority().certificate) if trusted == "another authority" else None
     async with (
         serving(greet, server_context(authority, tmp_path)) as server,
-        client(server.url, patience=PATIENT, authority=pem) as cluster,
+        client(server.url, timeouts=PATIENT, authority=pem) as cluster,
     ):
         with pytest.raises(Unavailable) as caught:
             await cluster.get(Node, "a")
@@ -88,10 +88,10 @@ async def test_a_certificate_for_another_name_is_refused_unless_that_name_is_exp
     trusted = Secret(authority.certificate)
     async with serving(greet, server_context(authority, tmp_path)) as server:
         by_name = server.url.replace(LOOPBACK, "localhost")
-        async with client(by_name, patience=PATIENT, authority=trusted) as cluster:
+        async with client(by_name, timeouts=PATIENT, authority=trusted) as cluster:
             with pytest.raises(Unavailable, match="certificate"):
                 await cluster.get(Node, "a")
-        async with client(by_name, patience=PATIENT, authority=trusted, server_name=LOOPBACK) as cluster:
+        async with client(by_name, timeouts=PATIENT, authority=trusted, server_name=LOOPBACK) as cluster:
             await cluster.get(Node, "a")
 
 
@@ -100,7 +100,7 @@ async def test_who_says_so_is_not_shown_a_certificate_at_all(
 ) -> None:
     async with (
         serving(greet, server_context(authority, tmp_path)) as server,
-        client(server.url, patience=PATIENT, insecure=True) as cluster,
+        client(server.url, timeouts=PATIENT, insecure=True) as cluster,
     ):
         await cluster.get(Node, "a")
 
@@ -112,7 +112,7 @@ async def test_a_server_that_speaks_no_tls_is_said_to_do_so(authority: Certifica
 
     async with await asyncio.start_server(mistake_it_for_http, LOOPBACK, 0) as server:
         url = f"https://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
-        async with client(url, patience=PATIENT, authority=Secret(authority.certificate)) as cluster:
+        async with client(url, timeouts=PATIENT, authority=Secret(authority.certificate)) as cluster:
             with pytest.raises(Unavailable, match=f"no TLS with {url}"):
                 await cluster.get(Node, "a")
 

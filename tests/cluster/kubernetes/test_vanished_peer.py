@@ -80,9 +80,9 @@ def another_machine() -> Iterator[Machine]:
 
 
 async def test_a_watch_whose_peer_vanished_is_noticed_within_seconds_though_nothing_was_said() -> None:
-    patience = ApiServerTimeouts(silence_seconds=600)
+    timeouts = ApiServerTimeouts(silence_seconds=600)
     with another_machine() as machine:
-        async with client(f"http://{THERE}:8001", patience=patience) as cluster:
+        async with client(f"http://{THERE}:8001", timeouts=timeouts) as cluster:
             watching = asyncio.create_task(anext(cluster.watch(Node, resource_version="5")))
             await asyncio.sleep(1)
             machine.pull_the_cable()

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from podtide.allocator.client.connection import (
     AllocatorAddress,
     AllocatorConnection,
-    AllocatorRequest,
+    AllocatorHttpRequest,
     AllocatorTimeouts,
 )
 from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
@@ -65,12 +65,12 @@ class HttpAllocator:
         self,
         server: AllocatorAddress,
         *,
-        patience: AllocatorTimeouts | None = None,
+        timeouts: AllocatorTimeouts | None = None,
         clock: Clock | None = None,
         randomness: Random | None = None,
     ) -> None:
         self._connection = AllocatorConnection(
-            server, patience or AllocatorTimeouts(), clock or SystemClock(), randomness or system_randomness()
+            server, timeouts or AllocatorTimeouts(), clock or SystemClock(), randomness or system_randomness()
         )
 
     async def __aenter__(self) -> Self:
@@ -95,7 +95,7 @@ class HttpAllocator:
             keep_back_first=spec.keep_back_first,
         )
         path = _subnet(spec.network, spec.name, doing)
-        return await self._ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body), Subnet)
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=body), Subnet)
 
     async def grow_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class HttpAllocator:
         doing = f"grow subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/cidrs"
         body = GrowthBody(cidrs=cidrs, gateways=gateways)
-        return await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Subnet)
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="POST", path=path, body=body), Subnet)
 
     async def shrink_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
@@ -113,42 +113,43 @@ class HttpAllocator:
         doing = f"shrink subnet {network}/{name}"
         path = f"{_subnet(network, name, doing)}/draining"
         body = ShrinkingBody(cidrs=cidrs, at_once=at_once)
-        return await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Subnet)
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="POST", path=path, body=body), Subnet)
 
     async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
         """The containers that have addresses of a CIDR."""
         doing = f"ask who has addresses of {cidr} in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/holders"
         return await self._ask(
-            AllocatorRequest(doing=doing, method="GET", path=path, query={"cidr": cidr}), CidrHolders
+            AllocatorHttpRequest(doing=doing, method="GET", path=path, query={"cidr": cidr}), CidrHolders
         )
 
     async def remove_subnet(self, network: str, name: str) -> None:
         """Delete the subnet, if nothing in it is reserved."""
         doing = f"remove subnet {network}/{name}"
         await self._connection.ask(
-            AllocatorRequest(doing=doing, method="DELETE", path=_subnet(network, name, doing))
+            AllocatorHttpRequest(doing=doing, method="DELETE", path=_subnet(network, name, doing))
         )
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
         """The subnet's current state."""
         doing = f"get subnet {network}/{name}"
         return await self._ask(
-            AllocatorRequest(doing=doing, method="GET", path=_subnet(network, name, doing)), Subnet
+            AllocatorHttpRequest(doing=doing, method="GET", path=_subnet(network, name, doing)), Subnet
         )
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
         """The subnets of a network, or of all networks."""
         doing = f"list the subnets of {network}" if network else "list subnets"
         path = f"/networks/{_part(network, doing)}/subnets" if network else "/subnets"
-        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), tuple[Subnet, ...])
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="GET", path=path), tuple[Subnet, ...])
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:
         """Release and grant addresses as the wish says; idempotent."""
         doing = f"put container {wish.id} of {wish.cluster}"
         path = _container(wish.cluster, wish.id, doing)
         return await self._ask(
-            AllocatorRequest(doing=doing, method="PUT", path=path, body=_wish_body(wish)), AllocatedContainer
+            AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=_wish_body(wish)),
+            AllocatedContainer,
         )
 
     async def move_container(self, wish: Wish) -> MoveResult:
@@ -156,7 +157,7 @@ class HttpAllocator:
         doing = f"move addresses to container {wish.id} of {wish.cluster}"
         path = f"{_container(wish.cluster, wish.id, doing)}/move"
         return await self._ask(
-            AllocatorRequest(doing=doing, method="POST", path=path, body=_wish_body(wish)), MoveResult
+            AllocatorHttpRequest(doing=doing, method="POST", path=path, body=_wish_body(wish)), MoveResult
         )
 
     async def quarantined(
@@ -165,7 +166,9 @@ class HttpAllocator:
         """One page of what is in quarantine, by removed container."""
         narrowed = {"cluster": cluster, "node": node, "due": "true" if due else "", "more": more}
         query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
-        question = AllocatorRequest(doing="list quarantines", method="GET", path="/quarantined", query=query)
+        question = AllocatorHttpRequest(
+            doing="list quarantines", method="GET", path="/quarantined", query=query
+        )
         return await self._ask(question, QuarantinePage)
 
     async def end_quarantine(
@@ -182,7 +185,7 @@ class HttpAllocator:
         path = f"{_container(cluster, container_id, doing)}/end-quarantine"
         body = EndingBody(addresses=addresses, reason=reason, cluster_uid=cluster_uid)
         return (
-            await self._ask(AllocatorRequest(doing=doing, method="POST", path=path, body=body), Ended)
+            await self._ask(AllocatorHttpRequest(doing=doing, method="POST", path=path, body=body), Ended)
         ).ended
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
@@ -190,13 +193,13 @@ class HttpAllocator:
         doing = f"delete container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
         query = {"cluster_uid": cluster_uid} if cluster_uid else {}
-        await self._connection.ask(AllocatorRequest(doing=doing, method="DELETE", path=path, query=query))
+        await self._connection.ask(AllocatorHttpRequest(doing=doing, method="DELETE", path=path, query=query))
 
     async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         """The container and its addresses."""
         doing = f"get container {container_id} of {cluster}"
         path = _container(cluster, container_id, doing)
-        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), AllocatedContainer)
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="GET", path=path), AllocatedContainer)
 
     async def list_containers(  # noqa: PLR0913 - the port's
         self,
@@ -211,27 +214,29 @@ class HttpAllocator:
         """One page of containers."""
         narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
         query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
-        question = AllocatorRequest(doing="list containers", method="GET", path="/containers", query=query)
+        question = AllocatorHttpRequest(
+            doing="list containers", method="GET", path="/containers", query=query
+        )
         return await self._ask(question, ContainerPage)
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         """The containers that are owed addresses, in the order they will be served."""
         doing = f"ask who is owed in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/owed"
-        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), tuple[Debt, ...])
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="GET", path=path), tuple[Debt, ...])
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
         """Store the bounds that a cluster sets for the subnet's batch."""
         doing = f"set the bounds of {cluster} in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/bounds/{_part(cluster, doing)}"
         body = BoundsBody(**asdict(bounds))
-        await self._connection.ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body))
+        await self._connection.ask(AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=body))
 
     async def demand(self, network: str, name: str) -> SubnetDemandReport:
         """The counts that the subnet's batch is decided from."""
         doing = f"ask for the demand in {network}/{name}"
         path = f"{_subnet(network, name, doing)}/demand"
-        return await self._ask(AllocatorRequest(doing=doing, method="GET", path=path), SubnetDemandReport)
+        return await self._ask(AllocatorHttpRequest(doing=doing, method="GET", path=path), SubnetDemandReport)
 
     async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         """Set the batch in force, unless it changed since it was read (compare-and-set)."""
@@ -240,7 +245,7 @@ class HttpAllocator:
         fields = asdict(decided)
         del fields["age_seconds"]  # the allocator's own to say
         return await self._ask(
-            AllocatorRequest(doing=doing, method="PUT", path=path, body=InForceBody(**fields)), Subnet
+            AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=InForceBody(**fields)), Subnet
         )
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
@@ -248,7 +253,7 @@ class HttpAllocator:
         doing = f"ask how full {network}/{name} is"
         path = f"{_subnet(network, name, doing)}/utilization"
         return await self._ask(
-            AllocatorRequest(doing=doing, method="GET", path=path), tuple[Utilization, ...]
+            AllocatorHttpRequest(doing=doing, method="GET", path=path), tuple[Utilization, ...]
         )
 
     async def history(
@@ -259,7 +264,7 @@ class HttpAllocator:
         path = f"{_subnet(network, name, doing)}/history"
         query = {"since": repr(since), "until": repr(until)}
         return await self._ask(
-            AllocatorRequest(doing=doing, method="GET", path=path, query=query), tuple[Utilization, ...]
+            AllocatorHttpRequest(doing=doing, method="GET", path=path, query=query), tuple[Utilization, ...]
         )
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
@@ -270,7 +275,7 @@ class HttpAllocator:
         for first in range(0, max(1, len(claim.seen)), MOST_SEEN):
             seen = tuple(SeenBody(**asdict(each)) for each in claim.seen[first : first + MOST_SEEN])
             body = TermBody(cluster_uid=claim.cluster_uid, holder=claim.holder, seen=seen)
-            question = AllocatorRequest(doing=doing, method="PUT", path=path, body=body)
+            question = AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=body)
             answers.append(await self._ask(question, OpenedTerm))
         # Whether the store recovers is known after the last: each may have been the one to show that it went back.
         return replace(answers[-1], reached=tuple(each for answer in answers for each in answer.reached))
@@ -280,7 +285,7 @@ class HttpAllocator:
         doing = f"close the term of {claim.cluster}"
         whose = f"{_part(claim.cluster_uid, doing)}/{_part(claim.holder, doing)}"
         path = f"{_cluster(claim.cluster, doing)}/terms/{whose}"
-        await self._connection.ask(AllocatorRequest(doing=doing, method="DELETE", path=path))
+        await self._connection.ask(AllocatorHttpRequest(doing=doing, method="DELETE", path=path))
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
         """Record what a node holds, while the store recovers."""
@@ -300,7 +305,7 @@ class HttpAllocator:
         )
         path = f"{_cluster(held.cluster, doing)}/report/{_part(held.id, doing)}"
         return await self._ask(
-            AllocatorRequest(doing=doing, method="PUT", path=path, body=body), tuple[str, ...]
+            AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=body), tuple[str, ...]
         )
 
     async def keep_for_pods(self, shown: ShownAddresses) -> int:
@@ -315,7 +320,7 @@ class HttpAllocator:
         )
         path = f"{_cluster(shown.cluster, doing)}/report/pods/{_part(shown.node, doing)}"
         return (
-            await self._ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body), Kept)
+            await self._ask(AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=body), Kept)
         ).addresses
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
@@ -325,12 +330,12 @@ class HttpAllocator:
             f"{_cluster(cluster, doing)}/report",
             ReportBody(cluster_uid=cluster_uid, recovery=recovery),
         )
-        await self._connection.ask(AllocatorRequest(doing=doing, method="PUT", path=path, body=body))
+        await self._connection.ask(AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=body))
 
     async def list_clusters(self) -> ClusterRegistry:
         """All clusters, and whether the store recovers."""
         return await self._ask(
-            AllocatorRequest(doing="list clusters", method="GET", path="/clusters"), ClusterRegistry
+            AllocatorHttpRequest(doing="list clusters", method="GET", path="/clusters"), ClusterRegistry
         )
 
     async def move_cluster(self, name: str, *, uid: str) -> None:
@@ -338,7 +343,7 @@ class HttpAllocator:
         doing = f"move the cluster name {name}"
         path = f"{_cluster(name, doing)}/uid"
         await self._connection.ask(
-            AllocatorRequest(doing=doing, method="PUT", path=path, body=NameBody(uid=uid))
+            AllocatorHttpRequest(doing=doing, method="PUT", path=path, body=NameBody(uid=uid))
         )
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
@@ -346,16 +351,16 @@ class HttpAllocator:
         doing = f"forget cluster {name}"
         query = {} if uid is None else {"uid": uid} if uid else {"without_uid": "true"}
         query |= {"reason": reason} if reason else {}
-        question = AllocatorRequest(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
+        question = AllocatorHttpRequest(doing=doing, method="DELETE", path=_cluster(name, doing), query=query)
         return (await self._ask(question, Forgotten)).containers
 
     async def end_recovery(self) -> None:
         """End the recovery without the reports that are missing."""
         await self._connection.ask(
-            AllocatorRequest(doing="end the recovery", method="DELETE", path="/recovery")
+            AllocatorHttpRequest(doing="end the recovery", method="DELETE", path="/recovery")
         )
 
-    async def _ask(self, question: AllocatorRequest, kind: type[T]) -> T:
+    async def _ask(self, question: AllocatorHttpRequest, kind: type[T]) -> T:
         answer = await self._connection.ask(question)
         try:
             return decode_json(answer, kind)

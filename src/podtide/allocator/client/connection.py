@@ -70,7 +70,7 @@ class AllocatorTimeouts(Struct, frozen=True, kw_only=True):
     backoff: Backoff = Backoff(floor_seconds=0.1, cap_seconds=3.0)
 
 
-class AllocatorRequest(Struct, frozen=True, kw_only=True):
+class AllocatorHttpRequest(Struct, frozen=True, kw_only=True):
     """One request; `doing` says in words what it is for."""
 
     doing: str
@@ -94,10 +94,10 @@ class AllocatorConnection:
     """Authenticated HTTP to the allocator service, with retries."""
 
     def __init__(
-        self, server: AllocatorAddress, patience: AllocatorTimeouts, clock: Clock, randomness: Random
+        self, server: AllocatorAddress, timeouts: AllocatorTimeouts, clock: Clock, randomness: Random
     ) -> None:
         self._server = server
-        self._patience = patience
+        self._timeouts = timeouts
         self._clock = clock
         self._randomness = randomness
         self._credentials: Credentials = (
@@ -106,11 +106,11 @@ class AllocatorConnection:
         self._tls = TlsContexts(Endpoint(server=server.url, authority=server.authority))
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, question: AllocatorRequest) -> bytes:
+    async def ask(self, question: AllocatorHttpRequest) -> bytes:
         """The answer to the request, after as many attempts as its time allows."""
         began = self._clock.monotonic()
-        deadline = began + self._patience.deadline_seconds
-        last_attempt_at = min(deadline, began + self._patience.retry_seconds)
+        deadline = began + self._timeouts.deadline_seconds
+        last_attempt_at = min(deadline, began + self._timeouts.retry_seconds)
         failures, reason = 0, ""
         while True:
             try:
@@ -118,7 +118,7 @@ class AllocatorConnection:
             except _NoAnswer as error:
                 failures += 1
                 reason = reason if error.cut_short and reason else str(error)
-                drawn = self._patience.backoff.delay_seconds(failures, self._randomness)
+                drawn = self._timeouts.backoff.delay_seconds(failures, self._randomness)
                 delay = max(drawn, error.after_seconds)
                 if self._clock.monotonic() + delay >= last_attempt_at:
                     raise AllocatorUnavailable(f"{reason} (asked {_times(failures)})") from error
@@ -130,10 +130,10 @@ class AllocatorConnection:
             await self._session.close()
             self._session = None
 
-    async def _attempt(self, question: AllocatorRequest, seconds_left: float) -> bytes:
-        patience = self._patience
-        seconds = max(0.001, min(patience.answer_seconds, seconds_left))
-        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=patience.connect_seconds)
+    async def _attempt(self, question: AllocatorHttpRequest, seconds_left: float) -> bytes:
+        timeouts = self._timeouts
+        seconds = max(0.001, min(timeouts.answer_seconds, seconds_left))
+        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=timeouts.connect_seconds)
         proof = await self._credentials.prove()
         headers = {"Authorization": proof.authorization.reveal()} if proof.authorization else {}
         more: dict[str, Any] = {}
@@ -152,7 +152,7 @@ class AllocatorConnection:
             what = describe_failure(
                 error, self._server.url, str(self._server.authority or "the machine's own list")
             )
-            cut_short = isinstance(error, TimeoutError) and seconds < patience.answer_seconds
+            cut_short = isinstance(error, TimeoutError) and seconds < timeouts.answer_seconds
             raise _NoAnswer(f"cannot {question.doing}: {what}", cut_short=cut_short) from error
         if response.status in _OK:
             return body
@@ -168,7 +168,7 @@ class AllocatorConnection:
         return self._session
 
 
-def _encoded(question: AllocatorRequest) -> bytes:
+def _encoded(question: AllocatorHttpRequest) -> bytes:
     body = msgspec.json.encode(question.body)
     if len(body) > LARGEST_BODY_BYTES:
         raise InvalidInput(
@@ -179,7 +179,7 @@ def _encoded(question: AllocatorRequest) -> bytes:
 
 
 def _refusal(
-    question: AllocatorRequest, status: int, body: bytes, retry_after: str, server: AllocatorAddress
+    question: AllocatorHttpRequest, status: int, body: bytes, retry_after: str, server: AllocatorAddress
 ) -> PodtideError:
     """The port's error, if the answer is the service's; an answer of a proxy in between counts as none."""
     try:

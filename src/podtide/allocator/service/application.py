@@ -15,7 +15,7 @@ from podtide.allocator.service.containers import CONTAINER_ROUTES
 from podtide.allocator.service.metrics import AllocatorMetrics
 from podtide.allocator.service.observation import RequestLog
 from podtide.allocator.service.openapi import BEARER, openapi_route
-from podtide.allocator.service.operations import OPERATION_ROUTES, Operations, Prove, Readiness
+from podtide.allocator.service.operations import OPERATION_ROUTES, Operations, Prove, ServiceReadiness
 from podtide.allocator.service.quarantine import QUARANTINE_ROUTES
 from podtide.allocator.service.refusals import error_handlers
 from podtide.allocator.service.subnets import SUBNET_ROUTES
@@ -50,7 +50,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
     `prove` shows that the database takes writes; without it, readiness is that it answers.
     """
     metrics = AllocatorMetrics()
-    readiness = Readiness(prove or partial(allocator.list_containers, limit=1), clock, log)
+    readiness = ServiceReadiness(prove or partial(allocator.list_containers, limit=1), clock, log)
     operations = Operations(allocator, metrics, readiness)
     cache = UtilizationCache(allocator, clock, refresh_seconds)
     routers = [

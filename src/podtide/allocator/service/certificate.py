@@ -42,9 +42,9 @@ class Certificate:
             if version != self._version:
                 self._context = self._load()
                 self._version = version
-                self._log.info("certificate read again", certificate=str(self._certificate))
+                self._log.info("certificate reloaded", certificate=str(self._certificate))
         except InvalidCertificate as error:
-            self._log.error("certificate not read again: the one from before is shown", reason=str(error))
+            self._log.error("certificate not reloaded: the previous one stays in use", reason=str(error))
         connection.context = self._context
 
     def _look(self) -> _Version:

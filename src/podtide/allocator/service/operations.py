@@ -33,7 +33,7 @@ Prove = Callable[[], Awaitable[object]]
 """Raises AllocatorError where the database cannot be used as the service uses it."""
 
 
-class Readiness:
+class ServiceReadiness:
     """Whether the service is ready for requests.
 
     It is proven by a write, and asking needs no credential: so there is one proof at a time, and it holds for a few
@@ -77,7 +77,7 @@ class Operations:
     """The state that these paths report on."""
 
     def __init__(
-        self, allocator: AdministeredAllocator, metrics: AllocatorMetrics, readiness: Readiness
+        self, allocator: AdministeredAllocator, metrics: AllocatorMetrics, readiness: ServiceReadiness
     ) -> None:
         self.readiness = readiness
         self._allocator = allocator

@@ -24,4 +24,4 @@ async def keep_sampling(allocator: HistoryKeeper, log: Logger) -> NoReturn:
         try:
             await allocator.sample()
         except AllocatorError as error:
-            log.warning("utilization was not written down", reason=str(error))
+            log.warning("utilization was not recorded", reason=str(error))

@@ -69,9 +69,9 @@ class Tokens:
         try:
             self._holders = read_tokens(self._path)
         except InvalidTokens as error:
-            self._log.error("tokens not read again: those from before stay in force", reason=str(error))
+            self._log.error("tokens not reloaded: the previous ones stay in force", reason=str(error))
         else:
-            self._log.info("tokens read again", tokens=len(self._holders))
+            self._log.info("tokens reloaded", tokens=len(self._holders))
 
 
 def read_tokens(path: Path) -> tuple[tuple[bytes, Holder], ...]:

@@ -33,7 +33,7 @@ async def open_allocator(
 ) -> DatabaseAllocator:
     """The allocator on the database at `url`, which is brought to this podtide's schema first if `migrate` says so.
 
-    Such a one is to be served: it is then examined, too, whether it is the one it was (see `examining`).
+    Such a one is to be served: it is then examined, too, whether it is the one it was (see `continuity_check`).
 
     UnusableDatabase when its schema is another, AllocatorUnavailable when it cannot be reached. `executor` is where SQLite
     is used, by default in a thread of its own; PostgreSQL needs none.

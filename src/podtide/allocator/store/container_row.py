@@ -61,7 +61,7 @@ class ContainerRow:
     renewed: float = 0.0
     waiting_pods: int = 0
     stated: str = ""
-    """See `stated_text`."""
+    """The statement, as text (see `to_text`)."""
     statement_number: int = 0
     cluster_uid: str = ""
     """Of the cluster that it is of; "" for one from before clusters had uids."""

@@ -23,7 +23,7 @@ class MarkFile:
     def __init__(self, database: str) -> None:
         self.path = Path(f"{database}{SUFFIX}")
         self.is_examined = False
-        """Until the database was compared with it, the mark is only ever moved on: see `examining`."""
+        """Until the database was compared with it, the mark is only ever moved on: see `continuity_check`."""
         self._written: StoreMark | None = None
 
     def read(self) -> StoreMark | None:

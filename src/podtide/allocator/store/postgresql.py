@@ -165,7 +165,7 @@ async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> No
     makes another table. Both may have lost the last transactions, and then the database recovers (see
     `core.subnet.store_continuity`). That is one statement, so that of several connections one begins the recovery,
     and the others wait for it. Where nothing differs nothing is written: a server that only answers is told by
-    `probe`.
+    `history.write_probe`.
     """
     try:
         if await connection.fetchval(_DIFFERS):

@@ -26,7 +26,7 @@ from podtide.runtime.clock import Clock
 R = TypeVar("R", bound=Resource)
 
 _FINISHED = (PodPhase.SUCCEEDED, PodPhase.FAILED)
-_DEFAULT_PATIENCE = ApiServerTimeouts()
+_DEFAULT_TIMEOUTS = ApiServerTimeouts()
 
 
 class KubernetesCluster:
@@ -38,11 +38,11 @@ class KubernetesCluster:
         *,
         clock: Clock,
         randomness: Random,
-        patience: ApiServerTimeouts = _DEFAULT_PATIENCE,
+        timeouts: ApiServerTimeouts = _DEFAULT_TIMEOUTS,
     ) -> None:
-        self._connection = ApiServerConnection(access, credentials_of(access.user, clock), patience)
+        self._connection = ApiServerConnection(access, credentials_of(access.user, clock), timeouts)
         self._randomness = randomness
-        self._watch_seconds = patience.watch_seconds
+        self._watch_seconds = timeouts.watch_seconds
 
     async def __aenter__(self) -> Self:
         return self

@@ -56,27 +56,27 @@ class Silence(Exception):
 class ApiServerConnection:
     """Authenticated HTTP to one API server."""
 
-    def __init__(self, access: Access, credentials: Credentials, patience: ApiServerTimeouts) -> None:
+    def __init__(self, access: Access, credentials: Credentials, timeouts: ApiServerTimeouts) -> None:
         self._access = access
         self._server = access.endpoint.server.rstrip("/")
         self._credentials = credentials
-        self._patience = patience
+        self._timeouts = timeouts
         self._tls = TlsContexts(access.endpoint)
         self._session: aiohttp.ClientSession | None = None
 
     async def ask(self, request: ApiRequest) -> bytes:
         """The whole answer to a request."""
-        patience = self._patience
-        limits = aiohttp.ClientTimeout(total=patience.answer_seconds, sock_connect=patience.connect_seconds)
+        timeouts = self._timeouts
+        limits = aiohttp.ClientTimeout(total=timeouts.answer_seconds, sock_connect=timeouts.connect_seconds)
         with self._in_words(request):
             async with await self._answer(request, limits) as response:
                 return await response.read()
 
     async def follow(self, request: ApiRequest) -> AsyncGenerator[bytes, None]:
         """The pieces of an answer that does not end, as they arrive. Raises Silence when none do."""
-        patience = self._patience
+        timeouts = self._timeouts
         limits = aiohttp.ClientTimeout(
-            total=None, sock_connect=patience.connect_seconds, sock_read=patience.silence_seconds
+            total=None, sock_connect=timeouts.connect_seconds, sock_read=timeouts.silence_seconds
         )
         with self._in_words(request):
             response = await self._answer(request, limits)
@@ -129,7 +129,7 @@ class ApiServerConnection:
         if endpoint.proxy:
             more |= _through(URL(endpoint.proxy.reveal()))
         query = f"?{urlencode(request.query)}" if request.query else ""
-        async with asyncio.timeout(self._patience.answer_seconds):
+        async with asyncio.timeout(self._timeouts.answer_seconds):
             return await self._open_session().request(
                 request.method,
                 URL(f"{self._server}{request.path}{query}", encoded=True),

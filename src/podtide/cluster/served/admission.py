@@ -16,7 +16,7 @@ from podtide.cluster.served.kinds import (
 from podtide.cluster.served.openapi import schema_of
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.tables import find_first
-from podtide.cluster.served.target import RequestTarget
+from podtide.cluster.served.target import ApiTarget
 from podtide.resources.base import Resource
 from podtide.resources.namespace import Namespace
 
@@ -29,7 +29,7 @@ def refuse_dry_run(asked: object) -> None:
         raise BadRequest("a dry run is not served here: leave out dryRun, or ask a real API server")
 
 
-def admit_object(target: RequestTarget, request: web.Request, document: Document) -> None:
+def admit_object(target: ApiTarget, request: web.Request, document: Document) -> None:
     """Refuse an object that this cluster cannot serve, or that strict field validation refuses."""
     if target.kind is CustomResourceDefinition:
         _admit_definition(document)

@@ -10,7 +10,7 @@ from podtide.cluster.embedded.api_server import Listing
 from podtide.cluster.embedded.records import ObjectVersion
 from podtide.cluster.served.negotiation import JSON, AnswerForm, form_for
 from podtide.cluster.served.tables import TableMaker
-from podtide.cluster.served.target import RequestTarget
+from podtide.cluster.served.target import ApiTarget
 
 
 def json_answer(document: Any, code: int = HTTPStatus.OK) -> web.Response:
@@ -23,7 +23,7 @@ def object_answer(record: ObjectVersion, code: int = HTTPStatus.OK) -> web.Respo
     return web.Response(body=record.encoded, status=code, content_type=JSON)
 
 
-def single_answer(target: RequestTarget, request: web.Request, record: ObjectVersion) -> web.Response:
+def single_answer(target: ApiTarget, request: web.Request, record: ObjectVersion) -> web.Response:
     """An object in the form the client asks for."""
     maker = table_maker(target, request)
     if maker is None:
@@ -32,7 +32,7 @@ def single_answer(target: RequestTarget, request: web.Request, record: ObjectVer
     return json_answer(maker.table([record], metadata, target.server.clock.wall()))
 
 
-def list_answer(target: RequestTarget, request: web.Request, listing: Listing) -> web.Response:
+def list_answer(target: ApiTarget, request: web.Request, listing: Listing) -> web.Response:
     """A page of a list in the form the client asks for."""
     maker = table_maker(target, request)
     metadata = {"resourceVersion": str(listing.version), "continue": listing.more}
@@ -45,7 +45,7 @@ def list_answer(target: RequestTarget, request: web.Request, listing: Listing) -
     return web.Response(body=body, content_type=JSON)
 
 
-def table_maker(target: RequestTarget, request: web.Request) -> TableMaker | None:
+def table_maker(target: ApiTarget, request: web.Request) -> TableMaker | None:
     """The maker of tables, if the client accepts tables."""
     if form_for(request.headers.get("Accept", "")) is AnswerForm.OBJECTS:
         return None

@@ -13,7 +13,7 @@ from podtide.cluster.embedded.records import Document
 from podtide.cluster.served.negotiation import JSON
 from podtide.cluster.served.protobuf import PROTOBUF, read_namespace
 from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
-from podtide.cluster.served.target import RequestTarget
+from podtide.cluster.served.target import ApiTarget
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
 from podtide.resources.namespace import Namespace
@@ -24,7 +24,7 @@ YAML = "application/yaml"
 _MAY_BE_EMPTY = ("name", "namespace", "generateName", "uid", "resourceVersion", "creationTimestamp")
 
 
-async def read_object(target: RequestTarget, request: web.Request) -> Document:
+async def read_object(target: ApiTarget, request: web.Request) -> Document:
     """The whole object that a body holds."""
     if request.content_type == PROTOBUF and target.kind is Namespace:
         return whole_object(target, read_namespace(await read_body(request)))
@@ -35,14 +35,14 @@ async def read_object(target: RequestTarget, request: web.Request) -> Document:
     return whole_object(target, parsed(await read_body(request)))
 
 
-def whole_object(target: RequestTarget, value: Any) -> Document:
+def whole_object(target: ApiTarget, value: Any) -> Document:
     """A value as an object of the kind, in the place the path names."""
     document = placed(target, value)
     from_document(target.kind, document)
     return document
 
 
-def placed(target: RequestTarget, value: Any) -> Document:
+def placed(target: ApiTarget, value: Any) -> Document:
     """A value as a document of the kind, which need not be whole, in the place the path names."""
     api = target.kind.api
     if not isinstance(value, dict):

@@ -15,7 +15,7 @@ from podtide.cluster.served.bodies import parsed
 from podtide.cluster.served.namespaces import empty_namespace
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.statuses import details_of, success
-from podtide.cluster.served.target import RequestTarget
+from podtide.cluster.served.target import ApiTarget
 from podtide.resources.namespace import Namespace
 from podtide.resources.pod import Pod
 from podtide.runtime.http_port import read_body
@@ -39,7 +39,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True, rename="camel"):
     dry_run: list[str] = []
 
 
-async def delete(target: RequestTarget, request: web.Request) -> web.Response:
+async def delete(target: ApiTarget, request: web.Request) -> web.Response:
     """Serve DELETE of an object."""
     refuse_dry_run(request.query.get("dryRun"))
     options = _delete_options(request, await read_body(request))

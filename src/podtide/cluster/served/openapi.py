@@ -1,7 +1,7 @@
 """OpenAPI documents, one per group and version, with as much in them as kubectl reads.
 
 It reads the schemas for `kubectl explain`, and in the operations looks for the parameter `fieldValidation`: a server that
-has it is left to find unknown fields by itself (`field_validation`). Schemas are those of the CRDs; of the kinds every
+has it is left to find unknown fields by itself (`admission`). Schemas are those of the CRDs; of the kinds every
 cluster has they show the fields that podtide knows.
 """
 

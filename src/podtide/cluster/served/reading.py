@@ -4,17 +4,17 @@ from aiohttp import web
 
 from podtide.cluster.served.answers import list_answer, single_answer
 from podtide.cluster.served.refusals import BadRequest
-from podtide.cluster.served.target import RequestTarget, flag, number
+from podtide.cluster.served.target import ApiTarget, flag, number
 from podtide.cluster.served.watching import watch
 
 
-async def get(target: RequestTarget, request: web.Request) -> web.Response:
+async def get(target: ApiTarget, request: web.Request) -> web.Response:
     """Serve GET of an object, or of its status, which is returned within the whole object."""
     record = target.server.get(target.kind, target.name, target.namespace)
     return single_answer(target, request, record)
 
 
-async def list_or_watch(target: RequestTarget, request: web.Request) -> web.StreamResponse:
+async def list_or_watch(target: ApiTarget, request: web.Request) -> web.StreamResponse:
     """Serve a list or a watch."""
     if flag(request, "watch"):
         return await watch(target, request)

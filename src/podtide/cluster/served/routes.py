@@ -16,12 +16,12 @@ from podtide.cluster.served.negotiation import JSON
 from podtide.cluster.served.openapi import openapi_documents
 from podtide.cluster.served.refusals import ForbiddenHost
 from podtide.cluster.served.statuses import details_of, failure, status_of
-from podtide.cluster.served.target import RequestTarget
+from podtide.cluster.served.target import ApiTarget
 from podtide.core.errors import PodtideError
 from podtide.runtime.listening import host_of, is_loopback
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-TargetHandler = Callable[[RequestTarget, web.Request], Awaitable[web.StreamResponse]]
+TargetHandler = Callable[[ApiTarget, web.Request], Awaitable[web.StreamResponse]]
 
 _LARGEST_BODY_BYTES = 3 << 20
 _HEALTH = ("/healthz", "/livez", "/readyz")
@@ -46,11 +46,11 @@ def make_application(server: ApiServer) -> web.Application:
     for path in _HEALTH:
         router.add_route("GET", path, _fixed(b"ok", "text/plain"))
     for kind in kinds:
-        _add_kind(router, RequestTarget(server=server, kind=kind))
+        _add_kind(router, ApiTarget(server=server, kind=kind))
     return application
 
 
-def _add_kind(router: web.UrlDispatcher, target: RequestTarget) -> None:
+def _add_kind(router: web.UrlDispatcher, target: ApiTarget) -> None:
     api, root = target.kind.api, root_of(target.kind.api)
     everywhere = f"{root}/{api.plural}"
     collection = f"{root}/namespaces/{{namespace}}/{api.plural}" if api.namespaced else everywhere
@@ -69,7 +69,7 @@ def _add_kind(router: web.UrlDispatcher, target: RequestTarget) -> None:
         router.add_route("PATCH", f"{item}/status", _about(status, writing.patch))
 
 
-def _about(of_kind: RequestTarget, handler: TargetHandler) -> Handler:
+def _about(of_kind: ApiTarget, handler: TargetHandler) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         target = of_kind.named_by(request)
         try:

@@ -15,7 +15,7 @@ _NUMBER = re.compile("[0-9]{1,18}")
 _TRUE = frozenset(("true", "1"))
 
 
-class RequestTarget(Struct, frozen=True, kw_only=True):
+class ApiTarget(Struct, frozen=True, kw_only=True):
     """One kind of one cluster, with the namespace, name and subresource that the path names ("" for none)."""
 
     server: ApiServer

@@ -16,7 +16,7 @@ from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.port import Change
 from podtide.cluster.served.answers import table_maker
 from podtide.cluster.served.negotiation import JSON
-from podtide.cluster.served.target import RequestTarget, flag, number
+from podtide.cluster.served.target import ApiTarget, flag, number
 from podtide.resources.base import Api
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -24,7 +24,7 @@ _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 Show = Callable[[ObjectVersion], bytes]
 
 
-async def watch(target: RequestTarget, request: web.Request) -> web.StreamResponse:
+async def watch(target: ApiTarget, request: web.Request) -> web.StreamResponse:
     """Serve a watch, one line per event."""
     server, kind, selection = target.server, target.kind, target.selection(request)
     asked_seconds = number(request, "timeoutSeconds") or None
@@ -75,7 +75,7 @@ def _bookmark(api: Api, version: str, annotations: dict[str, str] | None = None)
     return _line(Change.BOOKMARK, msgspec.json.encode(mark))
 
 
-def _shown(target: RequestTarget, request: web.Request) -> Show:
+def _shown(target: ApiTarget, request: web.Request) -> Show:
     """An object in the form of the answer: as it is, or as a table of one row, the first with headers."""
     maker = table_maker(target, request)
     if maker is None:

@@ -19,7 +19,7 @@ from podtide.cluster.served.kinds import CUSTOM_KINDS
 from podtide.cluster.served.merge_patch import merge_patched
 from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
-from podtide.cluster.served.target import RequestTarget, flag
+from podtide.cluster.served.target import ApiTarget, flag
 from podtide.runtime.http_port import read_body
 
 _APPLY = "application/apply-patch+yaml"
@@ -30,7 +30,7 @@ _PATCHES: dict[str, Callable[[Document, Any], Any]] = {
 }
 
 
-async def create(target: RequestTarget, request: web.Request) -> web.Response:
+async def create(target: ApiTarget, request: web.Request) -> web.Response:
     """Serve POST: create an object."""
     refuse_dry_run(request.query.get("dryRun"))
     document = await read_object(target, request)
@@ -39,7 +39,7 @@ async def create(target: RequestTarget, request: web.Request) -> web.Response:
     return object_answer(record, HTTPStatus.CREATED)
 
 
-async def replace(target: RequestTarget, request: web.Request) -> web.Response:
+async def replace(target: ApiTarget, request: web.Request) -> web.Response:
     """Serve PUT of an object, or of its status."""
     refuse_dry_run(request.query.get("dryRun"))
     document = await read_object(target, request)
@@ -47,7 +47,7 @@ async def replace(target: RequestTarget, request: web.Request) -> web.Response:
     return object_answer(_replace(target, request, document), code)
 
 
-async def patch(target: RequestTarget, request: web.Request) -> web.Response:
+async def patch(target: ApiTarget, request: web.Request) -> web.Response:
     """Serve PATCH of an object, or of its status."""
     refuse_dry_run(request.query.get("dryRun"))
     body = await read_body(request)
@@ -65,13 +65,13 @@ async def patch(target: RequestTarget, request: web.Request) -> web.Response:
     return object_answer(_replace(target, request, document))
 
 
-def _replace(target: RequestTarget, request: web.Request, document: Document) -> ObjectVersion:
+def _replace(target: ApiTarget, request: web.Request, document: Document) -> ObjectVersion:
     admit_object(target, request, document)
     put = target.server.replace_status if target.is_status else target.server.replace
     return put(target.kind, document, manager=_manager(request))
 
 
-def _apply(target: RequestTarget, request: web.Request, body: bytes) -> web.Response:
+def _apply(target: ApiTarget, request: web.Request, body: bytes) -> web.Response:
     document = placed(target, parsed(body))
     if not request.query.get("fieldManager"):
         raise BadRequest("an apply must say by fieldManager who applies")
@@ -85,7 +85,7 @@ def _apply(target: RequestTarget, request: web.Request, body: bytes) -> web.Resp
     return object_answer(record, code)
 
 
-def _code(target: RequestTarget) -> HTTPStatus:
+def _code(target: ApiTarget) -> HTTPStatus:
     """The HTTP status of a write that may create the object."""
     is_there = target.server.has(target.kind, target.name, target.namespace)
     return HTTPStatus.OK if is_there else HTTPStatus.CREATED

@@ -132,7 +132,7 @@ class _Move(Struct, frozen=True):
 
 
 def decide_batch(
-    standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, patience: BatchDelays | None = None
+    standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, delays: BatchDelays | None = None
 ) -> SubnetDecision:
     """Decide which batch is in force for the subnet from now on."""
     exhaustion = judge_exhaustion(
@@ -141,7 +141,7 @@ def decide_batch(
         capacity=reading.capacity,
         thresholds=bounds.thresholds,
     )
-    choice = _Choice(standing, reading, bounds, patience or BatchDelays(), exhausted=exhaustion.exhausted)
+    choice = _Choice(standing, reading, bounds, delays or BatchDelays(), exhausted=exhaustion.exhausted)
     move = choice.move()
     return SubnetDecision(
         scaler=move.scaler,
@@ -163,17 +163,17 @@ class _Choice:
         standing: BatchInForce,
         reading: SubnetReading,
         bounds: BatchBounds,
-        patience: BatchDelays,
+        delays: BatchDelays,
         *,
         exhausted: bool,
     ) -> None:
         self._standing = standing
         self._reading = reading
         self._bounds = bounds
-        self._patience = patience
+        self._delays = delays
         self._lower_limit = bounds.thresholds.lower * reading.capacity
         self._upper_limit = bounds.thresholds.upper * reading.capacity
-        is_overdue = not 0 <= standing.age_seconds < patience.answer_seconds
+        is_overdue = not 0 <= standing.age_seconds < delays.answer_seconds
         demand = SubnetDemand(
             holdings=reading.holdings,
             ungoverned=reading.ungoverned,
@@ -209,7 +209,7 @@ class _Choice:
     def _is_starved(self) -> bool:
         standing, reading = self._standing, self._reading
         if standing.starved:
-            dwelt = not 0 <= standing.age_seconds < self._patience.starved_dwell_seconds
+            dwelt = not 0 <= standing.age_seconds < self._delays.starved_dwell_seconds
             return not (dwelt and reading.owed == 0 and (self._has_room_for_all() or self._lowest_has_room()))
         if not reading.owed or reading.free:
             return False

@@ -1,6 +1,6 @@
 """How many addresses, in words that can be read: IPv6 has numbers that nobody can, and that are not even true.
 
-A subnet counts to 2^53 at most (see `subnet_layout`), so of an IPv6 /64 the numbers say what podtide uses, not what there is.
+A subnet counts to 2^53 at most (see `layout`), so of an IPv6 /64 the numbers say what podtide uses, not what there is.
 """
 
 from collections.abc import Sequence

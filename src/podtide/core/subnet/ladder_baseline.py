@@ -31,10 +31,10 @@ _DWELL_SECONDS = 30.0
 
 
 def decide_by_ladder(
-    standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, patience: BatchDelays | None = None
+    standing: BatchInForce, reading: SubnetReading, bounds: BatchBounds, delays: BatchDelays | None = None
 ) -> SubnetDecision:
     """The batch in force from now on, by the earlier policy (see `core.subnet.batch.decide_batch` for the present one)."""
-    del patience  # it had a time of its own, and waited for nobody's answer
+    del delays  # it had a time of its own, and did not wait for answers
     exhaustion = judge_exhaustion(
         exhausted=standing.exhausted,
         reserved=reading.reserved,

@@ -1,7 +1,7 @@
 """What each CIDR of a subnet has: its gateway, where its numbers begin, how far they are used, and whether it drains.
 
 A subnet that has grown knows of one gateway and one number so far. Which addresses its other CIDRs can spare takes
-arithmetic with addresses, so that is done after these statements, in the same transaction (`store.grown_before`).
+arithmetic with addresses, so that is done after these statements, in the same transaction (`store.legacy_gateways`).
 """
 
 import sqlalchemy as sa
