@@ -1,5 +1,6 @@
 """The workshop holds: what is documented exists, nothing names a registry, and set-up fails in words."""
 
+import ast
 import os
 import re
 import subprocess
@@ -158,3 +159,18 @@ def test_a_python_that_is_too_old_is_refused_by_name(machine: Machine) -> None:
         answer.stderr
         == f"set-up: {old} is no Python 3.11 or newer: name one with make PYTHON=/path/to/python3.11\n"
     )
+
+
+def test_a_class_name_says_which_class_it_is() -> None:
+    """Of two classes with one name a reader, and a traceback, cannot tell which is meant."""
+    where: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                where.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
+
+
+def test_every_package_says_what_it_is_for() -> None:
+    packages = sorted((ROOT / "src").rglob("__init__.py"))
+    assert [str(path) for path in packages if not ast.get_docstring(ast.parse(path.read_text()))] == []

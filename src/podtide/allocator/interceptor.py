@@ -30,7 +30,7 @@ from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, T
 T = TypeVar("T")
 
 
-class AllocatorRequest(Struct, Generic[T], frozen=True):
+class AllocatorOperation(Struct, Generic[T], frozen=True):
     """One call of a method of the port."""
 
     verb: str
@@ -47,7 +47,7 @@ class AllocatorInterceptor(Allocator):
     def __init__(self, inner: Allocator) -> None:
         self._inner = inner
 
-    async def intercept(self, request: AllocatorRequest[T]) -> T:
+    async def intercept(self, request: AllocatorOperation[T]) -> T:
         """Called for every request."""
         return await request.send(self._inner)
 
@@ -186,4 +186,4 @@ class AllocatorInterceptor(Allocator):
         )
 
     async def _pass(self, verb: str, subject: str, send: Callable[[Allocator], Awaitable[T]]) -> T:
-        return await self.intercept(AllocatorRequest(verb, subject, send))
+        return await self.intercept(AllocatorOperation(verb, subject, send))

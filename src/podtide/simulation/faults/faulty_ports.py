@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec import structs
 
-from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorRequest
+from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorOperation
 from podtide.allocator.port import Allocator
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, ListRequest, WatchRequest
 from podtide.cluster.port import Cluster, Page, R, WatchEvent
@@ -112,7 +112,7 @@ class FaultyAllocator(AllocatorInterceptor):
         self._program = program
         self._conditions = conditions
 
-    async def intercept(self, request: AllocatorRequest[T]) -> T:
+    async def intercept(self, request: AllocatorOperation[T]) -> T:
         """Send the request under the conditions."""
         return await self._conditions.carry(
             LineRequest(program=self._program, port=ALLOCATOR, verb=request.verb, subject=request.subject),

@@ -7,7 +7,7 @@ is killed writes nothing more, whatever its `finally` clauses would still do.
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
-from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorRequest
+from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorOperation
 from podtide.allocator.port import AllocatedContainer, Allocator, AllocatorUnavailable, MoveResult, Subnet
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
 from podtide.cluster.port import Cluster, R, Unavailable, WatchEvent
@@ -114,7 +114,7 @@ class RecordingAllocator(AllocatorInterceptor):
         """Refuse every request from now on."""
         self._cut = True
 
-    async def intercept(self, request: AllocatorRequest[T]) -> T:
+    async def intercept(self, request: AllocatorOperation[T]) -> T:
         """Send the request, and record it if it is a write."""
         if self._cut:
             raise AllocatorUnavailable(f"{self._program} has no connection to the allocator: it was cut")
@@ -122,13 +122,13 @@ class RecordingAllocator(AllocatorInterceptor):
             return await asyncio.shield(self._carry_out(request))
         return await self._carry_out(request)
 
-    async def _carry_out(self, request: AllocatorRequest[T]) -> T:
+    async def _carry_out(self, request: AllocatorOperation[T]) -> T:
         answer = await request.send(self._inner)
         if request.verb in _ALLOCATOR_WRITES:
             self._record(request, answer)
         return answer
 
-    def _record(self, request: AllocatorRequest[T], answer: object) -> None:
+    def _record(self, request: AllocatorOperation[T], answer: object) -> None:
         call, batch = request.verb, 0
         container: AllocatedContainer | None = None
         match answer:

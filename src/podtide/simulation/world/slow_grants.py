@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorRequest, T
+from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorOperation, T
 from podtide.allocator.port import Allocator
 
 
@@ -13,7 +13,7 @@ class SlowGrants(AllocatorInterceptor):
         super().__init__(inner)
         self._seconds = seconds
 
-    async def intercept(self, request: AllocatorRequest[T]) -> T:
+    async def intercept(self, request: AllocatorOperation[T]) -> T:
         """Delay a grant, and carry it out even if its caller is cancelled meanwhile; pass everything else on."""
         if request.verb != "put_container":
             return await request.send(self._inner)
