@@ -41,9 +41,17 @@ def decode_json(text: bytes | str, kind: Any = Any) -> Any:
         raise UnreadableJson(_too_deep()) from None
     except NOT_JSON as error:
         raise UnreadableJson(" ".join(str(error).split())) from None
-    if is_deeper(value, DEEPEST):
+    # Every ADD decodes a configuration: most have too few brackets to be that deep, so they need not be walked.
+    if _brackets(text) > DEEPEST and is_deeper(value, DEEPEST):
         raise UnreadableJson(_too_deep())
     return value
+
+
+def _brackets(text: bytes | str) -> int:
+    """How many objects and lists begin in the text at most: as deep it can be, and no deeper."""
+    if isinstance(text, str):
+        return text.count("{") + text.count("[")
+    return text.count(b"{") + text.count(b"[")
 
 
 def is_deeper(value: object, levels: int) -> bool:
