@@ -157,6 +157,8 @@ async def live_through(steps: list[tuple[str, Any]]) -> None:
         story.faults.steps.clear()
         story.faults.lost_answers.clear()
         story.bench.capacity = 1000
+        # A kubelet starts every pod in the end: one that never asks may have what an agent without records cannot see.
+        await story.add(len(story.pods))
         await asyncio.sleep(500)
         await story.bench.grant()
         await asyncio.sleep(500)
