@@ -137,9 +137,9 @@ def test_ghosts_are_what_a_backup_brought_back_for_pods_of_this_node_and_go_afte
     state.compare(pool, [kept], {}, 0.0)
     assert state.is_ghost(FIRST, WEB)
     assert not state.is_ghost(SECOND, NEWER_WEB)
-    state.remove_ghosts(pool, PATIENCE - 1)
+    assert not state.remove_ghosts(pool, PATIENCE - 1)
     assert len(pool.allocations) == 3
-    state.remove_ghosts(pool, PATIENCE)
+    assert state.remove_ghosts(pool, PATIENCE)
     assert set(pool.allocations.render()) == {"2", "3"}, "of other nodes' pods nothing is known"
     assert not state.is_ghost(FIRST, WEB)
 

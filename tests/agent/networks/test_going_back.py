@@ -363,6 +363,23 @@ async def test_what_was_given_up_before_a_power_loss_is_not_put_back_for_its_pod
         assert await holders(bench, CLASSIC_POOL) == {}
 
 
+async def test_that_a_pool_went_back_outlives_a_power_loss() -> None:
+    """Else an entry that the backup brought back would be given to its pod, and the one it has stay held for ever."""
+    bench, disk = Bench(), MemoryDisk()
+    async with bench.machine(disk=disk) as node:
+        await node.add("c1", CLASSIC)
+        backup = bench.cluster.snapshot()
+        await node.delete("c1", CLASSIC)
+        bench.cluster.restore(backup)
+        await asyncio.sleep(40)
+        node.networks.close()
+    disk.crash(_Reached(0))
+    async with bench.machine(disk=disk) as node:
+        assert await node.add(owner("c2", "pod-of-c1"), CLASSIC) == ["10.0.0.2/24"]
+        await asyncio.sleep(400)
+        assert await holders(bench, CLASSIC_POOL) == {"2": "c2"}
+
+
 async def test_an_agent_whose_record_cannot_be_synced_ends() -> None:
     bench, disk = Bench(), MemoryDisk()
     await bench.join()
@@ -382,6 +399,15 @@ async def test_an_agent_whose_record_cannot_be_synced_ends() -> None:
         await node.delete("c1", CLASSIC)
     with pytest.raises(DiskFailed, match="input/output error"):
         await running
+    # What could be read is not on the disk: the next agent writes it anew, and then the power may go.
+    networks.close()
+    disk.recover()
+    async with bench.machine(disk=disk) as after:
+        assert after.networks.knows(owner("c1"))
+        after.networks.close()
+    disk.crash(_Reached(0))
+    async with bench.machine(disk=disk) as after:
+        assert after.networks.knows(owner("c1"))
 
 
 async def test_a_record_that_is_damaged_is_said_and_begun_anew() -> None:

@@ -6,7 +6,8 @@ against when the cluster went back to a backup (`core.networks.recorded_addresse
 
 A line is the kernel's as soon as it is appended, which survives kill -9. A machine that stops may lose one that says
 what was given, and then no sandbox is left that could have the address. One that says that it was given up waits for the
-disk: without it the address would be put back for a sandbox that is long gone, as long as its pod lives in another.
+disk: without it the address would be put back for a sandbox that is long gone, as long as its pod lives in another. And
+so does one that says that a pool went back: without it an entry that a backup brought back would be taken for the pod's.
 """
 
 import asyncio
@@ -108,6 +109,8 @@ class _Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     gone: Key | None = None
     went_back_at: float | None = None
     """When the pool was seen to go back, in wall-clock seconds."""
+    is_restored: bool = False
+    """Whether all that follows from that is done."""
 
 
 class _State(Struct, frozen=True):
@@ -201,10 +204,17 @@ class GivenAddresses:
         self._went_back_at[pool] = at
         change = _Change(pool=pool, version=self._versions.get(pool, 0), went_back_at=at)
         with suppress(DiskFull):  # then only this one knows
+            self._append(change, durable=True)
+
+    def note_restored(self, pool: PoolKey) -> None:
+        """What the backup brought back is removed: there is nothing to remember any more."""
+        self._went_back_at.pop(pool, None)
+        change = _Change(pool=pool, version=self._versions.get(pool, 0), is_restored=True)
+        with suppress(DiskFull):  # then the next agent looks once more
             self._append(change, durable=False)
 
     def went_back_at(self, pool: PoolKey) -> float | None:
-        """When the pool was last seen to go back, in wall-clock seconds, by this agent or one before it."""
+        """When the pool was seen to go back, in wall-clock seconds, by this agent or one before it; None when all is done."""
         return self._went_back_at.get(pool)
 
     def close(self) -> None:
@@ -277,7 +287,9 @@ class GivenAddresses:
                 self._forget(change.pool, change.gone)
             if change.went_back_at is not None:
                 self._replay_going_back(change.pool, change.went_back_at)
-        return Journal(disk, JOURNAL, found)
+            if change.is_restored:
+                self._went_back_at.pop(change.pool, None)
+        return Journal.resume(disk, JOURNAL, content, found)
 
     def _replay_going_back(self, pool: PoolKey, at: float) -> None:
         """What was given before, the pool need not have put back yet."""

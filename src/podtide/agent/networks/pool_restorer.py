@@ -53,12 +53,12 @@ class PoolRestorer:
         self._put_back: list[RecordedAddress] = []
         """What the copy has and the pool not yet."""
         at = given.went_back_at(pool)
-        ago = clock.wall() - at if at is not None else -1.0
-        is_recent = 0.0 <= ago < patience_seconds
+        # Wall clocks are set: by one that was ahead it is just now, and no longer ago than it matters.
+        ago = min(max(0.0, clock.wall() - at), patience_seconds) if at is not None else 0.0
         self.state = Restoration(
             is_shared=pool[0],
             patience_seconds=patience_seconds,
-            went_back_at=clock.monotonic() - ago if is_recent else None,
+            went_back_at=clock.monotonic() - ago if at is not None else None,
         )
 
     @property
@@ -89,7 +89,8 @@ class PoolRestorer:
         self._given.drop(self._pool, [each.key for each in comparison.forgotten])
         self._put_back = []
         await asyncio.gather(*(self._put(copy, each) for each in comparison.put_back))
-        self.state.remove_ghosts(copy, self._clock.monotonic())
+        if self.state.remove_ghosts(copy, self._clock.monotonic()):
+            self._given.note_restored(self._pool)
         self._tell_alarms()
 
     async def vanished(self) -> None:

@@ -188,17 +188,18 @@ class Restoration:
         self._has_failed = True
         copy.withhold([recorded.address])
 
-    def remove_ghosts(self, copy: PoolCopy, now: float) -> None:
-        """Remove what came back with a backup, once no node can claim it any more."""
+    def remove_ghosts(self, copy: PoolCopy, now: float) -> bool:
+        """Remove what came back with a backup, once no node can claim it any more. Answers whether that is done now."""
         at = self._went_back_at
         if at is None or now < at + self._patience_seconds:
-            return
+            return False
         pods = self._asked | {(each.holder.podref, each.holder.ifname) for each in self._recorded.values()}
         for address, there in tuple(copy.allocations):
             if (there.podref, there.ifname) in pods and not self._is_recorded(address, there):
                 copy.set_holder(address, None)
         self._went_back_at = None
         self._asked.clear()
+        return True
 
     def is_ghost(self, address: IPAddress, there: Allocation) -> bool:
         """Whether the pool has this for a pod of this node that gave it up after the backup."""
