@@ -394,6 +394,7 @@ async def test_an_agent_whose_record_cannot_be_synced_ends() -> None:
     running = asyncio.create_task(networks.run())
     node = Machine(networks, NetworkLine(bench.cluster), bench.clock)
     await node.add("c1", CLASSIC)
+    await node.add("c2", CLASSIC)
     disk.fail_at(DiskWeakness.SYNC)
     with pytest.raises(DiskFailed):
         await node.delete("c1", CLASSIC)
@@ -403,11 +404,11 @@ async def test_an_agent_whose_record_cannot_be_synced_ends() -> None:
     networks.close()
     disk.recover()
     async with bench.machine(disk=disk) as after:
-        assert after.networks.knows(owner("c1"))
+        assert after.networks.knows(owner("c2"))
         after.networks.close()
     disk.crash(_Reached(0))
     async with bench.machine(disk=disk) as after:
-        assert after.networks.knows(owner("c1"))
+        assert after.networks.knows(owner("c2"))
 
 
 async def test_a_record_that_is_damaged_is_said_and_begun_anew() -> None:
