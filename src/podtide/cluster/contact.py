@@ -45,6 +45,11 @@ class Contact:
             return 0.0
         return self._clock.monotonic() - self._heard_at
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether a watch is open."""
+        return self._watching_since < math.inf
+
     def watched_seconds(self) -> float:
         """How long the present watch has been open; 0 while there is none."""
         return max(0.0, self._clock.monotonic() - self._watching_since)

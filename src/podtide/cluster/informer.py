@@ -124,6 +124,11 @@ class Informer(Generic[R]):
         """Seconds since the last proven contact with the server (see `contact`); infinity before the first list."""
         return self._contact.silent_seconds()
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether a watch is open: a server that is stopped, as for a restore of its store, ends it."""
+        return self._contact.is_watching
+
     def watched_seconds(self) -> float:
         """How long the present watch has been open; 0 while there is none."""
         return self._contact.watched_seconds()

@@ -192,6 +192,16 @@ def test_an_add_whose_reservation_went_with_a_restore_may_be_written_but_not_ans
     assert words(book) == ["10.20.0.5 was given to pod a/web, and is not reserved so"]
 
 
+def test_what_such_an_add_left_in_its_pool_is_nobodys_when_another_pool_gives_it() -> None:
+    book = a_book()
+    write(book, reservation("10.20.0.5", "a/web"))
+    book.restored([pool(SHARED, "10.20.0.0/22")])
+    write(book, pool(SHARED, "10.20.0.0/22", _5="a/web"))
+    write(book, reservation("10.20.0.5", "a/db"))
+    write(book, pool(OVERLAPPING, "10.20.0.0/23", _5="a/db"))
+    assert words(book) == []
+
+
 def test_an_add_that_is_reserved_again_after_a_restore_may_be_answered() -> None:
     book = a_book()
     write(book, reservation("10.20.0.5", "a/web"))

@@ -57,6 +57,10 @@ class NodePresence:
                 f"the agent of {self._node} has not reached the cluster yet: see to the connection to the API server"
             ) from None
 
+    def is_watching(self) -> bool:
+        """Whether the Node is watched at this moment: while it is, the server has not gone back since the watch began."""
+        return self._informer.is_watching
+
     def require_uid(self) -> str:
         """The Node's uid; OutOfContact when it is not certain that there is such a Node."""
         if self._informer.silent_seconds() >= self._contact_timeout_seconds:

@@ -67,6 +67,7 @@ class PoolLoop:
         *,
         lease: Callable[[ObjectMeta], PoolLease] | None,
         is_ours: Callable[[Allocation], bool],
+        is_watching: Callable[[], bool],
         runtime: Runtime,
         counts: Counts,
     ) -> None:
@@ -82,6 +83,7 @@ class PoolLoop:
         self._make_lease = lease
         self._lease: PoolLease | None = None
         self._is_ours = is_ours
+        self._is_watching = is_watching
         self._clock = runtime.clock
         self._randomness = runtime.randomness
         self._counts = counts
@@ -263,7 +265,8 @@ class PoolLoop:
         self._tell_failed(decided, asked)
         if copy.is_changed:
             await self._write(pool, copy)
-        if self._may_have_gone_back and decided.placed:
+        if decided.placed and (self._may_have_gone_back or not self._is_watching()):
+            # An API server that is stopped for a restore ends its watches: the reservations may be lost by now.
             raise Reread("the cluster may have gone back since the addresses were reserved")
         is_held_up = self._restorer.state.is_held_up(self._clock.monotonic())
         self.trouble = decided.trouble or (_WENT_BACK if is_held_up and decided.again else "")

@@ -331,6 +331,7 @@ class SecondaryNetworks:
                 self._reservations,
                 restorer,
                 lease=None if location.is_shared else self._lease,
+                is_watching=self._presence.is_watching,
                 is_ours=self._was_served if location.is_shared else _is_of_this_node,
                 runtime=self._runtime,
                 counts=self.counts,

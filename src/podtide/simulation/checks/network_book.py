@@ -180,7 +180,10 @@ class NetworkBook:
             if known.get(address) == holder:
                 continue
             place = new.scope, address
-            if len(self._held[place]) > 1:
+            pods = [
+                each.podref for each in self._held[place].values() if (place, each.podref) not in self._lost
+            ]
+            if len(pods) > 1:
                 self._find(_TWICE, place, f"is held in pools {' and '.join(sorted(self._held[place]))}")
             is_lost = (place, holder.podref) in self._lost
             if new.guarded and self._reserved_for.get(place) != holder.podref and not is_lost:
