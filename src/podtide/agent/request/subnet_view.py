@@ -65,7 +65,6 @@ class SubnetView:
         self._changed = changed
         self._runtime = runtime = runtime.bind(subnet=name)
         self._clock = runtime.clock
-        self._log = runtime.log
         self._wakeup = Wakeup(runtime.clock)
         self._kept: ClusterSubnetStatus | None = None
         """The last decision, after its object was deleted."""
