@@ -30,6 +30,8 @@ class GoProgram(Struct, frozen=True, kw_only=True):
     package: str
     version_variable: str = ""
     """What its own build would have stamped with the version."""
+    tags: tuple[str, ...] = ()
+    """Build tags, for what to leave out of it."""
 
     @property
     def pins(self) -> "Pins":
@@ -58,7 +60,7 @@ def executable(program: GoProgram, say: Say, find: FindGo) -> Path:
             go = find(pins.go, cache, say)
             say(f"building {program.name} {pins.program} into {target}, once")
             stamps = {program.version_variable: f"v{pins.program}"} if program.version_variable else {}
-            build(go, program.package, target, say, module=program.module, stamps=stamps)
+            build(go, program.package, target, say, module=program.module, stamps=stamps, tags=program.tags)
     return target
 
 

@@ -25,6 +25,8 @@ def test_a_program_that_is_lacking_is_named_when_it_is_asked_for(
             kubectl=tmp_path / "kubectl",
             kube_controller_manager=None,
             kube_scheduler=None,
+            kubelet=None,
+            kube_proxy=None,
         )
     )
     try:

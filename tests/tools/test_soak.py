@@ -40,6 +40,7 @@ def test_a_seed_that_fails_is_kept_in_the_file_with_what_broke(tmp_path: Path) -
     assert "failing seeds are kept in .cache/soak-failures.txt" in answer.stdout
 
 
+@pytest.mark.slow
 def test_an_exception_in_a_run_is_kept_with_its_seed_as_well(tmp_path: Path) -> None:
     churn = copytree(PACKAGE, tmp_path / PACKAGE.name) / "simulation" / "run" / "churn.py"
     churn.write_text(f"{churn.read_text()}\n\nChurn.__init__ = lambda *_rest, **_named: {{}}['pods']\n")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from control_plane.building import build
 from control_plane.errors import CannotBuild
 from control_plane.go_toolchain import FindGo, Say, find_go
-from control_plane.versions import MODULE, Versions, pinned
+from control_plane.versions import MODULE, RELEASE, Versions, pinned
 
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
@@ -25,6 +25,8 @@ PACKAGES = {
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    "kubelet": "k8s.io/kubernetes/cmd/kubelet",
+    "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
 }
 """What is built, by the name it gets."""
 
@@ -34,13 +36,15 @@ NEEDED_BY_ALL = ("etcd", "kube-apiserver", "kubectl")
 
 
 class Binaries(Struct, frozen=True):
-    """The programs. Sets made by others often lack the last two, and few tests need them."""
+    """The programs. Sets made by others often lack what may be None here, and few tests need it."""
 
     etcd: Path
     kube_apiserver: Path
     kubectl: Path
     kube_controller_manager: Path | None
     kube_scheduler: Path | None
+    kubelet: Path | None
+    kube_proxy: Path | None
 
 
 def say_on_stderr(line: str) -> None:
@@ -55,6 +59,11 @@ def binaries(say: Say = say_on_stderr, find: FindGo = find_go) -> Binaries:
     """
     if assets := os.environ.get("KUBEBUILDER_ASSETS"):
         return provided(Path(assets))
+    if not MODULE.exists():
+        known = sorted(
+            path.name.removeprefix("control-plane-") for path in MODULE.parent.glob("control-plane-*")
+        )
+        raise CannotBuild(f"no sources are pinned for Kubernetes {RELEASE}: use one of {', '.join(known)}")
     return built(pinned((MODULE / "go.mod").read_text()), cache_directory(), say, find)
 
 
@@ -107,13 +116,17 @@ def _missing(directory: Path) -> list[str]:
 
 
 def _binaries_in(directory: Path) -> Binaries:
-    controllers, scheduler = directory / "kube-controller-manager", directory / "kube-scheduler"
+    def present(name: str) -> Path | None:
+        return directory / name if (directory / name).exists() else None
+
     return Binaries(
         etcd=directory / "etcd",
         kube_apiserver=directory / "kube-apiserver",
         kubectl=directory / "kubectl",
-        kube_controller_manager=controllers if controllers.exists() else None,
-        kube_scheduler=scheduler if scheduler.exists() else None,
+        kube_controller_manager=present("kube-controller-manager"),
+        kube_scheduler=present("kube-scheduler"),
+        kubelet=present("kubelet"),
+        kube_proxy=present("kube-proxy"),
     )
 
 

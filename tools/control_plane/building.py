@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from control_plane.errors import CannotBuild
@@ -13,12 +13,27 @@ WITHOUT_SYMBOLS = "-s -w"
 
 
 def build(  # noqa: PLR0913 - by what, of what, to where, and who is told
-    go: Path, package: str, target: Path, say: Say, *, module: Path, stamps: Mapping[str, str]
+    go: Path,
+    package: str,
+    target: Path,
+    say: Say,
+    *,
+    module: Path,
+    stamps: Mapping[str, str],
+    tags: Sequence[str] = (),
 ) -> None:
     """Compile `package`. Nothing is at `target` until all of it is. `stamps` are variables to set, by their full name."""
     partial = target.with_name(f"{target.name}.partial")
     linker_flags = " ".join([WITHOUT_SYMBOLS, *(f"-X {name}={value}" for name, value in stamps.items())])
-    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags]
+    flags = [
+        "-mod=readonly",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        linker_flags,
+        "-tags",
+        ",".join(tags),
+    ]
     with subprocess.Popen(
         [go, "build", *flags, "-o", partial, package],
         cwd=module,

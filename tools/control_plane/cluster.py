@@ -17,7 +17,7 @@ from typing import Any, Self, TypeAlias
 from control_plane import commands
 from control_plane.binaries import Binaries
 from control_plane.certificates import CertificateAuthority, signing_key
-from control_plane.commands import Places
+from control_plane.commands import NodeNetwork, Places
 from control_plane.credentials import ADMINISTRATORS, Credentials
 from control_plane.errors import CannotBuild
 from control_plane.installation import install_crds, wait_until_served
@@ -40,25 +40,28 @@ class ControlPlane:
         *,
         controllers: Sequence[str] = commands.CONTROLLERS,
         api_server_options: Sequence[str] = (),
+        nodes: NodeNetwork | None = None,
     ) -> None:
-        """Start other `controllers`, or an API server with further options, for what few tests need."""
+        """Start other `controllers`, or an API server with further options, for what few tests need.
+
+        With a network of `nodes` the programs run there, kubelets can join, and CRDs are left to who installs podtide. What
+        listens on its loopback address must be relayed to this process's (`ports`) before it is started.
+        """
         self._binaries = binaries
+        self._nodes = nodes
         self._nursery = Nursery()
         self._places = places = Places(self._nursery.directory, *free_ports(5))
         authority = CertificateAuthority()
-        _write_files(places, authority)
+        _write_files(places, authority, nodes)
         self.credentials = Credentials(places.api_server_url, authority, places.directory / "credentials")
         """Makes certificates, tokens and kubeconfigs for users and service accounts."""
         self._etcd_gateway = JsonHttp(places.etcd_url)
-        self._etcd = Process(
-            self._nursery,
-            commands.etcd(binaries.etcd, places),
-            is_ready=lambda: self._etcd_gateway.is_up("/health"),
+        self._etcd = self._program(
+            commands.etcd(binaries.etcd, places), lambda: self._etcd_gateway.is_up("/health")
         )
-        self._api_server = Process(
-            self._nursery,
-            [*commands.api_server(binaries.kube_apiserver, places), *api_server_options],
-            is_ready=lambda: self.admin.is_up("/readyz"),
+        self._api_server = self._program(
+            [*commands.api_server(binaries.kube_apiserver, places, nodes), *api_server_options],
+            lambda: self.admin.is_up("/readyz"),
         )
         self._controllers = self._secondary(
             partial(commands.controller_manager, controllers),
@@ -71,8 +74,9 @@ class ControlPlane:
         try:
             self._etcd.start()
             self._api_server.start()
-            install_crds(self.admin)
-            wait_until_served(self.admin)
+            if not self._nodes:
+                install_crds(self.admin)
+                wait_until_served(self.admin)
         except BaseException:
             self.close()
             raise
@@ -96,6 +100,17 @@ class ControlPlane:
         return self._places.api_server_url
 
     @property
+    def ports(self) -> tuple[int, ...]:
+        """Where the programs listen on their loopback address."""
+        return self._places.ports
+
+    @property
+    def url_for_nodes(self) -> str:
+        """Where kubelets find the API server."""
+        assert self._nodes is not None, "this control plane has no nodes"
+        return f"https://{self._nodes.address}:{self._places.api_server_port}"
+
+    @property
     def certificate_authority(self) -> Path:
         """What to trust the API server by, in PEM."""
         return self._places.certificate_authority
@@ -110,12 +125,17 @@ class ControlPlane:
         """The API server, asked as the administrator: `admin.request("GET", "/api/v1/nodes")`."""
         return self.credentials.admin
 
+    @property
+    def kubectl_command(self) -> tuple[str, ...]:
+        """Kubectl as the administrator, for who starts it in another way."""
+        return (str(self._binaries.kubectl), f"--kubeconfig={self.kubeconfig}")
+
     def kubectl(
         self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl, as the administrator unless told otherwise. Whether it failed is for the caller to look at."""
         return subprocess.run(
-            [self._binaries.kubectl, f"--kubeconfig={kubeconfig or self.kubeconfig}", *arguments],
+            [*self.kubectl_command, *([f"--kubeconfig={kubeconfig}"] if kubeconfig else []), *arguments],
             input=stdin,
             capture_output=True,
             text=True,
@@ -135,7 +155,8 @@ class ControlPlane:
     def start_api_server(self) -> None:
         """Start the API server on the port it had, and wait until it serves every kind podtide knows."""
         self._api_server.start()
-        wait_until_served(self.admin)
+        if not self._nodes:
+            wait_until_served(self.admin)
 
     def stop_api_server(self) -> None:
         """Ask the API server to end, as an upgrade does: it lets requests finish and closes its connections."""
@@ -206,11 +227,12 @@ class ControlPlane:
         user = f"system:{binary.name}"
         kubeconfig = self.credentials.kubeconfig_for_user(user, groups=[ADMINISTRATORS])
         server = JsonHttp(f"https://{LOOPBACK}:{port}", self.credentials.tls)
-        return Process(
-            self._nursery,
-            command(binary, self._places, kubeconfig),
-            is_ready=lambda: server.is_up("/healthz"),
-        )
+        return self._program(command(binary, self._places, kubeconfig), lambda: server.is_up("/healthz"))
+
+    def _program(self, command: Sequence[str], is_ready: Callable[[], bool]) -> Process:
+        inside = self._nodes.inside if self._nodes else ()
+        log = self._nursery.directory / f"{Path(command[0]).name}.log"
+        return Process(self._nursery, [*inside, *command], is_ready, log=log)
 
 
 def _start_once(process: Process | None, name: str) -> None:
@@ -222,8 +244,11 @@ def _start_once(process: Process | None, name: str) -> None:
         process.start()
 
 
-def _write_files(places: Places, authority: CertificateAuthority) -> None:
-    server = authority.server(LOOPBACK)
+def _write_files(places: Places, authority: CertificateAuthority, nodes: NodeNetwork | None) -> None:
+    server = authority.server(LOOPBACK, *((nodes.address, commands.SERVICE_ADDRESS) if nodes else ()))
+    kubelet_client = authority.client("kube-apiserver", [ADMINISTRATORS])
+    places.kubelet_client_certificate.write_text(kubelet_client.certificate)
+    places.kubelet_client_key.write_text(kubelet_client.key)
     places.certificate_authority.write_text(authority.certificate)
     places.server_certificate.write_text(server.certificate)
     places.server_key.write_text(server.key)

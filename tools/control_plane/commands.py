@@ -8,7 +8,7 @@ from msgspec import Struct
 from control_plane.ports import LOOPBACK
 
 AUTHENTICATION = {
-    "apiVersion": "apiserver.config.k8s.io/v1",
+    "apiVersion": "apiserver.config.k8s.io/v1beta1",  # Kubernetes 1.32 knows no newer one
     "kind": "AuthenticationConfiguration",
     "anonymous": {
         "enabled": True,
@@ -31,6 +31,23 @@ CONTROLLERS = (
 )
 
 
+# What a cluster with nodes runs: those that make pods, account tokens and endpoints too.
+ALL_CONTROLLERS = ("*",)
+
+SERVICE_ADDRESS = "10.0.0.1"
+"""Of the Service `kubernetes`, by which pods find the API server: the first of the range."""
+SERVICE_RANGE = "10.0.0.0/24"
+
+
+class NodeNetwork(Struct, frozen=True):
+    """The network on which kubelets reach the API server, and it reaches them."""
+
+    inside: tuple[str, ...]
+    """What to put before a command that is to run on that network."""
+    address: str
+    """The control plane's there."""
+
+
 class Places(Struct, frozen=True):
     """Where the programs listen (on the loopback address), and where their files are."""
 
@@ -40,6 +57,11 @@ class Places(Struct, frozen=True):
     api_server_port: int
     controllers_port: int
     scheduler_port: int
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All on which programs listen for clients."""
+        return (self.etcd_port, self.api_server_port, self.controllers_port, self.scheduler_port)
 
     @property
     def etcd_data(self) -> Path:
@@ -72,6 +94,16 @@ class Places(Struct, frozen=True):
         return self.directory / "server.key"
 
     @property
+    def kubelet_client_certificate(self) -> Path:
+        """By which kubelets know the API server."""
+        return self.directory / "kubelet-client.crt"
+
+    @property
+    def kubelet_client_key(self) -> Path:
+        """Belongs to the certificate."""
+        return self.directory / "kubelet-client.key"
+
+    @property
     def service_account_key(self) -> Path:
         """Signs bound tokens, and is what they are checked against."""
         return self.directory / "service-accounts.key"
@@ -94,27 +126,25 @@ def etcd(binary: Path, places: Places) -> list[str]:
         f"--initial-advertise-peer-urls={peers}",
         f"--initial-cluster=default={peers}",
         "--unsafe-no-fsync",
-        "--watch-progress-notify-interval=5s",  # as kubeadm has it: bookmarks of idle kinds rest on it
+        # As kubeadm has it: bookmarks of idle kinds rest on it. etcd 3.5 has it by this name alone, 3.6 by this one too.
+        "--experimental-watch-progress-notify-interval=5s",
         "--log-level=warn",
     ]
 
 
-def api_server(binary: Path, places: Places) -> list[str]:
-    """RBAC and admission as in production, except what would ask for a kubelet or a service account of each pod."""
+def api_server(binary: Path, places: Places, nodes: NodeNetwork | None = None) -> list[str]:
+    """RBAC and admission as in production; without nodes except what would ask for a kubelet or each pod's account."""
     return [
         f"{binary}",
         f"--etcd-servers={places.etcd_url}",
-        f"--bind-address={LOOPBACK}",
         f"--secure-port={places.api_server_port}",
-        f"--advertise-address={ADVERTISED}",
-        "--endpoint-reconciler-type=none",
-        "--service-cluster-ip-range=10.0.0.0/24",
+        *(_for_nodes(places, nodes) if nodes else _WITHOUT_NODES),
+        f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--client-ca-file={places.certificate_authority}",
         f"--tls-cert-file={places.server_certificate}",
         f"--tls-private-key-file={places.server_key}",
         f"--authentication-config={places.authentication}",
         "--authorization-mode=Node,RBAC",
-        "--disable-admission-plugins=ServiceAccount",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-signing-key-file={places.service_account_key}",
         f"--service-account-key-file={places.service_account_key}",
@@ -124,6 +154,25 @@ def api_server(binary: Path, places: Places) -> list[str]:
     ]
 
 
+_WITHOUT_NODES = (
+    f"--bind-address={LOOPBACK}",
+    f"--advertise-address={ADVERTISED}",
+    "--endpoint-reconciler-type=none",
+    "--disable-admission-plugins=ServiceAccount",
+)
+
+
+def _for_nodes(places: Places, nodes: NodeNetwork) -> Sequence[str]:
+    return (
+        "--bind-address=0.0.0.0",
+        f"--advertise-address={nodes.address}",
+        "--allow-privileged",
+        f"--kubelet-client-certificate={places.kubelet_client_certificate}",
+        f"--kubelet-client-key={places.kubelet_client_key}",
+        "--kubelet-preferred-address-types=InternalIP",
+    )
+
+
 def controller_manager(
     controllers: Sequence[str], binary: Path, places: Places, kubeconfig: Path
 ) -> list[str]:
@@ -131,6 +180,8 @@ def controller_manager(
     return [
         *_secondary(binary, places, places.controllers_port, kubeconfig),
         f"--controllers={','.join(controllers)}",
+        f"--root-ca-file={places.certificate_authority}",
+        f"--service-account-private-key-file={places.service_account_key}",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
     ]

@@ -44,17 +44,17 @@ class Credentials:
         token: str = answer["status"]["token"]
         return token
 
-    def kubeconfig_for_user(self, user: str, *, groups: Iterable[str] = ()) -> Path:
-        """A kubeconfig file with a client certificate of the user."""
-        return self._write(user, self.client_certificate(user, groups))
+    def kubeconfig_for_user(self, user: str, *, groups: Iterable[str] = (), url: str = "") -> Path:
+        """A kubeconfig file with a client certificate of the user; `url` if it is to be used from elsewhere."""
+        return self._write(user, self.client_certificate(user, groups), url)
 
     def kubeconfig_for_service_account(self, namespace: str, name: str) -> Path:
         """A kubeconfig file with a bound token of the service account."""
         return self._write(f"system:serviceaccount:{namespace}:{name}", self.token(namespace, name))
 
-    def _write(self, user: str, credential: Credential) -> Path:
+    def _write(self, user: str, credential: Credential, url: str = "") -> Path:
         path = self._directory / f"{re.sub(r'[^a-zA-Z0-9.-]', '-', user)}.kubeconfig"
-        path.write_text(kubeconfig(self._url, self._authority.certificate, user, credential))
+        path.write_text(kubeconfig(url or self._url, self._authority.certificate, user, credential))
         return path
 
     def _tls(self, client: KeyPair) -> ssl.SSLContext:

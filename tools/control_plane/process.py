@@ -49,13 +49,19 @@ class Process:
     def __init__(
         self,
         nursery: Nursery,
-        command: Sequence[str | Path],
+        command: Sequence[str | Path] | Callable[[], Sequence[str | Path]],
         is_ready: Callable[[], bool],
         *,
         log: Path | None = None,
     ) -> None:
-        """Its log is named after the program and goes with the nursery, unless there is another to be kept."""
-        self.log = log or nursery.directory / f"{Path(command[0]).name}.log"
+        """A command that is not the same at every start is a function that answers it, and has a log.
+
+        Else the log is named after the program and goes with the nursery, unless there is another to be kept.
+        """
+        if log is None:
+            assert not callable(command), "a command that changes has no name to call its log by"
+            log = nursery.directory / f"{Path(command[0]).name}.log"
+        self.log = log
         self._name = self.log.stem
         self._nursery = nursery
         self._command = command
@@ -76,7 +82,8 @@ class Process:
     def start(self) -> None:
         """Start it, and come back when it is ready."""
         assert not self.is_running, f"{self._name} is running"
-        self._running = self._nursery.start(self._command, self.log)
+        command = self._command() if callable(self._command) else self._command
+        self._running = self._nursery.start(command, self.log)
         try:
             self._wait_until_ready(self._running)
         except BaseException:

@@ -1,11 +1,16 @@
-"""What tools/control-plane/go.mod pins: the one place where the control plane's versions are written."""
+"""What tools/control-plane/go.mod pins: the one place where the control plane's versions are written.
 
+PODTIDE_KUBERNETES names another release that tools/ has a module for, such as 1.32 (tools/control-plane-1.32).
+"""
+
+import os
 import re
 from pathlib import Path
 
 from msgspec import Struct
 
-MODULE = Path(__file__).parent.parent / "control-plane"
+RELEASE = os.environ.get("PODTIDE_KUBERNETES", "")
+MODULE = Path(__file__).parent.parent / (f"control-plane-{RELEASE}" if RELEASE else "control-plane")
 
 
 class Versions(Struct, frozen=True):
