@@ -13,8 +13,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from podtide.allocator.port import AllocatedContainer, SubnetSpec, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.core.subnet.statement import StatedDemand
 from podtide.runtime.clock import SystemClock
 

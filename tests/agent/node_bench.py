@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
+from podtide.agent.bridge.port import Bridge
 from podtide.agent.pool.pods import CONFIG_HASH_ANNOTATION
 from podtide.agent.port import PodAddress
 from podtide.agent.program import NodeAgent
@@ -98,7 +99,9 @@ class Bench:
         settings: Settings | None = None,
         policy: RequestPolicy | None = None,
         disk: MemoryDisk | None = None,
+        bridge: Bridge | None = None,
     ) -> None:
+        self.bridge = bridge
         self.clock = LoopClock()
         self.server = EmbeddedCluster(clock=self.clock, randomness=seeded_randomness(1))
         self.cluster = CountingCluster(self.server, faults or Script())
@@ -126,6 +129,7 @@ class Bench:
                 settings=self.settings,
             ),
             policy=self.policy,
+            bridge=self.bridge,
         )
         return self.agent
 

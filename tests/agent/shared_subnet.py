@@ -15,8 +15,10 @@ from msgspec import structs
 
 from agent.agent_process import Shown
 from cli.processes import served_cluster
-from podtide.allocator.port import NoSuchContainer, SubnetSpec, Wish
+from podtide.allocator.containers import Wish
+from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.controller.options import ControllerOptions

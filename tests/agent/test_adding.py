@@ -307,7 +307,7 @@ async def test_out_of_contact_nothing_new_is_given_and_nothing_is_taken_away() -
         held = await bench.add("before")
         for call in ("list", "watch"):
             down.steps[call] = [Unavailable("down")] * 1000
-        bench.server.close_watches()
+        bench.server.server.close_watches()
         await bench.settle(50)
         assert await bench.add("in-time")
         await bench.settle(50)

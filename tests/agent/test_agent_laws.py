@@ -5,12 +5,13 @@ from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from msgspec import structs
 
 from agent.node_bench import Bench
 from cluster.faulty_cluster import Script
+from examples import examples
 from podtide.cluster.port import Unavailable
 from podtide.core.errors import PodtideError
 from podtide.core.pool.pool import Address
@@ -120,10 +121,10 @@ class Story:
         elif how == "lost answer":
             self.faults.lost_answers["apply"].append(Unavailable("the connection broke"))
         elif how == "watches":
-            self.bench.server.close_watches()
+            self.bench.server.server.close_watches()
         else:
-            self.bench.server.expire_history()
-            self.bench.server.close_watches()
+            self.bench.server.server.expire_history()
+            self.bench.server.server.close_watches()
 
     def check(self) -> None:
         """What holds at every moment."""
@@ -185,7 +186,7 @@ async def live_through(steps: list[tuple[str, Any]]) -> None:
         assert len(story.bench.cluster.applied) == writes, "constant demand, and something was written"
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@examples(50, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=20))
 def test_no_address_is_given_twice_and_the_request_settles_at_the_demand(
     steps: list[tuple[str, Any]],

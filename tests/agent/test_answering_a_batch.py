@@ -124,8 +124,8 @@ async def test_what_others_made_of_our_write_before_we_saw_it_is_mended() -> Non
         await bench.edit_request(20)
         await bench.edit_request(15)
         faults.seconds = 0.0
-        bench.server.expire_history()
-        bench.server.close_watches()
+        bench.server.server.expire_history()
+        bench.server.server.close_watches()
         await bench.settle(AN_HOUR)
         assert bench.cluster.requests == [15, 15]
         assert statement_in((await bench.config()).metadata.annotations, 15) == last_stated(bench)

@@ -44,7 +44,7 @@ async def test_pods_bound_while_the_server_was_away_have_addresses_within_seven_
     await bench.join()
     async with bench.controller(), bench.running():
         await asyncio.sleep(AWAY_AT - bench.clock.monotonic())
-        bench.server.close_watches()
+        bench.server.server.close_watches()
         await asyncio.sleep(away_seconds - 10)
         pods = await bench.schedule_many(20)
         await asyncio.sleep(10)
@@ -61,7 +61,7 @@ async def test_a_node_that_was_out_of_contact_gives_addresses_within_six_seconds
     await bench.join()
     async with bench.controller(), bench.running() as agent:
         await asyncio.sleep(AWAY_AT - bench.clock.monotonic())
-        bench.server.close_watches()
+        bench.server.server.close_watches()
         await asyncio.sleep(599)
         assert not agent.addresses.state().in_contact
         await asyncio.sleep(7)

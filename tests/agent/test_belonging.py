@@ -381,7 +381,7 @@ async def test_a_list_anew_while_the_node_is_read_does_not_leave_the_agent_waiti
     async with bench.running(sync=False) as agent:
         await bench.settle(2)
         await bench.server.create(Node(metadata=ObjectMeta(name="another")), manager=MANAGER)
-        bench.server.expire_history()
-        bench.server.close_watches()
+        bench.server.server.expire_history()
+        bench.server.server.close_watches()
         await bench.settle(60)
         assert agent.synced.is_set()

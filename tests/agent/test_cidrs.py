@@ -7,7 +7,6 @@ from msgspec import structs
 
 from agent.node_bench import NODE, Bench, container, owner
 from podtide.agent.port import NotReady, PodAddress
-from podtide.agent.request.gateway_warning import TOLD
 from podtide.core.subnet.grants import primary_name
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import SubnetCidr
@@ -79,22 +78,6 @@ async def test_an_address_is_not_answered_before_its_cidr_is_known() -> None:
         await bench.set_subnet(batch=1, cidrs=both())
         await bench.settle()
         assert (await given(bench, "one", "10.9.0.7")).gateway == "10.9.0.1"
-
-
-async def test_a_network_with_one_gateway_is_told_of_a_second_cidr_once() -> None:
-    bench = Bench()
-    await join(bench, "10.0.0.7", "10.9.0.7")
-    await bench.make_subnet(batch=1, cidrs=both()[:1])
-    async with bench.running() as agent:
-        agent.expect_one_gateway()
-        await bench.settle()
-        assert not bench.log(TOLD), "the other one is not known yet"
-        await bench.set_subnet(batch=1, cidrs=both())
-        await bench.settle()
-        await bench.set_subnet(batch=2, cidrs=both())
-        await bench.settle()
-        (line,) = bench.log(TOLD)
-        assert (line["level"], line["cidrs"]) == ("warning", [FIRST, LATER])
 
 
 async def test_where_nobody_tells_cidrs_the_containers_own_is_told() -> None:

@@ -4,11 +4,11 @@ import io
 from random import Random
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from agent.unlucky_disk import KeepsAll, Killed, UnluckyDisk
+from examples import examples
 from podtide.agent.pool import journal_file
 from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
@@ -218,7 +218,7 @@ class JournaledPoolMachine(RuleBasedStateMachine):
         assert len(self.disk.read(JOURNAL) or b"") < 20_000
 
 
-JournaledPoolMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+JournaledPoolMachine.TestCase.settings = examples(100, stateful_step_count=40)
 TestJournaledPoolMachine = pytest.mark.slow(JournaledPoolMachine.TestCase)
 
 

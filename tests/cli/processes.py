@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,12 @@ class Program:
 
 
 @asynccontextmanager
-async def running(*arguments: str | Path, **environment: str) -> AsyncIterator[Program]:
+async def running(
+    *arguments: str | Path, inside: Sequence[str] = (), **environment: str
+) -> AsyncIterator[Program]:
+    """`inside` is a command that runs it somewhere else, such as in a network namespace."""
     process = await asyncio.create_subprocess_exec(
+        *inside,
         sys.executable,
         *("-m", "podtide", *map(str, arguments)),
         env=environment,

@@ -256,7 +256,7 @@ def test_an_agent_imports_nothing_it_does_not_use() -> None:
     unused = {
         *("rich", "pygments", "yaml", "litestar", "uvicorn", "uvloop", "httptools", "alembic", "sqlalchemy"),
         *("asyncpg", "sqlite3", "cryptography", "multiprocessing", "unittest"),
-        *("podtide.allocator", "podtide.controller", "podtide.simulation"),
+        *("podtide.allocator", "podtide.controller", "podtide.simulation", "podtide.agent.bridge.rtnetlink"),
         *("podtide.cluster.embedded", "podtide.cluster.served", "podtide.cluster.kubernetes.kubeconfig"),
     }
     assert not loaded & unused

@@ -13,8 +13,9 @@ from allocator.contract.harness import a_wish
 from cli.conftest import Run
 from cli.test_subnet import Where, where  # noqa: F401 - a fixture
 from podtide.allocator.client import AllocatorAddress, HttpAllocator
-from podtide.allocator.port import AdministeredAllocator, SubnetSpec
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.store import DatabaseAllocator, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.allocator.terms import SeenVersion, TermClaim
 from podtide.runtime.clock import SystemClock
 

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from allocator.contract.harness import HandClock, a_wish
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, name_of, served
-from podtide.allocator.port import AllocatedContainer, GrantedAddress, Subnet, SubnetInForce, SubnetSpec
+from podtide.allocator.containers import AllocatedContainer, GrantedAddress
 from podtide.allocator.store import InlineExecutor, open_allocator
+from podtide.allocator.subnets import Subnet, SubnetInForce, SubnetSpec
 from podtide.cli.check.command import read
 from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
 from podtide.cluster.port import Forbidden, Page, R

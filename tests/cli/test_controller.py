@@ -8,8 +8,8 @@ import pytest
 
 from cli.conftest import Run
 from cli.processes import running, served_cluster, until
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec

@@ -72,6 +72,30 @@ def test_without_a_command_the_help_is_shown_as_it_is(podtide: Run, words: tuple
     assert outcome.err == podtide(*words, "--help").out
 
 
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        (("subnet", "list", "--server", "http://127.0.0.1:1"), "--allocator"),
+        (("controller", "--server=http://127.0.0.1:1"), "--allocator"),
+        (("explain", "request", "--min-free", "50%"), "--buffer"),
+        (("explain", "batch", "--min-free", "50%"), "--buffer"),
+    ],
+    ids=str,
+)
+def test_an_option_that_was_renamed_is_refused_with_its_new_name(
+    podtide: Run, words: tuple[str, ...], new: str
+) -> None:
+    outcome = podtide(*words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"'. It is called {new} now. See `podtide {words[0]}" in outcome.err
+
+
+def test_a_command_without_the_renamed_option_names_no_other(podtide: Run) -> None:
+    assert podtide("crds", "--server", "x").err == (
+        "podtide: No such option '--server'. See `podtide crds --help`.\n"
+    )
+
+
 def test_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         run = subprocess.run(

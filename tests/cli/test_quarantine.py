@@ -11,8 +11,8 @@ import pytest
 from allocator.contract.harness import a_wish
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, served
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.allocator.terms import TermClaim
 from podtide.resources.pod import PodPhase
 from podtide.runtime.clock import SystemClock

@@ -95,6 +95,7 @@ def test_a_broken_program_is_told_with_its_seed_a_smaller_plan_the_states_of_the
     assert not [line for line in part(answer.output, END) if " Lease " in line]
 
 
+@pytest.mark.slow
 def test_an_exception_that_nobody_foresaw_is_told_like_any_other_failure_and_always_in_the_same_words(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

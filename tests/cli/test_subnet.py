@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,3 +209,67 @@ def test_a_cidr_with_host_bits_is_refused_alike(podtide: Run, where: Where, chan
     refused = podtide("subnet", change, "blue", "pods", "10.2.0.1/29", *where)
     assert (refused.status, refused.out) == (2, "")
     assert refused.err.endswith("10.2.0.1/29 begins within a network: write 10.2.0.0/29\n")
+
+
+def test_a_subnet_that_a_file_states_gets_what_it_lacks_and_keeps_what_people_gave_it(
+    podtide: Run, where: Where
+) -> None:
+    def state(*cidrs: str) -> str:
+        return podtide("subnet", "add", "blue", "pods", *cidrs, "--grow", *where).out
+
+    first = "10.1.0.0/28, gateway 10.1.0.1"
+    assert state("10.1.0.0/28") == f"blue/pods has 13 addresses in {first}\n"
+    podtide("subnet", "grow", "blue", "pods", "10.2.0.0/29", *where)
+    both = f"blue/pods has 18 addresses in {first}; 10.2.0.0/29, gateway 10.2.0.1"
+    assert state("10.1.0.0/28") == f"{both}\n"
+    more = state("10.3.0.0/29", "10.1.0.0/28", "--gateway", "10.3.0.6")
+    assert more == f"{both.replace('18', '23')}; 10.3.0.0/29, gateway 10.3.0.6\n"
+    assert state("10.3.0.0/29", "10.1.0.0/28", "--gateway", "10.3.0.6") == more, "again it changes nothing"
+    assert "gateway 10.3.0.5" in state("10.3.0.0/29", "--gateway", "10.3.0.5")
+
+
+def test_what_a_file_states_starts_no_cidr_again_that_drains(podtide: Run, tmp_path: Path) -> None:
+    where = ("--database", f"sqlite:///{tmp_path / 'subnets.db'}")
+    asyncio.run(migrated(where[1]))
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", "10.2.0.0/29", *where)
+
+    async def wish() -> None:
+        async with await open_allocator(where[1], clock=SystemClock()) as store:
+            await store.put_container(a_wish("a", 5))
+
+    asyncio.run(wish())
+    podtide("subnet", "shrink", "blue", "pods", "10.1.0.0/28", *where)
+    stated = ("10.2.0.0/29", "10.1.0.0/28", "10.3.0.0/29", "--gateway", "10.1.0.9")
+    grown = podtide("subnet", "add", "blue", "pods", *stated, "--grow", *where).out
+    assert "10.1.0.0/28, gateway 10.1.0.1, draining" in grown
+    assert "10.3.0.0/29" in grown
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("pods", "10.1.0.0/28", "--keep-back-first", "2"), "1 + 0 addresses kept back"),
+        (("others", "10.1.0.0/29"), "overlaps 10.1.0.0/28 of subnet pods"),
+    ],
+)
+def test_what_cannot_be_grown_is_refused_as_without_it(
+    podtide: Run, where: Where, asked: tuple[str, ...], words: str
+) -> None:
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", "--keep-back", "10.1.0.7", *where)
+    refused = podtide("subnet", "add", "blue", *asked, "--grow", *where)
+    assert refused.status
+    assert words in refused.err
+
+
+def test_an_allocator_that_does_not_answer_is_waited_for_as_long_as_is_said(podtide: Run) -> None:
+    nobody = ("subnet", "add", "blue", "pods", "10.1.0.0/28", "--allocator", "http://127.0.0.1:1")
+    assert "(asked once)" in podtide(*nobody, "--wait", "1ms").err
+    patient = podtide(*nobody, "--wait", "1s")
+    assert patient.status
+    assert re.search(r"\(asked \d+ times\)", patient.err)
+
+
+def test_a_database_is_not_waited_for(podtide: Run, tmp_path: Path) -> None:
+    where = ("--database", f"sqlite:///{tmp_path / 'subnets.db'}")
+    refused = podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", "--wait", "5m", *where)
+    assert (refused.status, refused.err.count("--wait is for --allocator")) == (2, 1)

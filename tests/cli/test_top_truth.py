@@ -11,8 +11,10 @@ from rich.console import Console
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from cluster.faulty_cluster import FaultyCluster
-from podtide.allocator.port import AllocatorUnavailable, Subnet, SubnetSpec, Wish
+from podtide.allocator.containers import Wish
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, open_allocator
+from podtide.allocator.subnets import Subnet, SubnetSpec
 from podtide.cli.screen_width import fitted
 from podtide.cli.top.command import lines_of, look_once
 from podtide.cli.top.drawing import drawing_of
@@ -159,7 +161,7 @@ async def test_the_error_is_shown_while_it_lasts_and_clears_when_it_is_over(some
     assert await redraw(60) == ""
     for number in range(2):  # the second time in the same words
         outage.lasts = True
-        drawn.cluster.close_watches()
+        drawn.cluster.server.close_watches()
         shown = await redraw(60)
         assert shown.endswith("s ago: http://127.0.0.1:1 cannot be reached: see that it is up")
         outage.lasts = False
@@ -205,7 +207,7 @@ async def test_a_watch_that_ends_in_good_order_is_no_error() -> None:
     following = asyncio.create_task(followed.run())
     for _ in range(20):
         await asyncio.sleep(20)
-        drawn.cluster.close_watches()
+        drawn.cluster.server.close_watches()
         await asyncio.sleep(1)
         assert followed.complaint() == ""
     following.cancel()

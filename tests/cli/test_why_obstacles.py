@@ -18,9 +18,10 @@ from allocator.service.running import open_store
 from allocator.service.running import served as allocator_serving
 from cli.conftest import Run
 from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
-from podtide.allocator.port import SubnetSpec, Wish
+from podtide.allocator.containers import Wish
 from podtide.allocator.service.tokens import Tokens
 from podtide.allocator.store import InlineExecutor, StoreRules, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.command import lines_of
 from podtide.cli.why.facts import gather_facts

@@ -5,11 +5,11 @@ from contextlib import aclosing
 from functools import partial
 from typing import ClassVar
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
+from examples import examples
 from podtide.cluster.embedded import ApiServerLimits, EmbeddedCluster
 from podtide.cluster.port import AlreadyExists, Change, Gone, NotFound
 from podtide.resources.base import Key, ObjectMeta
@@ -136,11 +136,11 @@ class WatchersKnowWhatAListSays(RuleBasedStateMachine):
 
     @rule()
     def forget_history(self) -> None:
-        self.cluster.expire_history()
+        self.cluster.server.expire_history()
 
     @rule()
     def drop_all_watches(self) -> None:
-        self.cluster.close_watches()
+        self.cluster.server.close_watches()
 
     @rule(seconds=st.sampled_from([1, 5, 30]))
     def wait(self, seconds: int) -> None:
@@ -198,4 +198,4 @@ class WatchersKnowWhatAListSays(RuleBasedStateMachine):
 
 
 TestWatchersKnowWhatAListSays = WatchersKnowWhatAListSays.TestCase
-TestWatchersKnowWhatAListSays.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestWatchersKnowWhatAListSays.settings = examples(40, stateful_step_count=25, deadline=None)

@@ -324,7 +324,7 @@ async def test_watches_that_are_closed_by_the_server_can_resume() -> None:
     reading = asyncio.create_task(read(cluster.watch(Pod, resource_version="1")))
     await cluster.create(pod("a"), manager="test")
     await asyncio.sleep(0.1)
-    cluster.close_watches()
+    cluster.server.close_watches()
     (event,) = await reading
     await cluster.create(pod("b"), manager="test")
     resumed = cluster.watch(Pod, resource_version=event.resource_version)

@@ -75,6 +75,16 @@ async def test_a_leader_that_gives_up_is_succeeded_at_once() -> None:
     assert second.terms[0].number == 2
 
 
+async def test_a_lease_that_somebody_wrote_since_the_last_renewal_is_given_up_all_the_same() -> None:
+    world, first, second = await two_candidates()
+    lease = await world.lease()
+    noted = structs.replace(lease.metadata, annotations={"example.org/note": "hands off"})
+    await world.server.replace(structs.replace(lease, metadata=noted), manager="kubectl")
+    await first.stop()
+    assert (await world.lease()).spec.holder_identity == ""
+    await until(lambda: second.leads, at_most_seconds=2.5)
+
+
 async def test_the_lease_is_given_up_only_when_all_that_the_leader_did_has_ended() -> None:
     world = World()
     await world.ship_lease()

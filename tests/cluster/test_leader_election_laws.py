@@ -6,11 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cluster.candidates import LEASE, Candidate, OwnClock, World, now
 from cluster.stalling import Stallable
+from examples import examples
 from podtide.cluster.port import ClusterError, Unavailable
 from podtide.cluster.term import Term
 from podtide.resources.lease import Lease
@@ -114,7 +115,7 @@ class Trial:
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(15)
 @given(st.integers(0, 2**32), st.booleans())
 @example(0, True)
 def test_whatever_breaks_no_two_lead_at_once_and_when_it_is_over_one_does(seed: int, meddling: bool) -> None:

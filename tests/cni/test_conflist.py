@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from podtide.cni.conflist import InterfaceType, PrimaryNetwork, is_podtide_conflist, render_conflist
+from podtide.cni.conflist import (
+    InterfaceType,
+    ListVersion,
+    PrimaryNetwork,
+    is_podtide_conflist,
+    render_conflist,
+)
 from podtide.cni.ipam_config import parse_config
 from podtide.core.errors import InvalidInput
 
@@ -38,12 +44,17 @@ def test_what_was_chosen_is_asked_of_the_interface_plugin() -> None:
     assert document["plugins"][0] == {
         "type": "bridge",
         "bridge": "podtide0",
-        "isGateway": True,
+        "isGateway": False,
         "hairpinMode": True,
         "mtu": 1400,
         "ipMasq": True,
         "ipam": {"type": "podtide", "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]},
     }
+
+
+def test_with_1_1_a_runtime_that_knows_it_may_choose_it_and_an_older_one_sees_1_0_alone() -> None:
+    of_1_0, of_1_1 = rendered(PrimaryNetwork()), rendered(PrimaryNetwork(cni_version=ListVersion.V1_1))
+    assert of_1_1 == of_1_0 | {"cniVersions": ["1.0.0", "1.1.0"]}
 
 
 @pytest.mark.parametrize("type_", InterfaceType)

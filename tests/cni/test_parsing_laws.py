@@ -81,10 +81,10 @@ def test_any_json_is_understood_or_refused_in_one_line(network: Any, flat: Any) 
 @given(st.text() | st.binary(), st.text() | st.binary())
 @example("\ud800", "")
 @example('{"ipam":{"type":"whereabouts","range":"10.0.0.0/24"}}', "\ud800")
-def test_any_text_is_understood_or_refused_in_one_line(text: bytes | str, flat: bytes | str) -> None:
+def test_any_text_is_understood_or_refused_in_one_line(text: bytes | str, taken: bytes | str) -> None:
     for parse in (parse_config, valid_attachments, previous_addresses):
         understood_or_refused_in_one_line(parse, text)
-    understood_or_refused_in_one_line(explain_assign, text, [str(flat)], flat)
+    understood_or_refused_in_one_line(explain_assign, text, [str(taken)])
 
 
 @given(

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, crowd, in_force, moment, override
-from podtide.allocator.port import AllocatorUnavailable, InForceConflict
+from podtide.allocator.errors import AllocatorUnavailable, InForceConflict
 from podtide.core.subnet.statement import StatedDemand, Statement
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE

@@ -4,7 +4,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, a_world, condition, moment
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.resources.metadata_keys import SUBNET_V6_LABEL
 from podtide.resources.node_network_config import ConfigStatus
 

@@ -2,7 +2,8 @@
 
 from cluster.faulty_cluster import Script
 from controller.world import World, a_world, moment
-from podtide.allocator.port import AllocatorUnavailable, LastWish, StaleWish
+from podtide.allocator.containers import LastWish
+from podtide.allocator.errors import AllocatorUnavailable, StaleWish
 from podtide.controller.nodes.config_status import condition_of
 from podtide.controller.program import ControllerOptions
 from podtide.resources.base import ObjectMeta

@@ -5,7 +5,8 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, moment
-from podtide.allocator.port import AllocatorUnavailable, Quarantined
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.quarantine import Quarantined
 from podtide.allocator.store import StoreRules
 from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.base import ObjectMeta

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import a_world, moment
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store import StoreRules
 from podtide.cluster.port import Unavailable
 from podtide.controller.nodes.config_ownership import new_config

@@ -6,7 +6,7 @@ import pytest
 
 from cluster.faulty_cluster import Script
 from controller.world import World, a_world, condition, moment
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.controller.allocator_outage import ANSWER_SECONDS, RETRY_SECONDS
 from podtide.controller.options import ControllerOptions
 from podtide.resources.node_network_config import NodeNetworkConfig

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from cluster.faulty_cluster import Script
 from controller.world import World, a_world, moment
-from podtide.allocator.port import AllocatorUnavailable, Debt
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store import StoreRules
+from podtide.allocator.subnets import Debt
 from podtide.cluster.port import Unavailable
 from podtide.controller.subnets.known_subnets import in_turn
 from podtide.resources.node_network_config import ConfigStatus, ContainerStatus

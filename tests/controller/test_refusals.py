@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, a_world, condition, moment
-from podtide.allocator.port import AllocatorUnavailable, NotAllowed, StaleWish
+from podtide.allocator.errors import AllocatorUnavailable, NotAllowed, StaleWish
 from podtide.controller.program import ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.resources.metadata_keys import SUBNET_LABEL, SYSTEM_NAMESPACE

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from control_plane.cluster import ControlPlane
 from patience import PATIENCE_SECONDS
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import Cluster, NotFound
 from podtide.controller.options import ControllerOptions

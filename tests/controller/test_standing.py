@@ -12,9 +12,11 @@ from msgspec import structs
 from allocator.service.running import open_store, served
 from controller.world import OPTIONS, WatchedAllocator, World, a_world, wish_of
 from podtide.allocator.client import AllocatorAddress, HttpAllocator
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import Allocator, AllocatorUnavailable, SubnetSpec
+from podtide.allocator.port import Allocator
 from podtide.allocator.store import DatabaseAllocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.allocator.terms import OpenedTerm, TermClaim
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm

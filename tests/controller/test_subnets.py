@@ -9,7 +9,8 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, a_world, condition, crowd, in_force, moment, override
-from podtide.allocator.port import AllocatorUnavailable, Bounds
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.subnets import Bounds
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Unavailable
 from podtide.resources.cluster_subnet import ClusterSubnet

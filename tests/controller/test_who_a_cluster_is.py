@@ -7,7 +7,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, moment, wish_of
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.controller.nodes.config_ownership import without_finalizer
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
 from podtide.core.subnet.retirement_brake import LOOK_AGAIN_SECONDS

@@ -11,17 +11,10 @@ from typing import Any
 from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
-from podtide.allocator.port import (
-    AllocatedContainer,
-    MoveResult,
-    NoSuchContainer,
-    Subnet,
-    SubnetDemandReport,
-    SubnetInForce,
-    SubnetSpec,
-    Wish,
-)
+from podtide.allocator.containers import AllocatedContainer, MoveResult, Wish
+from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
+from podtide.allocator.subnets import Subnet, SubnetDemandReport, SubnetInForce, SubnetSpec
 from podtide.allocator.terms import TermClaim
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
@@ -233,8 +226,8 @@ class World:
 
     def relist(self) -> None:
         """Have every informer list anew."""
-        self.cluster.expire_history()
-        self.cluster.close_watches()
+        self.cluster.server.expire_history()
+        self.cluster.server.close_watches()
 
     def stop_collecting_garbage(self) -> None:
         """As in a cluster whose controller manager is away."""

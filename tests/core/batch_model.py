@@ -350,15 +350,12 @@ class Subnet:
     @staticmethod
     def _is_told(node: Node, rungs: Sequence[SubnetScaler]) -> bool:
         """Whether what it said of its demand still holds, at every rung."""
-        said = node.statement
+        said, known = node.statement, node.stated
         if said is None:
             return False
         if node.is_silent:  # one that asks for nothing tells nothing: it may not have begun yet
-            return node.requested > 0 and node.stated.low <= node.demand <= node.stated.high
-        return all(
-            taken_at(node.demand, node.stated, rung) == taken_at(said.demand, node.stated, rung)
-            for rung in rungs
-        )
+            return node.requested > 0 and known.low <= node.demand <= known.high
+        return all(taken_at(node.demand, known, rung) == taken_at(said.demand, known, rung) for rung in rungs)
 
     def _decide(self, row: InForce, standing: BatchInForce, reading: SubnetReading, truth: Truth) -> None:
         """Decide from what was read, and put it in force if nobody else did meanwhile."""

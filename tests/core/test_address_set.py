@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from examples import examples
 from podtide.core import address_set
 from podtide.core.address_set import AddressSet
 
@@ -84,7 +85,7 @@ class AgreesWithAPlainSet(RuleBasedStateMachine):
 
 
 TestAgreesWithAPlainSet = AgreesWithAPlainSet.TestCase
-TestAgreesWithAPlainSet.settings = settings(max_examples=50, stateful_step_count=25)
+TestAgreesWithAPlainSet.settings = examples(50, stateful_step_count=25)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.batch_model import LOOK_EVERY, Controller, Look, Node, Subnet, largest_that_fits
+from examples import examples
 from podtide.core.subnet.batch import BatchMove
 from podtide.core.subnet.batch_bounds import BatchBounds, merge_bounds
 
@@ -154,6 +155,7 @@ def _settles(subnet: Subnet) -> None:
     assert not subnet.moves_since(rested)
 
 
+@examples(quick=8)
 @given(subnets())
 def test_at_constant_demand_the_batch_changes_at_most_twice_and_then_never(subnet: Subnet) -> None:
     _settles(subnet)
@@ -161,12 +163,14 @@ def test_at_constant_demand_the_batch_changes_at_most_twice_and_then_never(subne
 
 @pytest.mark.slow
 @pytest.mark.parametrize("clusters", [2, 3])
+@examples(quick=8)
 @given(data=st.data())
 def test_clusters_that_share_a_subnet_never_oscillate(clusters: int, data: st.DataObject) -> None:
     _settles(data.draw(subnets(clusters=clusters)))
 
 
 @pytest.mark.slow
+@examples(quick=8)
 @given(subnets(bounds=pinned_bounds))
 def test_neither_does_a_batch_that_a_person_bounds(subnet: Subnet) -> None:
     then = subnet.now
@@ -176,6 +180,7 @@ def test_neither_does_a_batch_that_a_person_bounds(subnet: Subnet) -> None:
     assert not subnet.moves_since(rested), subnet.moves_since(then)
 
 
+@examples(quick=8)
 @given(subnets(dead=False))
 def test_at_rest_the_largest_rung_that_fits_is_in_force_or_a_larger_one_inside_the_band(
     subnet: Subnet,
@@ -196,6 +201,7 @@ def test_at_rest_the_largest_rung_that_fits_is_in_force_or_a_larger_one_inside_t
 
 
 @pytest.mark.slow
+@examples(quick=8)
 @given(subnets(dead=False))
 def test_the_configured_batch_is_in_force_within_one_look_of_the_statement_that_makes_it_fit(
     subnet: Subnet,
@@ -212,12 +218,14 @@ def test_the_configured_batch_is_in_force_within_one_look_of_the_statement_that_
         assert raised[-1] - max(last_statement, then) <= 2 * LOOK_EVERY
 
 
+@examples(quick=8)
 @given(subnets(dead=False))
 def test_every_pod_that_fits_is_served(subnet: Subnet) -> None:
     _serves(subnet)
 
 
 @pytest.mark.slow
+@examples(quick=8)
 @given(subnets(dead=False, bounds=pinned_bounds))
 def test_starved_overrides_pins_so_every_pod_that_fits_is_served(subnet: Subnet) -> None:
     _serves(subnet)
@@ -230,6 +238,7 @@ def _serves(subnet: Subnet) -> None:
 
 
 @pytest.mark.slow
+@examples(quick=8)
 @given(subnets(dead=False, bounds=pinned_bounds))
 def test_a_pin_is_in_force_wherever_it_fits_in_the_subnet(subnet: Subnet) -> None:
     subnet.run(_REST_SECONDS)
@@ -251,6 +260,7 @@ def _told(subnet: Subnet) -> list[Look]:
     ]
 
 
+@examples(quick=8)
 @given(short_of_the_top())
 def test_the_batch_is_raised_only_to_what_really_fits(subnet: Subnet) -> None:
     """Raised by less than the worst case, a node of which only a window is known would take it down again."""
@@ -261,6 +271,7 @@ def test_the_batch_is_raised_only_to_what_really_fits(subnet: Subnet) -> None:
             assert rest < look.truth.lower * look.truth.capacity, look
 
 
+@examples(quick=8)
 @given(subnets(silent=True) | peaks())
 def test_the_batch_is_not_lowered_past_a_rung_that_really_fits(subnet: Subnet) -> None:
     """Lowered by the worst case, rungs that fit would be passed over, and addresses given back for nothing."""
@@ -270,6 +281,7 @@ def test_the_batch_is_not_lowered_past_a_rung_that_really_fits(subnet: Subnet) -
             assert look.after.scaler.batch >= fits, look
 
 
+@examples(quick=8)
 @given(peaks(grants_every=20))
 def test_the_look_that_sees_too_much_asked_for_lowers_the_batch_before_it_is_granted(subnet: Subnet) -> None:
     for look in _told(subnet):
@@ -285,6 +297,7 @@ def test_the_look_that_sees_too_much_asked_for_lowers_the_batch_before_it_is_gra
             assert after.batch < before.batch, look
 
 
+@examples(quick=8)
 @given(peaks(bounds=pinned_bounds))
 def test_below_a_pin_the_batch_is_the_pin_again_only_where_that_really_fits_in_the_subnet(
     subnet: Subnet,
@@ -299,6 +312,7 @@ def test_below_a_pin_the_batch_is_the_pin_again_only_where_that_really_fits_in_t
             assert truth.rests[truth.lowest] <= truth.capacity, look
 
 
+@examples(quick=8)
 @given(subnets(silent=True) | peaks())
 def test_with_agents_that_state_nothing_it_comes_to_rest_too(subnet: Subnet) -> None:
     """It may take more than two changes: every batch that they answer narrows the window of their demand."""

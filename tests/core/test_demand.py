@@ -1,8 +1,9 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec import structs
 
+from examples import examples
 from podtide.core.pool.demand import Demand, PodOnNode, reference_of
 from podtide.core.pool.pool import Owner
 
@@ -216,7 +217,7 @@ class DemandMachine(RuleBasedStateMachine):
 
 
 TestDemandMachine = DemandMachine.TestCase
-TestDemandMachine.settings = settings(max_examples=60, stateful_step_count=30)
+TestDemandMachine.settings = examples(60, stateful_step_count=30)
 
 
 def test_a_sandbox_that_asks_after_it_was_deleted_is_not_its_pods_newest_unless_it_is_the_only_one() -> None:

@@ -1,11 +1,11 @@
 """A machine that does to a pool everything that can befall it, in any order."""
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core.pool_steps import assign, name_for_release
+from examples import examples
 from podtide.core.pool.pool import Address, AppliedContainer, GrantedContainer, Owner, Pool, StateCounts
 from podtide.core.pool.states import State
 
@@ -178,5 +178,5 @@ class PoolMachine(RuleBasedStateMachine):
         assert set(named) == self.named & set(self.granted)
 
 
-PoolMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+PoolMachine.TestCase.settings = examples(150, stateful_step_count=40)
 TestPoolMachine = pytest.mark.slow(PoolMachine.TestCase)

@@ -144,6 +144,21 @@ def test_ghosts_are_what_a_backup_brought_back_for_pods_of_this_node_and_go_afte
     assert not state.is_ghost(FIRST, WEB)
 
 
+@pytest.mark.parametrize("offset", [0, 1])
+def test_ghosts_of_a_pod_that_asked_go_although_it_has_gone_and_a_question_changes_nothing(
+    offset: int,
+) -> None:
+    """Of a pod that did not ask, it is not known whether it is this node's."""
+    state, pool = restoration(), a_pool(**{f"_{offset}": WEB, "_3": OTHER})
+    state.asks(pool, OTHER, lambda _: True)
+    state.went_back(0.0)
+    state.asks(pool, NEWER_WEB, lambda _: True)
+    state.asks(pool, structs.replace(OTHER, pod_uid="u10"), lambda _: True)
+    assert state.is_ghost(ip_address("10.0.0.3"), OTHER)
+    assert state.remove_ghosts(pool, PATIENCE)
+    assert set(pool.allocations.render()) == {"3"}
+
+
 def test_what_was_given_since_the_pool_was_read_is_no_ghost() -> None:
     state = restoration()
     state.went_back(0.0)

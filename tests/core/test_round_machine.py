@@ -8,7 +8,6 @@ from collections import Counter
 from ipaddress import ip_network
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -21,6 +20,7 @@ from hypothesis.stateful import (
 )
 from msgspec import Struct
 
+from examples import examples
 from podtide.core.errors import RangeFull, RetryError
 from podtide.core.intervals import Interval
 from podtide.core.networks.allocations import Allocation, is_same_holder
@@ -286,4 +286,4 @@ class RoundMachine(RuleBasedStateMachine):
 
 
 def test_what_was_answered_is_held_and_reserved_whatever_is_lost() -> None:
-    run_state_machine_as_test(RoundMachine, settings=settings(max_examples=300, stateful_step_count=40))
+    run_state_machine_as_test(RoundMachine, settings=examples(300, stateful_step_count=40))

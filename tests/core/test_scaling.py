@@ -10,7 +10,7 @@ from core.strategies import demands, primaries, scalers, uncapped_scalers
 from podtide.core.errors import InvalidScaler
 from podtide.core.exact import exact
 from podtide.core.subnet.scaler import Scaler
-from podtide.core.subnet.scaling import RequestBound, decide_request, to_release
+from podtide.core.subnet.scaling import RequestBound, decide_request, share_of, to_release
 from recordings import cns_targets
 
 HALF = Fraction(1, 2)
@@ -179,6 +179,16 @@ def test_a_decision_for_no_pods_and_for_too_many_explains_itself_too() -> None:
 def test_a_decision_is_a_value() -> None:
     decisions = {decide_request(25, USUAL, 1), decide_request(25, USUAL, 1), decide_request(25, USUAL)}
     assert len(decisions) == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "containers", "share"),
+    [(16, 1, 16), (300, 1, 300), (16, 2, 8), (17, 2, 9), (1, 2, 1), (249, 3, 83), (250, 3, 83)],
+)
+def test_of_several_containers_each_holds_its_share_rounded_up_and_all_together_no_more_than_the_maximum(
+    request_: int, containers: int, share: int
+) -> None:
+    assert share_of(request_, containers, max_ips=250) == share
 
 
 @pytest.mark.parametrize("row", cns_targets(), ids=str)

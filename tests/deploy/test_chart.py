@@ -1,7 +1,10 @@
 """The chart says what the programs understand, and what is generated from something else is equal to it."""
 
+import hashlib
 import json
 import re
+import subprocess
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import yaml
 from deploy.chart import Chart, Document, one
 from manifests import CHART, NAMESPACE, generated
 from podtide import __version__
+from podtide.allocator.service.tokens import read_tokens
 from podtide.cli import podtide
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.metrics import ControllerMetrics
@@ -36,9 +40,16 @@ ALL_ON: dict[str, Any] = {
     "agent__listen": "127.0.0.1:10090",
     "agent__podAnnotations": {"example.org/team": "network"},
     "cni__forWhereabouts": True,
+    "cni__cniVersion": "1.1.0",
     "cni__routes": ["0.0.0.0/0", "::/0"],
     "settings": {"batch": 8, "shrink_delay": "5s", "buffer": 0.25},
 }
+WORKLOADS = {"DaemonSet", "Deployment", "StatefulSet", "Job"}
+SUBNETS: list[dict[str, Any]] = [
+    {"cidr": "10.1.0.0/16"},
+    {"name": "more", "network": "blue", "cidrs": ["10.2.0.0/24", "10.3.0.0/24"], "gateway": "10.2.0.9"},
+    {"name": "pods-v6", "cidr": "fd00::/64", "keepBackFirst": 3, "keepBack": ["fd00::aa"]},
+]
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "with everything": ALL_ON,
@@ -49,11 +60,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "in an IPv6 cluster": {"listenAddress": "[::]", "cni__routes": ["::/0"]},
     "with SQLite on a node's disk": {"allocator__persistence__hostPath": "/var/lib/podtide-subnets"},
     "without installing a network": {"cni__install": False},
+    "with a bridge": {"cni__type": "bridge"},
+    "with a bridge that is not installed": {"cni__type": "bridge", "cni__install": False},
     "beside another primary network": {"agent__nodePool": False, "cni__forWhereabouts": True},
     "about to leave": {"cni__remove": True},
     "without secondary networks": {"secondaryNetworks__enabled": False},
     "without ClusterSubnets": {"controller__clusterSubnets": False},
     "removed nodes held": {"controller__holdRemovedNodes": True},
+    "with subnets": {"subnets": SUBNETS, "controller__allocator__caSecret": "authority"},
+    "with Secrets of one's own": {
+        "controller__allocator__tokenSecret": "mine",
+        "allocator__tokensSecret": "hashes",
+    },
 }
 
 
@@ -88,7 +106,7 @@ def test_every_program_understands_how_it_is_started(chart: Chart, values: dict[
 def containers(objects: list[Document]) -> Iterator[Document]:
     """The containers of all pods that there will be, as far as they run podtide."""
     for document in objects:
-        if document["kind"] in {"DaemonSet", "Deployment", "StatefulSet"}:
+        if document["kind"] in WORKLOADS:
             pod = document["spec"]["template"]["spec"]
             yield from (
                 each for each in (*pod.get("initContainers", ()), *pod["containers"]) if "args" in each
@@ -101,17 +119,26 @@ def test_nobody_is_root_but_who_writes_on_the_node_and_nobody_has_more_than_that
 ) -> None:
     objects = chart.objects(**values)
     for document in objects:
-        if document["kind"] not in {"DaemonSet", "Deployment", "StatefulSet"}:
+        if document["kind"] not in WORKLOADS:
             continue
         pod = document["spec"]["template"]["spec"]
         for container in (*pod.get("initContainers", ()), *pod["containers"]):
             confined = container["securityContext"]
-            assert confined["capabilities"] == {"drop": ["ALL"]}
+            has_bridge = container["name"] == "agent" and "--network-type=bridge" in container["args"]
+            rights = {"add": ["NET_ADMIN"]} if has_bridge else {}
+            assert confined["capabilities"] == {"drop": ["ALL"], **rights}
             assert confined["readOnlyRootFilesystem"] is True
             assert confined["allowPrivilegeEscalation"] is False
             is_root = (pod["securityContext"] | confined).get("runAsUser") == 0
             assert is_root is (container["name"] in {"agent", "remover"})
     assert "podtide-allocator" not in granted_to(objects)
+
+
+def test_who_removes_a_bridge_may(chart: Chart) -> None:
+    for type_, more in (("bridge", {"add": ["NET_ADMIN"]}), ("ptp", {})):
+        remover = one(chart.objects(cni__remove=True, cni__type=type_), "DaemonSet", "podtide-remover")
+        [container] = remover["spec"]["template"]["spec"]["initContainers"]
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], **more}
 
 
 def granted_to(objects: list[Document]) -> set[str]:
@@ -137,6 +164,57 @@ def test_the_leaders_lease_is_shipped_released_and_then_left_to_its_holder(chart
     lease = one(chart.objects(), "Lease", "podtide-controller")
     assert lease["spec"] == {"leaseDurationSeconds": 1}
     assert lease["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_tokens_and_what_the_leader_needs_to_give_its_lease_up_outlive_the_release_and_nothing_else(
+    chart: Chart,
+) -> None:
+    objects = chart.objects()
+    kept = {
+        (each["kind"], each["metadata"]["name"])
+        for each in objects
+        if "helm.sh/resource-policy" in each["metadata"].get("annotations", {})
+    }
+    assert kept == {
+        ("ServiceAccount", "podtide-controller"),
+        ("Lease", "podtide-controller"),
+        ("Role", "podtide-controller-lease"),
+        ("RoleBinding", "podtide-controller-lease"),
+        ("Secret", "podtide-allocator-token"),
+        ("Secret", "podtide-allocator-tokens"),
+        ("Secret", "podtide-admin-token"),
+    }
+    (rule,) = one(objects, "Role", "podtide-controller-lease")["rules"]
+    assert (rule["resourceNames"], rule["verbs"]) == (["podtide-controller"], ["get", "update"])
+
+
+def test_a_slow_start_is_not_taken_for_a_program_that_hangs(chart: Chart) -> None:
+    for values in ({}, ALL_ON):
+        started = list(containers(chart.objects(**values)))
+        assert len(started) == 3
+        for container in started:
+            startup, liveness = container["startupProbe"], container["livenessProbe"]
+            assert startup["httpGet"] == liveness["httpGet"], container["name"]
+            assert startup["failureThreshold"] * startup["periodSeconds"] >= 300
+
+
+@pytest.mark.parametrize("values", VARIANTS.values(), ids=VARIANTS)
+def test_containers_run_podtide_and_nothing_else_of_the_image(chart: Chart, values: dict[str, Any]) -> None:
+    """As a container's first process a `sleep` would ignore SIGTERM, and an image need not have a shell."""
+    for document in chart.objects(**values):
+        if document["kind"] in WORKLOADS:
+            pod = document["spec"]["template"]["spec"]
+            for container in (*pod.get("initContainers", ()), *pod["containers"]):
+                assert "command" not in container, container["name"]
+                assert container["args"], container["name"]
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+def test_agents_install_a_network_of_the_version_that_is_wanted(chart: Chart, version: str) -> None:
+    (agent,) = [
+        each for each in containers(chart.objects(cni__cniVersion=version)) if each["name"] == "agent"
+    ]
+    assert f"--cni-version={version}" in agent["args"]
 
 
 def test_an_agent_runs_on_every_node_whatever_its_taints_and_before_there_is_a_network(chart: Chart) -> None:
@@ -176,12 +254,100 @@ def test_the_schema_knows_every_setting_and_no_other() -> None:
         ({"settings": {"bach": 8}}, "bach"),
         ({"agent": {"tolerance": []}}, "tolerance"),
         ({"cni__type": "macvlan"}, "cni/type"),
+        ({"cni__cniVersion": "0.4.0"}, "cni/cniVersion"),
         ({"cniBinHostPath": "opt/cni/bin"}, "cniBinHostPath"),
         ({"allocator__enabled": False}, "there is no allocator"),
+        ({"allocator__tokensSecret": "hashes"}, "name both Secrets, or neither"),
+        ({"subnets": [{"name": "pods"}]}, "subnets/0"),
+        ({"subnets": [{"cidr": "10.1.0.0/16", "cidrs": ["10.2.0.0/16"]}]}, "subnets/0"),
+        ({"subnets": [{"cidr": "10.1.0.0/16", "gatway": "10.1.0.9"}]}, "gatway"),
     ],
 )
 def test_what_cannot_be_is_refused(chart: Chart, values: dict[str, Any], words: str) -> None:
     assert words in chart.refusal(**values)
+
+
+def secrets_of(objects: list[Document]) -> dict[str, str]:
+    """What is in the Secrets that are made."""
+    return {
+        each["metadata"]["name"]: b64decode(text).decode()
+        for each in objects
+        if each["kind"] == "Secret"
+        for text in each["data"].values()
+    }
+
+
+def test_the_allocator_knows_the_tokens_that_are_made_and_no_two_installations_have_the_same(
+    chart: Chart, tmp_path: Path
+) -> None:
+    made = secrets_of(chart.objects(clusterName="east"))
+    file = tmp_path / "tokens"
+    file.write_text(made["podtide-allocator-tokens"])
+    holders = dict(read_tokens(file))
+    for name, holder in (
+        ("podtide-allocator-token", "cluster east"),
+        ("podtide-admin-token", "administration"),
+    ):
+        assert len(made[name]) == 64
+        assert str(holders.pop(hashlib.sha256(made[name].encode()).digest())) == holder
+    assert not holders
+    assert not set(secrets_of(chart.objects(clusterName="east")).values()) & set(made.values())
+
+
+@pytest.mark.parametrize("variant", ["with Secrets of one's own", "with an allocator elsewhere"])
+def test_no_token_is_made_for_who_has_tokens(chart: Chart, variant: str) -> None:
+    assert not secrets_of(chart.objects(**VARIANTS[variant]))
+
+
+def test_there_is_no_secret_in_the_plain_manifests() -> None:
+    text = (CHART.parent / "manifests" / "podtide.yaml").read_text()
+    assert not [
+        each for each in yaml.safe_load_all(text) if each and each["kind"] in {"Secret", "Job", "Pod"}
+    ]
+
+
+def job(objects: list[Document]) -> Document:
+    (found,) = [each for each in objects if each["kind"] == "Job"]
+    return found
+
+
+def test_subnets_are_added_one_after_the_other_before_any_node_is_ready(chart: Chart) -> None:
+    pod = job(chart.objects(subnets=SUBNETS))["spec"]["template"]["spec"]
+    assert (pod["hostNetwork"], pod["tolerations"]) == (True, [{"operator": "Exists"}])
+    assert pod["volumes"] == [{"name": "token", "secret": {"secretName": "podtide-admin-token"}}]
+    added = [each["args"] for each in (*pod["initContainers"], *pod["containers"])]
+    assert [arguments[6:] for arguments in added] == [
+        ["default", "pods", "10.1.0.0/16"],
+        ["--gateway=10.2.0.9", "blue", "more", "10.2.0.0/24", "10.3.0.0/24"],
+        ["--keep-back=fd00::aa", "--keep-back-first=3", "default", "pods-v6", "fd00::/64"],
+    ]
+
+
+def test_other_subnets_are_another_job_and_the_same_ones_the_same(chart: Chart) -> None:
+    def name(subnets: list[dict[str, Any]]) -> str:
+        named: str = job(chart.objects(subnets=subnets))["metadata"]["name"]
+        return named
+
+    assert name(SUBNETS) == name(SUBNETS) != name(SUBNETS[:2])
+
+
+def test_what_helm_tests_understands_how_it_is_started_and_is_confined(chart: Chart) -> None:
+    shown = subprocess.run(
+        [str(chart.program), "template", "podtide", str(CHART), "--namespace", NAMESPACE],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    pods = [each for each in yaml.safe_load_all(shown) if each and each["kind"] == "Pod"]
+    assert [pod["metadata"]["name"] for pod in pods] == ["podtide-test-address", "podtide-test-check"]
+    address, check = (pod["spec"] for pod in pods)
+    assert "hostNetwork" not in address, "it is to get an address"
+    assert check["hostNetwork"] is True, "it says what is wrong also where no pod gets one"
+    for pod in (address, check):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        (container,) = pod["containers"]
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert "command" not in container
 
 
 def test_on_sqlite_there_is_one_allocator_with_a_volume_and_no_budget(chart: Chart) -> None:
@@ -271,8 +437,14 @@ def test_without_secondary_networks_the_controller_may_delete_no_lease_and_needs
     objects = chart.objects(secondaryNetworks__enabled=False)
     names = {each["metadata"]["name"] for each in objects}
     assert not names & {"podtide-controller-networks", "podtide-controller-leases"}
-    role = one(objects, "Role", "podtide-controller")
-    (leases,) = [rule for rule in role["rules"] if rule["resources"] == ["leases"]]
+    roles = [each for each in objects if each["kind"] in {"Role", "ClusterRole"}]
+    (leases,) = [
+        rule
+        for role in roles
+        if role["metadata"]["name"].startswith("podtide-controller")
+        for rule in role["rules"]
+        if rule["resources"] == ["leases"]
+    ]
     assert (leases["resourceNames"], leases["verbs"]) == (["podtide-controller"], ["get", "update"])
 
 

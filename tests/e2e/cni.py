@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from e2e.namespaces import Namespace
+from namespaces.namespace import Namespace
 from patience import PATIENCE_SECONDS
 
 INTERFACE_PLUGINS = Path("/usr/lib/cni")

@@ -12,7 +12,6 @@ from control_plane.errors import CannotBuild
 from control_plane.go_toolchain import find_go
 from control_plane.process import Nursery
 from e2e.cni import INTERFACE_PLUGINS
-from e2e.namespaces import lacking
 from e2e.networks import FLAT, LOCAL, define
 from e2e.pools import names
 from e2e.programs import Site, allocator, controller
@@ -21,6 +20,7 @@ from e2e.waiting import wait_until
 from e2e.whereabouts import SideBySide
 from go_program import GoProgram, executable, source_directory
 from left_out import leave_out
+from namespaces.namespace import lacking
 from plugin.executables import NoRust, build
 
 NODES = ("node-a", "node-b", "node-c")

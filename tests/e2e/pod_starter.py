@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from e2e.address_book import AddressBook, Held
 from e2e.cni import Document, Plugins, Refused, Sandbox, addresses
-from e2e.namespaces import Namespace
+from namespaces.namespace import Namespace
 
 INTERFACE = "net1"
 

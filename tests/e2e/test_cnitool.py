@@ -20,16 +20,17 @@ from e2e.virtual_nodes import VirtualCluster, VirtualNode
 from e2e.waiting import wait_until
 from go_program import GoProgram
 from patience import PATIENCE_SECONDS
+from podtide.cni.conflist import ListVersion, PrimaryNetwork, render_conflist
 
 INTERFACE = "eth0"
 """What cnitool calls every interface."""
 
 NEW_NETWORK = "of-1-1"
-OF_1_1 = {
-    "cniVersion": "1.1.0",
-    "name": NEW_NETWORK,
-    "plugins": [{"type": "podtide", "ipam": {"type": "podtide"}}],
-}
+AS_INSTALLED: Document = json.loads(
+    render_conflist(PrimaryNetwork(name=NEW_NETWORK, cni_version=ListVersion.V1_1))
+)
+"""What an agent installs with `--cni-version 1.1.0`."""
+OF_1_1: Document = AS_INSTALLED | {"plugins": [{"type": "podtide", "ipam": {"type": "podtide"}}]}
 """libcni asks plugins for STATUS and GC from 1.1.0 on, and Debian's interface plugins know 1.0.0 at most. So this network
 has podtide's plugin alone: pods get addresses, and no interface."""
 
@@ -110,11 +111,21 @@ def installed(cni_program: Callable[[GoProgram], Path]) -> OnNode:
 @pytest.fixture
 def of_1_1(installed: OnNode, tmp_path: Path) -> OnNode:
     """By a network of CNI 1.1.0."""
-    (tmp_path / f"{NEW_NETWORK}.conflist").write_text(json.dumps(OF_1_1))
+    return _by(OF_1_1, installed, tmp_path)
+
+
+@pytest.fixture
+def with_old_interface_plugins(installed: OnNode, tmp_path: Path) -> OnNode:
+    """By a network of CNI 1.1.0 on a node whose interface plugins know 1.0.0 at most."""
+    return _by(AS_INSTALLED, installed, tmp_path)
+
+
+def _by(network: Document, installed: OnNode, directory: Path) -> OnNode:
+    (directory / f"{NEW_NETWORK}.conflist").write_text(json.dumps(network))
 
     def on(node: VirtualNode) -> Libcni:
         there = installed(node)
-        return Libcni(node, tmp_path, NEW_NETWORK, there.cnitool, there.collector)
+        return Libcni(node, directory, NEW_NETWORK, there.cnitool, there.collector)
 
     return on
 
@@ -193,3 +204,15 @@ def test_status_by_libcni_says_whether_there_is_an_agent(
         assert libcni.run("status", pod).returncode
         node.agent.start()
         wait_until(lambda: libcni.run("status", pod).returncode == 0, "an agent that is ready again")
+
+
+def test_by_1_1_an_interface_plugin_that_does_not_know_it_fails_status_and_add_and_keeps_no_address(
+    virtual_cluster: VirtualCluster, with_old_interface_plugins: OnNode
+) -> None:
+    """Why 1.0.0 is the default: the runtime asks every plugin of the list by one version."""
+    node = virtual_cluster.nodes[2]
+    libcni = with_old_interface_plugins(node)
+    with virtual_cluster.pods(node) as (pod,):
+        assert "missing containerID" in libcni.run("status", pod).stderr
+        assert "incompatible CNI versions" in libcni.run("add", pod).stderr
+        assert assigned_count(node.socket) == 0

@@ -2,7 +2,7 @@
 
 import socket
 
-from e2e.namespaces import Namespace
+from namespaces.namespace import Namespace
 from patience import PATIENCE_SECONDS
 
 PORT = 7

@@ -4,7 +4,6 @@ Everything between the API server and a pod's interface is real; what is missing
 containers, and of a cloud the network that brings an address to the node that has it: `deliver` is that.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,13 +15,13 @@ from control_plane.cluster import ControlPlane
 from control_plane.process import Process
 from e2e import pods
 from e2e.cni import INTERFACE_PLUGINS, Plugins, Sandbox
-from e2e.namespaces import Namespace, linked, made
 from e2e.programs import Site, running
+from namespaces.namespace import Namespace, linked, made
+from namespaces.relay import HERE, relay_command
 from podtide.agent.cni_installation import CONFLIST
 
 UPLINK = "eth0"
 """A node's interface to the other nodes."""
-_TESTS = Path(__file__).parent.parent
 _NODES = "192.168.77"
 _CONFIGS = "/apis/acn.azure.com/v1alpha/namespaces/kube-system/nodenetworkconfigs"
 
@@ -129,9 +128,7 @@ def joined_nodes(site: Site, plugin: Path, names: Sequence[str]) -> Iterator[Vir
 
 
 def _relay(site: Site, namespaces: Sequence[Namespace]) -> Process:
-    """See e2e.relay. Agents try until it is there, so nobody waits for it."""
-    command = (
-        *("env", f"PYTHONPATH={_TESTS}", sys.executable, "-m", "e2e.relay"),
-        *(str(urlsplit(site.control_plane.url).port), *(each.name for each in namespaces)),
-    )
+    """Lets agents reach the API server, which listens on the loopback address outside. They try until it is there."""
+    port = urlsplit(site.control_plane.url).port
+    command = relay_command([port or 0], HERE, [each.name for each in namespaces])
     return Process(site.nursery, command, lambda: True, log=site.logs / "relay.log")

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator.service.running import open_store, served
+from allocator.service.running import open_store
+from allocator.service.shared_application import shared_application
+from examples import examples
 from foreign.hostile import as_bytes, documents, fragments, plain_texts, planted
 
 SUBNET = {"cidrs": ["10.0.0.0/24"], "gateways": ["10.0.0.1"], "keep_back": ["10.0.0.9"], "keep_back_first": 0}
@@ -59,7 +61,7 @@ async def answers(asked: list[tuple[str, str, bytes]]) -> tuple[list[tuple[int, 
     log = io.StringIO()
     async with (
         await open_store() as store,
-        served(store, log_to=log) as url,
+        shared_application().served(store, log_to=log) as url,
         aiohttp.ClientSession(url) as session,
     ):
         found = []
@@ -105,6 +107,7 @@ async def test_a_body_that_is_nested_deeply_is_refused_and_no_failure() -> None:
     assert "Traceback" not in log
 
 
+@examples(quick=10)
 @given(requests)
 def test_a_body_is_understood_or_refused(request: tuple[tuple[str, str], str]) -> None:
     (method, path), body = request
@@ -118,6 +121,7 @@ def test_a_body_is_understood_or_refused(request: tuple[tuple[str, str], str]) -
     assert "Traceback" not in log
 
 
+@examples(quick=10)
 @given(plain_texts.filter(lambda text: len(text) < 10_000), fragments.filter(lambda text: len(text) < 4_000))
 def test_paths_and_queries_are_understood_or_refused(name: str, number: str) -> None:
     quoted, count = quote(name, safe="", errors="replace"), quote(number, safe="", errors="replace")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agent.calling import Journal, NoNotes
 from agent.pool_addresses import PoolAddresses
+from examples import examples
 from foreign.hostile import DEEP, as_bytes, documents, fragments, plain_texts, planted
 from podtide.agent.api.cns_api import CnsApi, several
 from podtide.agent.api.plugin_protocol import decode_call
@@ -318,6 +319,7 @@ def test_a_request_of_the_cns_api_is_answered_or_undecodable(text: str) -> None:
     virtual_time.run(ask())
 
 
+@examples(quick=5)  # YAML takes seconds for the longest of these
 @given(documents(KUBECONFIG))
 def test_a_kubeconfig_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.getbasetemp() / "kubeconfig"
@@ -395,6 +397,7 @@ def test_small_texts_are_read_or_refused(text: str) -> None:
     only(InvalidTimestamp, lambda: to_wall_seconds(text))
 
 
+@examples(quick=5)  # as above
 @given(fragments)
 def test_a_body_for_the_embedded_cluster_is_read_or_a_bad_request(text: str) -> None:
     only(BadRequest, lambda: parsed(as_bytes(text)))

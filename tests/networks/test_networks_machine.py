@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from examples import examples
 from networks.fleet import Fleet, RunningPod, held
 from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.audit.networks import audit_settled_networks
@@ -281,4 +281,4 @@ class NetworksMachine(RuleBasedStateMachine):
 
 
 TestNetworksMachine = pytest.mark.slow(NetworksMachine.TestCase)
-TestNetworksMachine.settings = settings(max_examples=30, stateful_step_count=30)
+TestNetworksMachine.settings = examples(30, stateful_step_count=30)

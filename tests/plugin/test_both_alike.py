@@ -6,9 +6,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import examples
 from plugin.executables import SCRIPT, Outcome, Plugin
 from plugin.scripted_agent import ACKNOWLEDGED, ScriptedAgent, answer, saying
 from podtide.cni.versions import LATEST
@@ -48,7 +49,7 @@ answers = nearly_right() | st.lists(st.sampled_from(PIECES) | st.binary(max_size
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(said=answers)
 @example(said=WHOLE)
 def test_whatever_is_answered_both_make_the_same_of_it(rust_executable: Path, said: bytes) -> None:
@@ -83,7 +84,7 @@ configurations = st.dictionaries(texts | st.just("cniVersion"), values, max_size
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(configuration=configurations, indent=st.sampled_from([None, 2]))
 def test_of_any_json_both_find_the_version_that_it_states(
     rust_executable: Path, configuration: dict[str, Any], indent: int | None

@@ -14,8 +14,8 @@ from agent.networks.network_bench import owner, understood
 from control_plane.binaries import Binaries
 from control_plane.cluster import ControlPlane
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.controller.options import ControllerOptions

@@ -40,6 +40,10 @@ def test_garbage_is_looked_for_seldom_while_it_lasts_and_as_before_afterwards() 
     async def thresholds() -> tuple[int, int, int]:
         return gc.get_threshold()
 
-    before = gc.get_threshold()
-    assert virtual_time.run(thresholds())[0] > before[0]
-    assert gc.get_threshold() == before
+    tests = gc.get_threshold()  # which collect as seldom
+    gc.set_threshold(700, 10, 10)
+    try:
+        assert virtual_time.run(thresholds())[0] > 700
+        assert gc.get_threshold() == (700, 10, 10)
+    finally:
+        gc.set_threshold(*tests)

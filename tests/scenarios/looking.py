@@ -1,7 +1,7 @@
 """Short ways to ask how a world is."""
 
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.core.pool.states import State
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState

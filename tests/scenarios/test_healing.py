@@ -12,7 +12,8 @@ from msgspec import structs
 
 from burst_story import requests_of
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import AllocatedContainer, AllocatorUnavailable, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.cluster.interceptor import ClusterInterceptor, ListRequest
 from podtide.cluster.port import Cluster, Conflict, NotFound, Page, R
 from podtide.core.machine_identity import UNKNOWN_MACHINE

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from podtide.allocator.port import AllocatedContainer, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.core.audit.invariants import Picture
 from podtide.core.machine_identity import UNKNOWN_MACHINE
 from podtide.resources.node import Node
@@ -58,7 +58,8 @@ async def test_after_any_story_the_book_says_what_a_whole_reading_shows(seed: in
             node = chance.choice(NODES)
             match chance.choice(("restart", "crash", "new disk", "replace")):
                 case "restart":
-                    await world.restart_agent(node)
+                    await world.kill_agent(node)
+                    await world.start_agent(node)
                 case "crash":
                     await world.crash_machine(node)
                 case "new disk":

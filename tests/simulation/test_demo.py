@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import InlineExecutor, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import LoopClock

@@ -59,8 +59,8 @@ async def a_node_back(*, room: bool, controller: str, agent: str) -> AsyncIterat
         yield world, machine
 
 
-@pytest.mark.parametrize("agent", ["lives", "is restarted"])
-@pytest.mark.parametrize("controller", ["lives", "is away"])
+@pytest.mark.parametrize("agent", [pytest.param("lives", marks=pytest.mark.slow), "is restarted"])
+@pytest.mark.parametrize("controller", [pytest.param("lives", marks=pytest.mark.slow), "is away"])
 @pytest.mark.parametrize("room", [True, False])
 async def test_nothing_is_given_that_went_to_others(room: bool, controller: str, agent: str) -> None:
     async with a_node_back(room=room, controller=controller, agent=agent) as (world, _):
@@ -81,7 +81,8 @@ async def test_once_there_is_room_the_node_goes_on() -> None:
         await world.pass_time(60)
         shown = await world.cluster.get(NodeNetworkConfig, NODE, SYSTEM_NAMESPACE)
         assert shown.status.network_containers == []
-        await world.restart_agent(NODE)
+        await world.kill_agent(NODE)
+        await world.start_agent(NODE)
         await world.allocator.grow_subnet(NETWORK, SUBNET, ("10.0.1.0/24",))
         await world.pass_time(300)
         assert len(addresses(world, NODE)) == PODS

@@ -43,7 +43,7 @@ def small_plan(seed: int) -> FaultPlan:
     return fault_plan_for(seed, nodes=3, faults=chosen_faults("all"), trouble_seconds=45.0)
 
 
-@pytest.mark.parametrize("seed", [2, 20])
+@pytest.mark.parametrize("seed", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_every_invariant_holds_among_agents_of_all_kinds(seed: int) -> None:
     plan = structs.replace(small_plan(seed), agents=tuple(POLICIES))
     report = simulate(plan)

@@ -23,11 +23,14 @@ class Tidy:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self.tidied_over_a_line = False
+        self.states = ["made"]
 
     async def run(self) -> None:
+        self.states.append("running")
         try:
             await asyncio.Event().wait()
         finally:
+            self.states.append("ended")
             self.tidied_over_a_line = not self._wire.is_cut
 
 
@@ -42,9 +45,9 @@ async def test_a_stopped_program_can_tidy_up_and_a_killed_one_reaches_nobody() -
         program = Tidy(wire)
         programs.start("tidy", program.run(), wire)
         await asyncio.sleep(1)
-        assert programs.is_running("tidy")
+        assert program.states == ["made", "running"]
         await end(programs, "tidy")
-        assert not programs.is_running("tidy")
+        assert program.states == ["made", "running", "ended"]
         assert program.tidied_over_a_line == could_tidy
 
 

@@ -49,7 +49,13 @@ def addresses(world: World, node: str) -> set[str]:
     return {ip for sandbox in world.machines[node].kubelet.sandboxes() for ip in sandbox.addresses}
 
 
-@pytest.mark.parametrize("others", [(), ("fd00::/112",)], ids=["one family", "two families"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param((), id="one family", marks=pytest.mark.slow),
+        pytest.param(("fd00::/112",), id="two families"),
+    ],
+)
 @pytest.mark.parametrize("agent", ["lives", "restarts", "loses its journal"])
 async def test_a_kubelet_that_registers_again_keeps_its_pods_addresses(
     agent: str, others: tuple[str, ...]

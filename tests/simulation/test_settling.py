@@ -38,6 +38,7 @@ class RestlessLease(Mishap):
             lease = await line.replace(lease, manager="restless")
 
 
+@pytest.mark.slow
 def test_a_lease_that_is_not_the_leaders_is_not_renewed_where_nothing_happens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

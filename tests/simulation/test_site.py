@@ -65,7 +65,8 @@ async def test_nodes_of_one_name_in_two_clusters_have_addresses_of_their_own() -
 
 async def test_the_book_of_two_clusters_says_what_a_whole_reading_shows() -> None:
     async with two_clusters(20) as (east, west):
-        await west.restart_agent(NODE)
+        await west.kill_agent(NODE)
+        await west.start_agent(NODE)
         await west.workload.add_pods(NODE, 20)
         await east.workload.remove_pod("pod-3")
         await east.pass_time(60)

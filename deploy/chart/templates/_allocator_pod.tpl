@@ -41,6 +41,7 @@ spec:
         {{- end }}
       ports:
         - { name: api, containerPort: {{ $allocator.port }} }
+      startupProbe: {{- include "podtide.startup" (dict "port" "api" "scheme" (empty $allocator.tlsSecret | ternary "HTTP" "HTTPS")) | nindent 8 }}
       livenessProbe:
         httpGet: { path: /healthz, port: api, scheme: {{ empty $allocator.tlsSecret | ternary "HTTP" "HTTPS" }} }
         periodSeconds: 20
@@ -61,7 +62,7 @@ spec:
         - { name: tmp, mountPath: /tmp }
         {{- end }}
   volumes:
-    - { name: tokens, secret: { secretName: {{ $allocator.tokensSecret }} } }
+    - { name: tokens, secret: { secretName: {{ include "podtide.tokensSecret" . }} } }
     {{- with $allocator.tlsSecret }}
     - { name: tls, secret: { secretName: {{ . }} } }
     {{- end }}

@@ -17,7 +17,9 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Where its pods run, and how important they are; `.values` are those of one program. */}}
 {{- define "podtide.placement" -}}
-priorityClassName: {{ .values.priorityClassName | quote }}
+{{- with .values.priorityClassName -}}
+priorityClassName: {{ . | quote }}
+{{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -46,6 +48,13 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
+{{/* For who is root on a node. Where pods are on a bridge, it puts the gateways on that, or removes it. */}}
+{{- define "podtide.confinedToNode" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL]{{ if and .Values.cni.install .Values.agent.nodePool (eq .Values.cni.type "bridge") }}, add: [NET_ADMIN]{{ end }} }
+{{- end }}
+
 {{- define "podtide.unprivileged" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -54,8 +63,23 @@ fsGroup: 65532
 seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
+{{/* Until it first answers nobody asks whether it lives: migrating a database, or replaying a journal, may take minutes. */}}
+{{- define "podtide.startup" -}}
+httpGet: { path: /healthz, port: {{ .port }}{{ with .scheme }}, scheme: {{ . }}{{ end }} }
+periodSeconds: 2
+timeoutSeconds: 5
+failureThreshold: 150
+{{- end }}
+
 {{/* A pod on its node's own network finds Services by name only if told to. */}}
 {{- define "podtide.network" -}}
 hostNetwork: {{ .hostNetwork }}
 dnsPolicy: {{ .hostNetwork | ternary "ClusterFirstWithHostNet" "ClusterFirst" }}
+{{- end }}
+
+{{/* For what a test may do: made before it, and gone after it. */}}
+{{- define "podtide.test.rights" -}}
+helm.sh/hook: test
+helm.sh/hook-weight: "-2"
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}

@@ -15,6 +15,8 @@ from typing import NoReturn, TypeVar
 
 from podtide.agent.api.address_service import AddressService
 from podtide.agent.api.node_snapshot import NodeStateReader
+from podtide.agent.bridge.gateways import BridgeGateways, NodeAddresses
+from podtide.agent.bridge.port import Bridge
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
@@ -22,7 +24,6 @@ from podtide.agent.pool.pods import pod_on_node
 from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
 from podtide.agent.request.config_follower import ConfigFollower
-from podtide.agent.request.gateway_warning import GatewayWarning
 from podtide.agent.request.node_config import config_key, subnets_of
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
@@ -59,9 +60,13 @@ class NodeAgent:
         runtime: Runtime,
         policy: RequestPolicy = _EXACT,
         networks_namespace: str = SYSTEM_NAMESPACE,
+        bridge: Bridge | None = None,
         journal_slack_bytes: int | None = None,
     ) -> None:
-        """`journal_slack_bytes` is by how much the journal grows before it is rewritten; None for the default."""
+        """`bridge` is the bridge of the node's primary network, where it has one that the agent looks after.
+
+        `journal_slack_bytes` is by how much the journal grows before it is rewritten; None for the default.
+        """
         self._cluster = cluster
         self._runtime = runtime = runtime.bind(node=node_name)
         self._log = runtime.log
@@ -133,6 +138,9 @@ class NodeAgent:
             requester=self.requester,
             leaks=self._leaks,
         )
+        self._gateways = (
+            BridgeGateways(bridge, self._addresses_held, runtime=runtime) if bridge is not None else None
+        )
         self._service = AddressService(
             self._journaled,
             self._follower,
@@ -140,15 +148,11 @@ class NodeAgent:
             self._recovery,
             state_reader,
             subnets=self._subnets,
+            gateways=self._gateways,
             add_wait_seconds=runtime.settings.add_wait_seconds,
             clock=runtime.clock,
         )
-        self._gateway_warning: GatewayWarning | None = None
         self._pods.add_handler(self._pod_changed)
-
-    def expect_one_gateway(self) -> None:
-        """Log a warning when the node's addresses need more than one IPv4 gateway, which is all that its network can have."""
-        self._gateway_warning = GatewayWarning(self._subnets, self._log)
 
     @property
     def addresses(self) -> Addresses:
@@ -175,6 +179,11 @@ class NodeAgent:
         """Set once pods, NodeNetworkConfig and subnet have been read for the first time."""
         return self._readiness.synced
 
+    @property
+    def network_ready(self) -> asyncio.Event:
+        """Set once pods can be started: everything was read, and the bridge, if there is one, has its gateways."""
+        return self._gateways.in_place if self._gateways is not None else self.synced
+
     async def run(self) -> NoReturn:
         """Run all loops until cancelled, or until an invariant is broken (StopError)."""
         try:
@@ -189,6 +198,7 @@ class NodeAgent:
                     self._leaks.run(),
                     self.networks.run(),
                     self._look_when_pods_are_known(),
+                    *((self._gateways.run(),) if self._gateways is not None else ()),
                 ):
                     group.create_task(loop)
                 await self._journaled.failed.wait()
@@ -221,10 +231,20 @@ class NodeAgent:
     def _look(self) -> None:
         """Re-evaluate everything that depends on pods, NodeNetworkConfig and subnet."""
         self._readiness.look()
+        if self._gateways is not None:
+            self._gateways.look()  # before any ADD is answered
         self.requester.look()
         self._service.serve()
-        if self._gateway_warning is not None:
-            self._gateway_warning.look(self._follower.networks.values())
+
+    def _addresses_held(self) -> NodeAddresses | None:
+        """What the bridge's gateways depend on; None until everything was read, because addresses may be missing."""
+        if not self.synced.is_set():
+            return None
+        stated: dict[str, str] = {}
+        for network in self._follower.networks.values():
+            for space in (*network.spaces, *self._subnets.spaces(network.subnet)):
+                stated[space.cidr] = stated.get(space.cidr) or space.gateway
+        return NodeAddresses(stated, frozenset(address.ip for address in self.pool.addresses()))
 
     def _view(self, subnet: str) -> SubnetView:
         return SubnetView(

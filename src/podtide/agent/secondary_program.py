@@ -44,6 +44,11 @@ class SecondaryAgent:
         )
         self.addresses = NoPool(node_name, self.synced)
 
+    @property
+    def network_ready(self) -> asyncio.Event:
+        """Set once pods can be started."""
+        return self.synced
+
     async def run(self) -> NoReturn:
         """Serve until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -9,25 +9,30 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from podtide.allocator.port import (
-    AllocatedContainer,
-    Allocator,
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.port import Allocator
+from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
-    ContainerPage,
     Debt,
-    MoveResult,
-    QuarantinePage,
     Subnet,
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
     Utilization,
-    Wish,
 )
 from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
 
 T = TypeVar("T")
+
+READS = frozenset(
+    {
+        *("get_subnet", "list_subnets", "holders", "get_container", "list_containers", "owed", "quarantined"),
+        *("demand", "utilization", "history"),
+    }
+)
+"""The methods that change nothing."""
 
 
 class AllocatorOperation(Struct, Generic[T], frozen=True):
@@ -39,6 +44,11 @@ class AllocatorOperation(Struct, Generic[T], frozen=True):
     """The name of what it is about: a node, a container's id, a subnet, a network or a cluster."""
     send: Callable[[Allocator], Awaitable[T]]
     """Makes the same call on another allocator. It may be used any number of times."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it changes nothing."""
+        return self.verb in READS
 
 
 class AllocatorInterceptor(Allocator):

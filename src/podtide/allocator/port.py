@@ -17,38 +17,16 @@ from typing import Protocol
 
 from podtide.allocator.containers import (
     AllocatedContainer,
-    CidrInUse,
     ContainerPage,
-    GrantedAddress,
-    LastWish,
     MoveResult,
     Wish,
 )
-from podtide.allocator.errors import (
-    AllocatorError,
-    AllocatorUnavailable,
-    AnotherCluster,
-    AnotherTerm,
-    InForceConflict,
-    NoSuchContainer,
-    NoSuchSubnet,
-    NotAllowed,
-    StaleWish,
-    StoreRecovering,
-    SubnetExists,
-    SubnetFull,
-    SubnetInUse,
-)
 from podtide.allocator.quarantine import (
-    Quarantined,
     QuarantinePage,
 )
 from podtide.allocator.subnets import (
     Bounds,
-    CidrHolder,
     CidrHolders,
-    ClusterBounds,
-    ContainerCount,
     Debt,
     Subnet,
     SubnetDemandReport,
@@ -57,44 +35,6 @@ from podtide.allocator.subnets import (
     Utilization,
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
-
-__all__ = [
-    "AdministeredAllocator",
-    "AllocatedContainer",
-    "Allocator",
-    "AllocatorError",
-    "AllocatorUnavailable",
-    "AnotherCluster",
-    "AnotherTerm",
-    "Bounds",
-    "CidrHolder",
-    "CidrHolders",
-    "CidrInUse",
-    "ClusterBounds",
-    "ContainerCount",
-    "ContainerPage",
-    "Debt",
-    "GrantedAddress",
-    "InForceConflict",
-    "LastWish",
-    "MoveResult",
-    "NoSuchContainer",
-    "NoSuchSubnet",
-    "NotAllowed",
-    "QuarantinePage",
-    "Quarantined",
-    "StaleWish",
-    "StoreRecovering",
-    "Subnet",
-    "SubnetDemandReport",
-    "SubnetExists",
-    "SubnetFull",
-    "SubnetInForce",
-    "SubnetInUse",
-    "SubnetSpec",
-    "Utilization",
-    "Wish",
-]
 
 
 class Allocator(Protocol):

@@ -5,9 +5,10 @@ would otherwise be a release that never happens.
 """
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert
+from msgspec.structs import asdict
 
 from podtide.allocator.errors import (
     AllocatorUnavailable,
@@ -36,6 +37,8 @@ from podtide.allocator.limits import (
 )
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
+
+T = TypeVar("T")
 
 LARGEST_BODY_BYTES = 1_000_000
 END_OF_TIME_SECONDS = 253_402_300_799
@@ -271,6 +274,16 @@ STATUSES: dict[type[PodtideError], HTTPStatus] = {
 """Every error of the port, and the status it is answered with."""
 
 _BY_NAME = {kind.__name__: kind for kind in STATUSES}
+
+
+def body_of(stated: Struct, *in_path: str) -> dict[str, Any]:
+    """The body that states one of the port's structs; fields that its path has are left out."""
+    return {name: value for name, value in asdict(stated).items() if name not in in_path}
+
+
+def stated_by(body: Struct, kind: type[T], **in_path: str) -> T:
+    """The port's struct that a body states, together with what its path has."""
+    return convert(asdict(body) | in_path, kind, from_attributes=True)
 
 
 def kind_of(error: PodtideError) -> type[PodtideError] | None:

@@ -13,6 +13,8 @@ from podtide.core.errors import FixError, PodtideError
 
 BAD_INPUT = 2
 FAILED = 1
+_RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
+"""Those of earlier releases, with what they are called now."""
 
 
 @click.group(
@@ -66,8 +68,9 @@ FAILED = 1
         ),
         "uninstall-cni": (
             "podtide.cli.uninstall_cni:uninstall_cni",
-            "Remove what the agent installed on this node: first the network, then the plugin.",
+            "Remove what the agent installed on this node: the network, the plugin, and the bridge if it has one.",
         ),
+        "wait": ("podtide.cli.wait:wait", "Do nothing until SIGTERM or SIGINT, and then end at once."),
         "why": ("podtide.cli.why.command:why", "Explain why a pod has its address, or has none."),
     },
 )
@@ -85,7 +88,7 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "podtide"
-        _fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
+        _fail(f"{_words(error)} See `{command} --help`.", BAD_INPUT)
     except click.ClickException as error:
         _fail(error.format_message(), BAD_INPUT)
     except click.Abort:
@@ -99,6 +102,15 @@ def main() -> None:
     except OSError as error:
         sys.stdout = None  # else Python would try again to flush the rest of the output at exit
         _fail(f"cannot write the answer: {error.strerror}", FAILED)
+
+
+def _words(error: click.UsageError) -> str:
+    """The error, with the new name of an option that was renamed, where the command has it."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        new = _RENAMED_OPTIONS.get(error.option_name)
+        if any(new in option.opts for option in error.ctx.command.params):
+            return f"{error.message} It is called {new} now."
+    return error.format_message()
 
 
 def _fail(words: str, status: int) -> None:

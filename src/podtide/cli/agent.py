@@ -13,6 +13,7 @@ from msgspec import Struct
 from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.routes import AgentApi
 from podtide.agent.api.server import make_api, serving
+from podtide.agent.bridge.port import Bridge
 from podtide.agent.cni_installation import Installation, keep_installed
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
@@ -22,9 +23,9 @@ from podtide.cli.cni_options import installation_options
 from podtide.cli.health import serving_health
 from podtide.cli.names import NODE_NAME, require_object_name
 from podtide.cli.path_options import NamedFile
-from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
+from podtide.cli.program import Signals, log_option, run, setting_options, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
-from podtide.cni.conflist import InterfaceType
+from podtide.cni.conflist import BRIDGE, InterfaceType
 from podtide.cni.network_config import FLAT_FILE_PATHS
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
@@ -147,7 +148,7 @@ def agent(  # noqa: PLR0913 - one argument per option
         installation=installation,
         node_pool=node_pool,
         networks_namespace=networks_namespace or there.networks_namespace(),
-        access=access_to(there),
+        access=there.access(),
         settings=settings,
     )
     run(lambda: _serve(plan, log.bind(node=plan.node_name)), log)
@@ -187,16 +188,7 @@ async def _serve(plan: _AgentPlan, log: Logger) -> None:
     signals = Signals()
     clock = SystemClock()
     async with KubernetesCluster(plan.access, clock=clock, randomness=system_randomness()) as cluster:
-        make_agent = NodeAgent if plan.node_pool else SecondaryAgent
-        node = make_agent(
-            cluster,
-            plan.node_name,
-            DirectoryDisk(plan.state_directory),
-            runtime=Runtime(clock=clock, randomness=system_randomness(), log=log, settings=plan.settings),
-            networks_namespace=plan.networks_namespace,
-        )
-        if isinstance(node, NodeAgent) and _has_one_gateway(plan.installation):
-            node.expect_one_gateway()
+        node = _make_node(plan, cluster, clock, log)
         try:
             await _answer(plan, node, signals, log)
             await node.networks.stop()
@@ -205,11 +197,34 @@ async def _serve(plan: _AgentPlan, log: Logger) -> None:
     log.info("stopped")
 
 
-def _has_one_gateway(installation: Installation | None) -> bool:
-    """Whether the network that the agent installs uses the bridge plugin, which supports one gateway only."""
+def _make_node(
+    plan: _AgentPlan, cluster: KubernetesCluster, clock: SystemClock, log: Logger
+) -> NodeAgent | SecondaryAgent:
+    disk = DirectoryDisk(plan.state_directory)
+    runtime = Runtime(clock=clock, randomness=system_randomness(), log=log, settings=plan.settings)
+    if not plan.node_pool:
+        return SecondaryAgent(
+            cluster, plan.node_name, disk, runtime=runtime, networks_namespace=plan.networks_namespace
+        )
+    return NodeAgent(
+        cluster,
+        plan.node_name,
+        disk,
+        runtime=runtime,
+        networks_namespace=plan.networks_namespace,
+        bridge=_bridge_of(plan.installation),
+    )
+
+
+def _bridge_of(installation: Installation | None) -> Bridge | None:
+    """The bridge of the network that the agent installs, if that is of the type `bridge`."""
     if installation is None or installation.where.networks is None:
-        return False
-    return installation.network.type is InterfaceType.BRIDGE
+        return None
+    if installation.network.type is not InterfaceType.BRIDGE:
+        return None
+    from podtide.agent.bridge.netlink_bridge import NetlinkBridge  # noqa: PLC0415 - for nodes that have a bridge
+
+    return NetlinkBridge(BRIDGE, mtu=installation.network.mtu)
 
 
 async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: Signals, log: Logger) -> None:
@@ -236,7 +251,7 @@ async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: S
                 metrics=str(shown) if shown else None,
             )
             if plan.installation:
-                tasks.add(asyncio.create_task(keep_installed(plan.installation, node.synced, log)))
+                tasks.add(asyncio.create_task(keep_installed(plan.installation, node.network_ready, log)))
             await until_told(signals, tasks, log)
     finally:
         for task in tasks:

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
-from podtide.allocator.port import AdministeredAllocator, Allocator, NotAllowed
+from podtide.allocator.errors import NotAllowed
+from podtide.allocator.port import AdministeredAllocator, Allocator
 from podtide.cli.path_options import ExistingFile
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.clock import SystemClock
@@ -19,6 +21,7 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FILE = ExistingFile()
+_OPTIONS = ("url", "token_file", "ca_file", "database")
 _DEADLINE_SECONDS = 3.0
 """Short, because a person waits for the answer."""
 
@@ -30,12 +33,19 @@ class AllocatorLocation(Struct, frozen=True, kw_only=True):
     token_file: Path | None
     ca_file: Path | None
     database: str | None
+    deadline_seconds: float = _DEADLINE_SECONDS
 
     def __post_init__(self) -> None:
         if bool(self.url) == bool(self.database):
             raise InvalidInput("say where the subnets are: either --allocator URL, or --database URL")
         if self.database and (self.token_file or self.ca_file):
             raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
+
+    def waiting(self, seconds: float) -> "AllocatorLocation":
+        """The same, for whoever would rather wait for an allocator that does not answer yet."""
+        if self.database:
+            raise InvalidInput("--wait is for --allocator: a database answers at once")
+        return replace(self, deadline_seconds=seconds)
 
     def asked_in_vain(self, error: PodtideError) -> str:
         """The message that the allocator could not be asked, and which option to correct.
@@ -78,7 +88,7 @@ class AllocatorLocation(Struct, frozen=True, kw_only=True):
 
             server = AllocatorAddress(url=self.url, token_file=self.token_file, authority=self.ca_file)
             async with HttpAllocator(
-                server, timeouts=AllocatorTimeouts(deadline_seconds=_DEADLINE_SECONDS)
+                server, timeouts=AllocatorTimeouts(deadline_seconds=self.deadline_seconds)
             ) as there:
                 yield there
         else:
@@ -102,7 +112,7 @@ def optional_allocator_options(command: Command) -> Command:
 def _with_options(command: Command, *, is_optional: bool) -> Command:
     @wraps(command)
     def reaching(**given: Any) -> Any:
-        where = {option: given.pop(option) for option in AllocatorLocation.__struct_fields__}
+        where = {option: given.pop(option) for option in _OPTIONS}
         is_unset = is_optional and all(value is None for value in where.values())
         return command(location=None if is_unset else AllocatorLocation(**where), **given)
 

@@ -9,7 +9,7 @@ import click
 
 from podtide.agent.cni_installation import Installation, RuntimeDirectories, read_plugin
 from podtide.cli.path_options import NamedDirectory, NamedFile
-from podtide.cni.conflist import InterfaceType, PrimaryNetwork
+from podtide.cni.conflist import InterfaceType, ListVersion, PrimaryNetwork
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
 from podtide.core.ranges import parse_network
@@ -47,6 +47,7 @@ def installation_options(command: Command) -> Command:
         plugin: Path | None,
         for_whereabouts: bool,
         network_name: str,
+        cni_version: str,
         network_type: str,
         mtu: int,
         ip_masq: bool,
@@ -54,7 +55,12 @@ def installation_options(command: Command) -> Command:
         **others: Any,
     ) -> Any:
         network = PrimaryNetwork(
-            name=network_name, type=InterfaceType(network_type), mtu=mtu, ip_masq=ip_masq, routes=route
+            name=network_name,
+            cni_version=ListVersion(cni_version),
+            type=InterfaceType(network_type),
+            mtu=mtu,
+            ip_masq=ip_masq,
+            routes=route,
         )
         where = _directories(cni_bin_directory, cni_conf_directory)
         return command(
@@ -92,6 +98,13 @@ _OPTIONS = (
         metavar="NAME",
         show_default=True,
         help="The primary network's name.",
+    ),
+    click.option(
+        "--cni-version",
+        type=click.Choice([each.value for each in ListVersion]),
+        default=_DEFAULT.cni_version.value,
+        show_default=True,
+        help="The newest CNI version of the primary network; 1.1.0 has STATUS, and all its interface plugins must know it.",
     ),
     click.option(
         "--network-type",

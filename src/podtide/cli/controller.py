@@ -15,7 +15,7 @@ from podtide.cli.cluster_connection import ClusterConnection, cluster_options, n
 from podtide.cli.health import serving_health
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.path_options import ExistingFile
-from podtide.cli.program import Signals, access_to, log_option, run, setting_options, until_told
+from podtide.cli.program import Signals, log_option, run, setting_options, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.allocator_outage import ANSWER_SECONDS
@@ -228,7 +228,7 @@ def controller(  # noqa: PLR0913 - one argument per option
         metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
         if metrics_listen is not None
         else None,
-        access=access_to(there),
+        access=there.access(),
         settings=settings,
     )
     run(lambda: _control(plan, log), log)

@@ -1,13 +1,14 @@
 """Numbers as options: exact fractions, whole numbers within bounds, and durations such as `30s` or `100ms`."""
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import click
 
 from podtide.core.errors import InvalidInput
-from podtide.core.exact import exact, shortened
+from podtide.core.exact import exact, shortened, text
 from podtide.runtime.durations import LONGEST_SECONDS, format_duration, parse_duration
 
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
@@ -24,7 +25,13 @@ class FractionType(click.ParamType[Fraction]):
         return exact(value, param.opts[0] if param else "value")
 
 
-FRACTION = FractionType()
+def fraction_option(
+    flag: str, default: Fraction, help_text: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An option for a fraction that has a default."""
+    return click.option(
+        flag, type=FractionType(), default=default, show_default=text(default), help=help_text
+    )
 
 
 class CountType(click.ParamType[int]):
@@ -49,10 +56,9 @@ COUNT = CountType()
 
 
 class BoundedCount(CountType):
-    """A whole number between two bounds. It is checked here because the error has to name the option."""
+    """A whole number from 0 to a bound. It is checked here because the error has to name the option."""
 
-    def __init__(self, least: int, most: int) -> None:
-        self._least = least
+    def __init__(self, most: int) -> None:
         self._most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -60,12 +66,11 @@ class BoundedCount(CountType):
         try:
             number = super().convert(value, param, ctx)
         except InvalidInput:
-            number = self._least - 1
-        if not self._least <= number <= self._most:
+            number = -1
+        if not 0 <= number <= self._most:
             name = param.opts[0] if param else "value"
             raise InvalidInput(
-                f"{name}={shortened(str(value))} is refused: give a whole number, at least {self._least} and at most "
-                f"{self._most}"
+                f"{name}={shortened(str(value))} is refused: give a whole number, at least 0 and at most {self._most}"
             )
         return number
 

@@ -88,10 +88,8 @@ class ObservedNode(Struct, frozen=True, kw_only=True):
         return max(0, self.requested - kept)
 
 
-def observe_nodes(
-    configs: Iterable[NodeNetworkConfig], pods: Iterable[Pod], names: Iterable[str] = ()
-) -> tuple[ObservedNode, ...]:
-    """All nodes that have a NodeNetworkConfig or a pod, or are in `names`, sorted by name."""
+def observe_nodes(configs: Iterable[NodeNetworkConfig], pods: Iterable[Pod]) -> tuple[ObservedNode, ...]:
+    """All nodes that have a NodeNetworkConfig or a pod, sorted by name."""
     by_name = {config.metadata.name: config for config in configs}
     bound: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
@@ -99,5 +97,5 @@ def observe_nodes(
             bound[pod.spec.node_name].append(pod)
     return tuple(
         ObservedNode(name=name, config=by_name.get(name), pods=tuple(bound.get(name, ())))
-        for name in sorted({*by_name, *bound, *names})
+        for name in sorted({*by_name, *bound})
     )

@@ -6,13 +6,10 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable
 from functools import wraps
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
 
-from podtide.cli.cluster_connection import ClusterConnection
-from podtide.cluster.kubernetes import Access, find_access
 from podtide.core.errors import PodtideError, StopError
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.log_rate import LogRate
@@ -76,13 +73,6 @@ def log_option(command: Command) -> Command:
         help="The least severe level that is logged.",
     )
     return option(with_log)  # type: ignore[return-value]  # its options are the command's and this one
-
-
-def access_to(there: ClusterConnection) -> Access:
-    """How to reach the cluster that the options name, checked before anything is started."""
-    return find_access(
-        kubeconfig=there.kubeconfig, context=there.context, environment=os.environ, home=Path.home()
-    )
 
 
 def run(program: Callable[[], Coroutine[Any, Any, None]], log: Logger) -> None:

@@ -4,14 +4,16 @@ from collections.abc import Iterable
 
 import click
 
-from podtide.allocator.port import AdministeredAllocator, Allocator, Quarantined
+from podtide.allocator.pages import every_container, every_quarantined
+from podtide.allocator.port import AdministeredAllocator, Allocator
+from podtide.allocator.quarantine import Quarantined
 from podtide.cli.allocator.cluster import known_cluster
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.cluster_lists import list_all
 from podtide.cli.output import counted, output_option, show, table
 from podtide.cli.program import log_option
 from podtide.cli.screen_width import fitted, screen_width
+from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError, InvalidInput
 from podtide.core.ranges import parse_address
@@ -129,14 +131,8 @@ def release_cluster(  # noqa: PLR0913 - one argument per option
 
 
 async def read_quarantined(allocator: Allocator, *, cluster: str = "", node: str = "") -> list[Quarantined]:
-    """All pages of what is in quarantine."""
-    left: list[Quarantined] = []
-    more, is_last = "", False
-    while not is_last:
-        page = await allocator.quarantined(cluster=cluster, node=node, more=more)
-        left += page.items
-        more, is_last = page.more, not page.more
-    return left
+    """All that is in quarantine."""
+    return [left async for left in every_quarantined(allocator, cluster=cluster, node=node)]
 
 
 async def refuse_if_shown(cluster: Cluster, addresses: frozenset[str]) -> None:
@@ -168,11 +164,8 @@ async def release_all(allocator: AdministeredAllocator, cluster: str, reason: st
     """Forget the cluster, if it is known. Returns the number of addresses that this frees."""
     await known_cluster(allocator, cluster)
     freed = sum(len(each.addresses) for each in await read_quarantined(allocator, cluster=cluster))
-    more, is_last = "", False
-    while not is_last:
-        page = await allocator.list_containers(cluster=cluster, more=more)
-        freed += sum(1 + len(each.addresses) for each in page.items)
-        more, is_last = page.more, not page.more
+    async for container in every_container(allocator, cluster):
+        freed += 1 + len(container.addresses)
     containers = await allocator.forget_cluster(cluster, reason=reason)
     log.info(
         "cluster released by hand", cluster=cluster, containers=containers, addresses=freed, reason=reason

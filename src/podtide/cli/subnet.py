@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 import click
 
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import Allocator, CidrHolder, CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import CidrHolder, CidrHolders, Debt, Subnet, SubnetSpec
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
-from podtide.cli.number_options import BoundedCount
+from podtide.cli.number_options import INTERVAL, BoundedCount
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
+from podtide.cli.subnet_growth import add_or_grow
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.layout import exact_network
@@ -45,11 +47,23 @@ def subnet() -> None:
 )
 @click.option(
     "--keep-back-first",
-    type=BoundedCount(0, MOST_WANTED),
+    type=BoundedCount(MOST_WANTED),
     default=0,
     show_default=True,
     metavar="COUNT",
     help="How many of the lowest addresses after the gateway are never granted.",
+)
+@click.option(
+    "--grow",
+    is_flag=True,
+    help="If the subnet is there, add the CIDRs that it lacks; what it has beside them stays.",
+)
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=INTERVAL,
+    metavar="DURATION",
+    help="How long to wait for an allocator that does not answer yet, such as 5m. Default: 3s.",
 )
 @allocator_options
 @output_option
@@ -61,6 +75,8 @@ def add(  # noqa: PLR0913 - one argument per option
     gateway: tuple[str, ...],
     keep_back: tuple[str, ...],
     keep_back_first: int,
+    grow: bool,
+    wait_seconds: float | None,
     location: AllocatorLocation,
     output: str,
 ) -> None:
@@ -76,7 +92,11 @@ def add(  # noqa: PLR0913 - one argument per option
         keep_back=keep_back,
         keep_back_first=keep_back_first,
     )
-    added = location.ask(lambda allocator: allocator.add_subnet(spec))
+    if wait_seconds is not None:
+        location = location.waiting(wait_seconds)
+    added = location.ask(
+        lambda allocator: add_or_grow(allocator, spec) if grow else allocator.add_subnet(spec)
+    )
     show(output, added, [_sentence(added)])
 
 

@@ -23,10 +23,10 @@ from podtide.cli.path_options import NamedDirectory
     help="The runtime's directory of networks.",
 )
 def uninstall_cni(*, cni_bin_directory: Path, cni_conf_directory: Path) -> None:
-    """Remove what the agent installed on this node: first the network, then the plugin.
+    """Remove what the agent installed on this node: the network, the plugin, and the bridge if it has one.
 
     Drain the node and stop its agent first: a running agent installs them again, and a pod that remains cannot be
-    deleted without the plugin. Files that are not podtide's are left as they are.
+    deleted without the plugin. Files that are not podtide's are left as they are, and so is a bridge with pods on it.
     """
     from podtide.agent.cni_installation import RuntimeDirectories, uninstall  # noqa: PLC0415 - so that --help is quick
 
@@ -35,3 +35,31 @@ def uninstall_cni(*, cni_bin_directory: Path, cni_conf_directory: Path) -> None:
         click.echo(f"removed {path}")
     if not removed:
         click.echo(f"nothing of podtide's is in {cni_conf_directory} or {cni_bin_directory}")
+    if said := _remove_bridge():
+        click.echo(said)
+
+
+def _remove_bridge() -> str:
+    """Delete the node's bridge, unless something is on it. Returns what was done, in words; "" without a bridge.
+
+    One that stays does no harm to pods, and the files are what a runtime goes by: so it is no failure.
+    """
+    from podtide.agent.bridge.netlink_bridge import NetlinkBridge  # noqa: PLC0415 - so that --help is quick
+    from podtide.agent.bridge.port import BridgeError  # noqa: PLC0415 - as above
+    from podtide.cni.conflist import BRIDGE  # noqa: PLC0415 - as above
+
+    by_hand = f"delete it by `ip link delete {BRIDGE}` on the node"
+    try:
+        bridge = NetlinkBridge(BRIDGE)
+        try:
+            ports = bridge.ports()
+            if ports is None:
+                return ""
+            if ports:
+                return f"left the bridge {BRIDGE}: {len(ports)} interfaces of pods are on it; when they are gone, {by_hand}"
+            bridge.delete()
+        finally:
+            bridge.close()
+    except BridgeError as error:
+        return f"left the bridge {BRIDGE}: {error}; or {by_hand}"
+    return f"removed the bridge {BRIDGE}"

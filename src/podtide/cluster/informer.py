@@ -94,8 +94,6 @@ class Informer(Generic[R]):
         """Called whenever everything was listed, before handlers are told of differences: it may be another history."""
         self.on_watch: list[Listener] = []
         """Called whenever a watch begins, also where handlers have nothing to be told of."""
-        self.relists = 0
-        self.resumed_watches = 0
         self._cluster = cluster
         self.kind = kind
         self._scope = scope
@@ -114,11 +112,6 @@ class Informer(Generic[R]):
         """The version that the copy shows; empty when the next step is to list."""
         self._expected: dict[Key, tuple[R, float]] = {}
         """What writes made that the copy does not show yet, each with the version from which on it does."""
-
-    @property
-    def handler_failures(self) -> int:
-        """How often a handler raised."""
-        return self._cache.handler_failures
 
     def silent_seconds(self) -> float:
         """Seconds since the last proven contact with the server (see `contact`); infinity before the first list."""
@@ -175,17 +168,14 @@ class Informer(Generic[R]):
         except Gone as error:
             self._log.info("watch expired: listing again", reason=str(error))
             self._resume_from = ""
-            self.relists += 1
             return self._delay_unless_calm(error)
         except ClusterError as error:
             self._complain(error)
-            if isinstance(error, Unavailable) and self._resume_from:
+            if isinstance(error, Unavailable):
                 self._resume_from = ""
-                self.relists += 1
             if self._can_do_without and isinstance(error, NotFound):
                 return self._do_without()
             return self._failures.delay_seconds(error)
-        self.resumed_watches += 1
         delay_seconds = self._delay_unless_calm()
         if delay_seconds:
             self._resume_from = ""

@@ -173,9 +173,21 @@ class LeaderElection:
             raise failure
 
     async def _release(self, tenure: _Tenure) -> None:
+        """Release the Lease, if it is still ours.
+
+        Somebody may have annotated it since we last saw it, or a renewal of ours that was cancelled has arrived: then it
+        is read again.
+        """
         lease = tenure.lease or await self._read()
-        if tenure.claim.holds(lease.spec):
-            await self._cluster.replace(structs.replace(lease, spec=released(lease.spec)), manager=_MANAGER)
+        while tenure.claim.holds(lease.spec):
+            try:
+                await self._cluster.replace(
+                    structs.replace(lease, spec=released(lease.spec)), manager=_MANAGER
+                )
+            except Conflict:
+                lease = await self._read()
+            else:
+                return
 
     async def _read(self) -> Lease:
         return await self._cluster.get(Lease, self._key.name, self._key.namespace)

@@ -5,7 +5,7 @@ its name is another object (another uid): handlers are told of a deletion and an
 while nobody was watching.
 
 Handlers are plain functions that run between two events: they note a key in a queue and return. One that raises is
-logged and counted, and everybody else is still told; only a broken invariant (StopError) goes to the caller.
+logged, and everybody else is still told; only a broken invariant (StopError) goes to the caller.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,6 @@ class ObjectCache(Generic[R]):
     """Objects by key. Handlers are called after the change, so that they read the new state."""
 
     def __init__(self, log: Logger) -> None:
-        self.handler_failures = 0
         self._log = log
         self._items: dict[Key, R] = {}
         self._handlers: tuple[Handler[R], ...] = ()
@@ -88,7 +87,6 @@ class ObjectCache(Generic[R]):
             except StopError:
                 raise
             except Exception:  # noqa: BLE001 - whatever a handler does, the others must be told
-                self.handler_failures += 1
                 known = new or old
                 self._log.exception(
                     "a handler failed", key=str(known.key) if known else "", handler=repr(handler)

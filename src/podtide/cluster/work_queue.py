@@ -26,16 +26,10 @@ class WorkQueue(Generic[K]):
         self._taken: set[K] = set()
         self._alarms: dict[K, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
-        self._stopping = False
-
-    @property
-    def depth(self) -> int:
-        """How many keys are ready and not taken."""
-        return len(self._ready)
 
     def add(self, key: K) -> None:
-        """Queue the key. After `stop`, nothing is added."""
-        if self._stopping or key in self._due:
+        """Queue the key."""
+        if key in self._due:
             return
         self._due.add(key)
         if key not in self._taken:
@@ -43,8 +37,6 @@ class WorkQueue(Generic[K]):
 
     def add_after(self, key: K, seconds: float) -> None:
         """Queue the key in `seconds` from now. Of several times for one key, the earliest counts."""
-        if self._stopping:
-            return
         loop = asyncio.get_running_loop()
         due_at = loop.time() + seconds
         alarm = self._alarms.get(key)
@@ -54,11 +46,9 @@ class WorkQueue(Generic[K]):
             alarm.cancel()
         self._alarms[key] = loop.call_at(due_at, self._ring, key)
 
-    async def take(self) -> K | None:
-        """The next key, when there is one; None when the queue was stopped and is empty. `done` must follow."""
+    async def take(self) -> K:
+        """The next key, when there is one. `done` must follow."""
         while not self._ready:
-            if self._stopping:
-                return None
             self._changed.clear()
             await self._changed.wait()
         key = self._ready.popleft()
@@ -71,14 +61,6 @@ class WorkQueue(Generic[K]):
         self._taken.discard(key)
         if key in self._due:
             self._make_ready(key)
-
-    def stop(self) -> None:
-        """Add nothing more: timers are dropped, ready keys are still handed out, then `take` returns None."""
-        self._stopping = True
-        for alarm in self._alarms.values():
-            alarm.cancel()
-        self._alarms.clear()
-        self._changed.set()
 
     def _ring(self, key: K) -> None:
         del self._alarms[key]

@@ -14,7 +14,7 @@ of them when there is no server.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Generic
+from typing import Generic, NoReturn
 
 from msgspec import Struct
 
@@ -54,7 +54,7 @@ class Workers(Generic[K]):
         self._outage_until = 0.0
 
     async def run(self, reconcile: Reconcile[K], *, count: int = 1) -> None:
-        """Work until the queue is stopped and empty. Cancelled, it cancels what is being worked on and waits for it."""
+        """Work until cancelled; then what is being worked on is cancelled, and waited for."""
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(count):
@@ -63,8 +63,9 @@ class Workers(Generic[K]):
             # A group of one or two equal reasons to stop would only hide them.
             raise errors.exceptions[0] from None
 
-    async def _work(self, reconcile: Reconcile[K]) -> None:
-        while (key := await self._queue.take()) is not None:
+    async def _work(self, reconcile: Reconcile[K]) -> NoReturn:
+        while True:
+            key = await self._queue.take()
             try:
                 await self._attempt(key, reconcile)
             finally:

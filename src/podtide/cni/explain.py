@@ -58,14 +58,12 @@ class ExplainedAssignment(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
-def explain_assign(
-    text: bytes | str, taken: Iterable[str] = (), flat: bytes | str = b""
-) -> ExplainedAssignment:
+def explain_assign(text: bytes | str, taken: Iterable[str] = ()) -> ExplainedAssignment:
     """Explain the next ADD with this IPAM object, CNI configuration or NetworkAttachmentDefinition.
 
     RangeFull when one of the ranges has no address left: an ADD gets one from each, or none at all.
     """
-    config = understand(find_ipam_anywhere(text), flat)
+    config = understand(find_ipam_anywhere(text))
     if config.is_primary:
         raise InvalidConfig(
             "this network has no range, so its addresses come from the node's pool; "

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.cluster.work_queue import WorkQueue
 
 T = TypeVar("T")

@@ -22,16 +22,11 @@ from typing import NoReturn
 
 from msgspec import structs
 
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.errors import AllocatorError, AllocatorUnavailable, AnotherCluster
 from podtide.allocator.limits import LARGEST_VERSION, is_name
-from podtide.allocator.port import (
-    AllocatedContainer,
-    Allocator,
-    AllocatorError,
-    AllocatorUnavailable,
-    AnotherCluster,
-    Quarantined,
-    Wish,
-)
+from podtide.allocator.port import Allocator
+from podtide.allocator.quarantine import Quarantined
 from podtide.allocator.terms import SeenVersion, TermClaim
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.cluster.work_queue import WorkQueue

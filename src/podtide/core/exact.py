@@ -6,6 +6,7 @@ neighbour, so it is read by its shortest text.
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 
 from podtide.core.errors import InvalidInput
@@ -37,8 +38,12 @@ def shortened(written: str) -> str:
     return written if len(written) <= _QUOTED else f"{written[:_QUOTED]}…"
 
 
+@lru_cache(maxsize=1024)
 def text(value: Fraction | int) -> str:
-    """The shortest exact text: `48`, `0.5`, or `1/3` where no decimal is exact."""
+    """The shortest exact text: `48`, `0.5`, or `1/3` where no decimal is exact.
+
+    The same few buffers and thresholds are written again and again, with every statement of every node.
+    """
     fraction = Fraction(value)
     rest = fraction.denominator
     places = 0

@@ -23,6 +23,7 @@ from podtide.resources.names import (
     normalise_range,
     reserved_address,
 )
+from podtide.resources.node_slice_pool import NodeSlicePool
 
 
 class PoolNetwork(Struct, frozen=True, kw_only=True):
@@ -114,8 +115,8 @@ def classic_pool_names(ranges: Iterable[NetworkRange]) -> Iterator[str]:
             yield item.classic_pool_name()
 
 
-def pool_range(pool: IPPool) -> IPNetwork | None:
-    """The range that an IPPool states; None when it is invalid."""
+def pool_range(pool: IPPool | NodeSlicePool) -> IPNetwork | None:
+    """The range that an object states; None when it is invalid."""
     try:
         return parse_network(pool.spec.range)
     except InvalidInput:

@@ -9,7 +9,6 @@ afterwards, of what was only appended any beginning may be. So a reader of a log
 `open_log` takes the length that was found to be good: nothing is ever appended behind a torn record.
 """
 
-from types import TracebackType
 from typing import Protocol, Self
 
 from podtide.core.errors import FixError, PodtideError, RetryError, StopError
@@ -72,9 +71,7 @@ class Lock(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Disk(Protocol):

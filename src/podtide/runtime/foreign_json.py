@@ -17,6 +17,8 @@ T = TypeVar("T")
 DEEPEST = 100
 """Levels of nesting: more than any configuration has, and few enough to be walked by functions that call themselves."""
 
+_NESTING = (dict, list)
+
 NOT_JSON = (msgspec.MsgspecError, ValueError, RecursionError)
 """All that decoding can raise, whatever the text: ValueError is also for what is not Unicode, or has too many digits."""
 
@@ -56,10 +58,17 @@ def _brackets(text: bytes | str) -> int:
 
 def is_deeper(value: object, levels: int) -> bool:
     """Whether objects and lists are nested in each other in more levels than that."""
-    if not isinstance(value, dict | list):
-        return False
-    within = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deeper(item, levels - 1) for item in within)
+    level = [value] if isinstance(value, _NESTING) else []
+    for _ in range(levels):
+        level = [
+            item
+            for holder in level
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(item, _NESTING)
+        ]
+        if not level:
+            return False
+    return bool(level)
 
 
 def _too_deep() -> str:

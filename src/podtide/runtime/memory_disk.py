@@ -12,7 +12,6 @@ syncing again reports success, and it is gone all the same when the power is.
 from collections.abc import Callable
 from enum import Enum
 from random import Random
-from types import TracebackType
 from typing import Self
 
 from podtide.runtime.disk import DiskFailed, DiskFull, Locked
@@ -195,9 +194,7 @@ class _MemoryLock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

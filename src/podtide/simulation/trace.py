@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from podtide.allocator.port import AllocatedContainer
+from podtide.allocator.containers import AllocatedContainer
 from podtide.core.pool.states import State
 from podtide.resources.base import Resource
 from podtide.simulation.full_names import full_name
@@ -182,14 +182,6 @@ class Trace:
             entry
             for entry in _only(ClusterWrite, self.since_mark())
             if entry.kind == kind.api.kind and verb in {"", entry.verb} and name in {"", entry.name}
-        ]
-
-    def watches(self, kind: type[Resource], program: str = "") -> list[ClusterWatch]:
-        """Watches that were begun since the mark."""
-        return [
-            entry
-            for entry in _only(ClusterWatch, self.since_mark())
-            if entry.kind == kind.api.kind and program in {"", entry.program}
         ]
 
     def allocator_calls(self, call: str = "put_container") -> list[AllocatorCall]:

@@ -474,6 +474,7 @@ async def test_an_add_that_cannot_be_written_down_is_no_answer() -> None:
         assert await node.delete("c2", CLASSIC) == ["10.0.0.2"]
 
 
+@pytest.mark.slow
 async def test_the_record_stays_small_however_many_come_and_go() -> None:
     bench, disk = Bench(), MemoryDisk()
     async with bench.machine(disk=disk) as node:

@@ -47,7 +47,7 @@ async def test_an_agent_without_contact_hands_out_nothing_new() -> None:
         await node.add(owner("c1"), CLASSIC)
         node.line.before["list Node"] = [Unavailable("gone")] * 1000
         node.line.watches_break = True
-        bench.cluster.close_watches()
+        bench.cluster.server.close_watches()
         await asyncio.sleep(200)
         with pytest.raises(OutOfContact, match="has not been heard of for 30s"):
             await node.add(owner("c2"), CLASSIC)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from allocator.contract.harness import RULES, AllocatorUnderTest, HandClock, OpenAllocator
-from allocator.service.running import served
+from allocator.service.shared_application import shared_application
 from allocator.store.databases import empty
 from podtide.allocator.client import AllocatorAddress, HttpAllocator
 from podtide.allocator.store import InlineExecutor, open_allocator
@@ -35,7 +35,10 @@ def opens_an_allocator(request: pytest.FixtureRequest) -> OpenAllocator:
             if request.param != "over HTTP":
                 yield AllocatorUnderTest(store, clock)
             else:
-                async with served(store) as service, HttpAllocator(AllocatorAddress(url=service)) as client:
+                async with (
+                    shared_application().served(store) as service,
+                    HttpAllocator(AllocatorAddress(url=service)) as client,
+                ):
                     yield AllocatorUnderTest(client, clock)
             assert await store.audit() == ()
 

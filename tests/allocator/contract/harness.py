@@ -8,8 +8,10 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
 
-from podtide.allocator.port import AllocatedContainer, Allocator, Subnet, SubnetSpec, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.port import Allocator
 from podtide.allocator.store import StoreRules
+from podtide.allocator.subnets import Subnet, SubnetSpec
 
 COOLDOWN_SECONDS = 30.0
 QUARANTINE_SECONDS = 360.0

@@ -12,7 +12,9 @@ from allocator.contract.harness import (
     everything,
     names,
 )
-from podtide.allocator.port import CidrHolder, CidrInUse, NoSuchSubnet, Subnet, SubnetInUse, SubnetSpec
+from podtide.allocator.containers import CidrInUse
+from podtide.allocator.errors import NoSuchSubnet, SubnetInUse
+from podtide.allocator.subnets import CidrHolder, Subnet, SubnetSpec
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.grants import primary_name
 

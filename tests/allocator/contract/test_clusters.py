@@ -3,7 +3,8 @@
 import pytest
 
 from allocator.contract.harness import OpenAllocator, a_wish
-from podtide.allocator.port import AdministeredAllocator, AnotherCluster, AnotherTerm, NoSuchContainer
+from podtide.allocator.errors import AnotherCluster, AnotherTerm, NoSuchContainer
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, OpenedTerm, TermClaim
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, names
-from podtide.allocator.port import Bounds, ClusterBounds, NoSuchSubnet, StaleWish, SubnetFull
+from podtide.allocator.errors import NoSuchSubnet, StaleWish, SubnetFull
+from podtide.allocator.subnets import Bounds, ClusterBounds
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.statement import StatedDemand
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from allocator.contract.harness import QUARANTINE_SECONDS, OpenAllocator
-from podtide.allocator.port import InForceConflict, NoSuchSubnet, SubnetInForce
+from podtide.allocator.errors import InForceConflict, NoSuchSubnet
+from podtide.allocator.subnets import SubnetInForce
 from podtide.core.errors import InvalidInput
 
 SIXTEEN = SubnetInForce(

@@ -3,7 +3,7 @@
 import pytest
 
 from allocator.contract.harness import CLAIM_SECONDS, COOLDOWN_SECONDS, OpenAllocator, names
-from podtide.allocator.port import SubnetFull
+from podtide.allocator.errors import SubnetFull
 
 
 async def test_debts_say_who_how_much_and_since_when(open_allocator: OpenAllocator) -> None:

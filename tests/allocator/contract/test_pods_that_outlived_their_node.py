@@ -4,7 +4,7 @@ import pytest
 
 from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, end_due
 from allocator.contract.test_recovering import EAST, FIRST, as_held, finish, go_back, two_nodes
-from podtide.allocator.port import AnotherCluster
+from podtide.allocator.errors import AnotherCluster
 from podtide.allocator.terms import HeldAddress, ShownAddresses
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity

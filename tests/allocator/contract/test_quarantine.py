@@ -11,15 +11,9 @@ from allocator.contract.harness import (
     everything,
     names,
 )
-from podtide.allocator.port import (
-    AllocatedContainer,
-    AnotherCluster,
-    MoveResult,
-    NoSuchContainer,
-    Quarantined,
-    StaleWish,
-    SubnetFull,
-)
+from podtide.allocator.containers import AllocatedContainer, MoveResult
+from podtide.allocator.errors import AnotherCluster, NoSuchContainer, StaleWish, SubnetFull
+from podtide.allocator.quarantine import Quarantined
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 

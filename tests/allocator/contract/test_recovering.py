@@ -12,8 +12,9 @@ from allocator.contract.harness import (
     everything,
 )
 from allocator.contract.test_clusters import a_claim, administered, of_clusters
+from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.errors import AnotherCluster, StoreRecovering
 from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.port import AllocatedContainer, AnotherCluster, StoreRecovering
 from podtide.allocator.terms import HeldAddress, HeldContainer, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity

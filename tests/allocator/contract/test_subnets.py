@@ -3,7 +3,8 @@
 import pytest
 
 from allocator.contract.harness import OpenAllocator
-from podtide.allocator.port import NoSuchSubnet, SubnetExists, SubnetInUse, SubnetSpec
+from podtide.allocator.errors import NoSuchSubnet, SubnetExists, SubnetInUse
+from podtide.allocator.subnets import SubnetSpec
 from podtide.core.errors import InvalidInput
 
 

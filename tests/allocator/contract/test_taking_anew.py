@@ -10,7 +10,8 @@ from allocator.contract.harness import (
     everything,
     names,
 )
-from podtide.allocator.port import LastWish, NoSuchContainer, StaleWish
+from podtide.allocator.containers import LastWish
+from podtide.allocator.errors import NoSuchContainer, StaleWish
 from podtide.core.errors import InvalidInput
 
 

@@ -12,7 +12,7 @@ from allocator.contract.harness import (
     everything,
     names,
 )
-from podtide.allocator.port import AllocatorError, NoSuchContainer, StaleWish, SubnetFull
+from podtide.allocator.errors import AllocatorError, NoSuchContainer, StaleWish, SubnetFull
 from podtide.core.errors import InvalidInput
 
 

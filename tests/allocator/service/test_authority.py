@@ -12,16 +12,9 @@ from msgspec import Struct
 from allocator.contract.harness import a_wish
 from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.client import HttpAllocator
-from podtide.allocator.port import (
-    Bounds,
-    ClusterBounds,
-    InForceConflict,
-    NoSuchContainer,
-    NotAllowed,
-    SubnetInForce,
-    SubnetSpec,
-)
+from podtide.allocator.errors import InForceConflict, NoSuchContainer, NotAllowed
 from podtide.allocator.service.tokens import Tokens
+from podtide.allocator.subnets import Bounds, ClusterBounds, SubnetInForce, SubnetSpec
 
 pytestmark = pytest.mark.real_time
 

@@ -14,15 +14,9 @@ from allocator.service.running import QUICK, a_client, a_log, open_store, served
 from cluster.kubernetes.loopback_server import Answering, Received, serving
 from control_plane.certificates import CertificateAuthority
 from podtide.allocator.client import AllocatorAddress, HttpAllocator
-from podtide.allocator.port import (
-    AllocatorUnavailable,
-    Bounds,
-    NotAllowed,
-    StaleWish,
-    SubnetInForce,
-    SubnetSpec,
-)
+from podtide.allocator.errors import AllocatorUnavailable, NotAllowed, StaleWish
 from podtide.allocator.service.certificate import Certificate
+from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec
 from podtide.core.errors import InvalidInput
 
 pytestmark = pytest.mark.real_time

@@ -12,8 +12,10 @@ from allocator.contract.harness import a_wish, names
 from allocator.service.killable import start
 from allocator.store.databases import empty
 from podtide.allocator.client import AllocatorAddress, AllocatorTimeouts, HttpAllocator
-from podtide.allocator.port import AllocatedContainer, NoSuchContainer, SubnetSpec
+from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store import open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.backoff import Backoff
 from podtide.runtime.clock import SystemClock
 
@@ -29,7 +31,7 @@ class Load:
         self._allocator = allocator
         self.answered = asyncio.Event()
         self.stopping = False
-        self.held: dict[str, AllocatedContainer] = {}
+        self.held = dict[str, AllocatedContainer]()
         self.gone: set[str] = set()
 
     async def node(self, name: str) -> None:

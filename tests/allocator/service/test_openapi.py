@@ -22,7 +22,7 @@ from schemathesis.core.result import Ok
 
 from allocator.contract.harness import a_wish
 from allocator.service.running import open_store, served
-from podtide.allocator.port import SubnetSpec
+from podtide.allocator.subnets import SubnetSpec
 
 Case: TypeAlias = schemathesis.Case[Any]
 

@@ -11,10 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from allocator.contract.harness import HandClock, a_wish
 from allocator.service.running import a_client, a_log, ask, open_store, served
-from podtide.allocator.port import AllocatorUnavailable, SubnetSpec, Utilization
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.service.operations import ServiceReadiness
 from podtide.allocator.service.utilization_cache import UtilizationCache
 from podtide.allocator.store import DatabaseAllocator
+from podtide.allocator.subnets import SubnetSpec, Utilization
 
 PODS = SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/28",))
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -8,10 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from allocator.contract.harness import a_wish
-from allocator.service.running import QUICK, a_client, ask, open_store, served
-from podtide.allocator import port
-from podtide.allocator.port import AllocatedContainer, AllocatorError, AllocatorUnavailable, SubnetSpec, Wish
+from allocator.service.running import QUICK, a_client, ask, open_store
+from allocator.service.shared_application import shared_application
+from podtide.allocator import errors
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.errors import AllocatorError, AllocatorUnavailable
 from podtide.allocator.store import DatabaseAllocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.allocator.wire import LARGEST_BODY_BYTES, STATUSES, kind_of
 from podtide.core.errors import InvalidInput
 
@@ -32,7 +35,9 @@ IN_FORCE = {
     "serial": 0,
 }
 
-ERRORS = [kind for kind in vars(port).values() if isinstance(kind, type) and issubclass(kind, AllocatorError)]
+ERRORS = [
+    kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AllocatorError)
+]
 
 
 class Refusing(DatabaseAllocator):
@@ -59,7 +64,10 @@ def test_only_a_database_that_is_away_is_the_services_own_failure() -> None:
 async def test_the_client_raises_the_error_that_the_allocator_raised(kind: type[AllocatorError]) -> None:
     # The service asks to be left alone for a second, and that is all there is.
     once = replace(QUICK, deadline_seconds=1.0)
-    async with served(Refusing(kind("the subnet says no"))) as url, a_client(url, once) as client:
+    async with (
+        shared_application().served(Refusing(kind("the subnet says no"))) as url,
+        a_client(url, once) as client,
+    ):
         with pytest.raises(kind, match="cannot put container a of east: the subnet says no"):
             await client.put_container(a_wish("a", 3))
 
@@ -95,7 +103,7 @@ async def test_the_client_raises_the_error_that_the_allocator_raised(kind: type[
 async def test_a_body_that_no_node_can_mean_is_refused_and_changes_nothing(
     body: str, status: int, reason: str
 ) -> None:
-    async with await open_store() as store, served(store) as url:
+    async with await open_store() as store, shared_application().served(store) as url:
         await store.add_subnet(PODS)
         answer = await ask(url, "PUT", CONTAINER, body.encode())
         assert answer.status == status
@@ -120,7 +128,7 @@ async def test_a_body_that_no_node_can_mean_is_refused_and_changes_nothing(
 async def test_a_batch_or_bounds_that_no_controller_can_mean_are_refused_and_change_nothing(
     path: str, body: dict[str, object], reason: str
 ) -> None:
-    async with await open_store() as store, served(store) as url:
+    async with await open_store() as store, shared_application().served(store) as url:
         await store.add_subnet(PODS)
         await store.put_container(a_wish("a", 1))
         answer = await ask(url, "PUT", f"/networks/blue/subnets/pods/{path}", json.dumps(body).encode())
@@ -135,7 +143,7 @@ async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit() -> N
         for _ in range(1_100):
             yield b"x" * 1_000
 
-    async with await open_store() as store, served(store) as url:
+    async with await open_store() as store, shared_application().served(store) as url:
         answer = await ask(url, "PUT", CONTAINER, pieces())
         assert answer.status == 413
 
@@ -164,7 +172,7 @@ async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit() -> N
 async def test_every_refusal_is_a_small_document_with_a_name_and_one_line(
     method: str, path: str, status: int, reason: str
 ) -> None:
-    async with await open_store() as store, served(store) as url:
+    async with await open_store() as store, shared_application().served(store) as url:
         answer = await ask(url, method, path)
         refusal = json.loads(answer.text)
         assert (answer.status, set(refusal)) == (status, {"error", "message"})
@@ -175,7 +183,9 @@ async def test_every_refusal_is_a_small_document_with_a_name_and_one_line(
 
 async def test_what_nobody_foresaw_is_told_to_the_log_and_not_to_the_caller() -> None:
     log = io.StringIO()
-    async with served(Refusing(ZeroDivisionError("a secret of ours")), log_to=log) as url:
+    async with shared_application().served(
+        Refusing(ZeroDivisionError("a secret of ours")), log_to=log
+    ) as url:
         answer = await ask(
             url, "PUT", CONTAINER, json.dumps(WISH).encode(), headers={"X-Request-ID": "the-one-that-failed"}
         )
@@ -190,7 +200,7 @@ async def test_what_nobody_foresaw_is_told_to_the_log_and_not_to_the_caller() ->
 
 
 async def test_a_database_that_is_away_is_to_be_asked_again_in_a_moment() -> None:
-    async with served(Refusing(AllocatorUnavailable("the database is away"))) as url:
+    async with shared_application().served(Refusing(AllocatorUnavailable("the database is away"))) as url:
         answer = await ask(url, "PUT", CONTAINER, json.dumps(WISH).encode())
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
     assert json.loads(answer.text) == {"error": "AllocatorUnavailable", "message": "the database is away"}

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from random import Random
 
 from allocator.store.wishes import named, wish
-from podtide.allocator.port import SubnetFull
+from podtide.allocator.errors import SubnetFull
 from podtide.allocator.store import DatabaseAllocator, open_allocator
 from podtide.runtime.clock import SystemClock
 

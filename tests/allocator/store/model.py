@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
 from allocator.store.wishes import named
-from podtide.allocator.port import AllocatedContainer, Debt, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.allocator.store import StoreRules
+from podtide.allocator.subnets import Debt
 from podtide.core.subnet.grants import primary_name
 from podtide.core.subnet.statement import StatedDemand
 

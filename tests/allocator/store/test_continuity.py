@@ -9,7 +9,7 @@ import pytest
 from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import spec, wish
-from podtide.allocator.port import StoreRecovering
+from podtide.allocator.errors import StoreRecovering
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.terms import TermClaim

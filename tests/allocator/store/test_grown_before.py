@@ -6,7 +6,8 @@ from allocator.store.before_0005 import BEFORE, UNDO_0005
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.test_opening import drop_everything, execute
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.port import AllocatedContainer, SubnetInUse
+from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.errors import SubnetInUse
 
 LATER = "10.9.0.0/29"
 SIXTH = {

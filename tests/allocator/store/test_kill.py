@@ -10,7 +10,7 @@ import pytest
 from allocator.store import load
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import spec, wish
-from podtide.allocator.port import NoSuchContainer, StaleWish, SubnetFull
+from podtide.allocator.errors import NoSuchContainer, StaleWish, SubnetFull
 from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
 from podtide.allocator.store.postgresql import connect
 

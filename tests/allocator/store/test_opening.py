@@ -13,7 +13,7 @@ from allocator.contract.harness import end_due
 from allocator.store.before_0005 import UNDO_0005
 from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.port import AllocatorUnavailable, SubnetFull
+from podtide.allocator.errors import AllocatorUnavailable, SubnetFull
 from podtide.allocator.store import InvalidDatabaseUrl, UnusableDatabase, open_allocator
 from podtide.allocator.store.mark import MarkFile
 from podtide.allocator.store.migration import SCHEMA

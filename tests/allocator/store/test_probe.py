@@ -5,7 +5,7 @@ import pytest
 
 from allocator.store.databases import DatabaseUnderTest, empty
 from allocator.store.wishes import spec, wish
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 
 
 async def test_the_proof_is_kept_and_nobody_sees_it(database: DatabaseUnderTest) -> None:

@@ -10,16 +10,11 @@ from msgspec.structs import replace
 from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.port import (
-    AllocatedContainer,
-    NoSuchContainer,
-    StaleWish,
-    SubnetExists,
-    SubnetFull,
-    SubnetSpec,
-)
+from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.errors import NoSuchContainer, StaleWish, SubnetExists, SubnetFull
 from podtide.allocator.store import StoreRules
 from podtide.allocator.store.container_writes import DeleteContainer
+from podtide.allocator.subnets import SubnetSpec
 from podtide.core.errors import InvalidInput
 
 

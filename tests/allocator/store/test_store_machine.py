@@ -16,7 +16,8 @@ from allocator.contract.harness import end_due
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.model import Model
 from allocator.store.wishes import spec, wish
-from podtide.allocator.port import AllocatedContainer, StaleWish, SubnetFull, SubnetInUse, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.errors import StaleWish, SubnetFull, SubnetInUse
 from podtide.allocator.store import DatabaseAllocator, StoreRules
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.grants import primary_name

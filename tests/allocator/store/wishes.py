@@ -1,6 +1,7 @@
 """Short ways to say what tests of the store ask for."""
 
-from podtide.allocator.port import AllocatedContainer, SubnetSpec, Wish
+from podtide.allocator.containers import AllocatedContainer, Wish
+from podtide.allocator.subnets import SubnetSpec
 
 
 def spec(*cidrs: str, name: str = "pods", network: str = "blue", **more: object) -> SubnetSpec:

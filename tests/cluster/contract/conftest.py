@@ -42,7 +42,7 @@ def open_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> OpenCluster:
     async def open_embedded() -> AsyncIterator[ClusterUnderTest]:
         cluster = EmbeddedCluster(file, clock=LoopClock())
         try:
-            yield under_test(cluster, at_once(cluster.expire_history))
+            yield under_test(cluster, at_once(cluster.server.expire_history))
         finally:
             cluster.close()
 
@@ -57,7 +57,7 @@ async def open_served() -> AsyncIterator[ClusterUnderTest]:
         async with serving(embedded.server, LOOPBACK) as url:
             access = Access(endpoint=Endpoint(server=url), found_in="the contract suite")
             async with KubernetesCluster(access, clock=SystemClock(), randomness=Random(1)) as cluster:
-                yield under_test(cluster, at_once(embedded.expire_history))
+                yield under_test(cluster, at_once(embedded.server.expire_history))
     finally:
         embedded.close()
 

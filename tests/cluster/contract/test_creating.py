@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.contract.harness import OpenCluster
+from control_plane.versions import RELEASE
 from podtide.cluster.port import AlreadyExists, Invalid
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetSpec, ScalerOverride
@@ -45,6 +46,7 @@ async def test_an_object_made_again_under_its_name_has_another_uid(open_cluster:
         assert first.metadata.uid != second.metadata.uid
 
 
+@pytest.mark.skipif(RELEASE == "1.32", reason="Kubernetes 1.32 counts no generations of pods")
 async def test_generations_are_counted_for_pods_and_custom_resources_only(open_cluster: OpenCluster) -> None:
     async with open_cluster() as it:
         assert (await it.create(it.pod("a")))[0].metadata.generation == 1

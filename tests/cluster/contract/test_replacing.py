@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.contract.harness import MANAGER, OpenCluster, seen, take
+from control_plane.versions import RELEASE
 from podtide.cluster.port import Conflict, Invalid, NotFound
 from podtide.resources.base import ObjectMeta, Original
 from podtide.resources.event import Event, ObjectReference
@@ -116,6 +117,9 @@ async def test_another_uid_is_a_conflict(open_cluster: OpenCluster) -> None:
             await it.cluster.replace(wish, manager=MANAGER)
 
 
+@pytest.mark.skipif(
+    RELEASE == "1.32", reason="Kubernetes 1.32 says that it conflicts, and only a get tells that it is gone"
+)
 async def test_replacing_what_is_not_there_is_not_found(open_cluster: OpenCluster) -> None:
     async with open_cluster() as it:
         (made,) = await it.create(it.config())

@@ -16,12 +16,13 @@ from podtide.cluster.port import (
 )
 
 DOING = "replace Pod default/web"
+PATH = "/api/v1/namespaces/default/pods/web"
 
 
 def refused(
     code: int, reason: str = "", message: str = "no", retry_after: str | None = None, **more: object
 ) -> ClusterError:
-    return refusal(DOING, code, msgspec.json.encode(status(code, reason, message, **more)), retry_after)
+    return refusal(DOING, PATH, code, msgspec.json.encode(status(code, reason, message, **more)), retry_after)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_a_write_meant_for_another_uid_is_a_conflict_though_the_server_calls_it_
 
 
 def test_a_kind_the_server_does_not_know_is_not_found_and_says_what_to_install() -> None:
-    error = refusal(DOING, 404, b"404 page not found\n", None)
+    error = refusal(DOING, PATH, 404, b"404 page not found\n", None)
     assert isinstance(error, NotFound)
     assert "podtide crds" in str(error)
 
@@ -119,7 +120,7 @@ def test_a_kind_the_server_does_not_know_is_not_found_and_says_what_to_install()
     "body", [b"<html>404 Not Found</html>", b"{}", b"[]", b"", b"\xff\xfe", b'{"kind":"Pod"}']
 )
 def test_a_404_that_is_no_word_of_the_cluster_does_not_mean_that_an_object_is_gone(body: bytes) -> None:
-    assert type(refusal("get Node a", 404, body, None)) is Unavailable
+    assert type(refusal("get Node a", "/api/v1/nodes/a", 404, body, None)) is Unavailable
 
 
 @pytest.mark.parametrize(
@@ -134,4 +135,4 @@ def test_a_404_that_is_no_word_of_the_cluster_does_not_mean_that_an_object_is_go
     ],
 )
 def test_whatever_stands_before_the_server_may_answer_too(code: int, error: type[ClusterError]) -> None:
-    assert type(refusal(DOING, code, b"<html>", None)) is error
+    assert type(refusal(DOING, PATH, code, b"<html>", None)) is error

@@ -4,10 +4,11 @@ import asyncio
 from io import BytesIO
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from cluster.served.http_client import CONFIGS, MERGE, PODS, Client, config, open_client, pod
+from examples import examples
 from podtide.resources.crds import crds
 
 pytestmark = pytest.mark.real_time
@@ -244,7 +245,7 @@ METHODS = st.sampled_from(
 
 
 @given(requests=st.lists(st.tuples(METHODS, bodies()), min_size=1, max_size=12))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@examples(40, suppress_health_check=[HealthCheck.too_slow])
 def test_no_body_makes_the_server_fail(requests: list[tuple[tuple[str, str, str], object]]) -> None:
     async def send(client: Client) -> None:
         await client.ask("POST", CONFIGS, config())

@@ -4,11 +4,12 @@ import asyncio
 from contextlib import aclosing
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
 from controller.repair.world import RepairWorld, a_world
+from examples import examples
 from podtide.cluster.port import Change, Unavailable
 from podtide.core.audit.networks import audit_settled_networks
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
@@ -105,7 +106,7 @@ async def note_deleted(world: RepairWorld, names: set[str]) -> None:
                 names.add(event.item.metadata.name)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(books=BOOKS, seed=st.integers(0, 2**32))
 def test_the_living_keep_what_they_have_and_in_the_end_all_books_agree(books: Books, seed: int) -> None:
     async def live() -> None:

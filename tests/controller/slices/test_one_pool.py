@@ -46,8 +46,8 @@ async def test_a_pool_that_a_list_leaves_out_is_not_made_again_under_its_other_n
 
         replica.cluster.hidden.clear()
         await world.reserve("blue-10.0.1.7")
-        world.cluster.expire_history()
-        world.cluster.close_watches()
+        world.cluster.server.expire_history()
+        world.cluster.server.close_watches()
         await moment(60)
         assert await world.names(IPPool) == ["blue-n1-10.0.1.0-24"]
         node = await world.cluster.get(Node, "n1")

@@ -1,5 +1,6 @@
 """Runs in which pods have addresses of two families, and in which CIDRs come and go."""
 
+import pytest
 from msgspec import structs
 
 from podtide.simulation.faults.table import chosen_faults
@@ -14,6 +15,7 @@ def quiet_plan(*mishaps: PlannedMishap) -> FaultPlan:
     )
 
 
+@pytest.mark.slow
 def test_a_run_with_two_families_comes_to_rest() -> None:
     report = simulate(structs.replace(quiet_plan(), subnet_v6="fd00:9::/112"))
     assert report.failure == ""

@@ -13,13 +13,17 @@ def report_of(seed: int, fault: str, networks: int) -> RunReport:
     return simulate(fault_plan_for(seed, nodes=3, faults=faults, trouble_seconds=150.0, networks=networks))
 
 
-@pytest.mark.parametrize(("seed", "networks"), [(2, 0), (3, 1), (55, 2)])
+@pytest.mark.parametrize(
+    ("seed", "networks"),
+    [(2, 0), pytest.param(3, 1, marks=pytest.mark.slow), pytest.param(55, 2, marks=pytest.mark.slow)],
+)
 def test_the_invariants_hold_when_etcd_is_restored_from_a_backup(seed: int, networks: int) -> None:
     report = report_of(seed, "etcd-restored", networks)
     assert report.failure == ""
     assert report.faults["etcd-restored"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["node-recreated", "machine-replaced"])
 def test_the_invariants_hold_when_etcd_is_restored_to_before_nodes_went_or_came(other: str) -> None:
     for seed in range(3):
@@ -33,7 +37,7 @@ def test_the_invariants_hold_when_etcd_is_restored_to_before_nodes_went_or_came(
         assert report.faults["etcd-restored"] == len(backups)
 
 
-@pytest.mark.parametrize(("seed", "networks"), [(1, 0), (2, 2)])
+@pytest.mark.parametrize(("seed", "networks"), [(1, 0), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_the_invariants_hold_when_one_watch_alone_is_in_trouble(seed: int, networks: int) -> None:
     report = report_of(seed, "one-watch", networks)
     assert report.failure == ""

@@ -48,6 +48,7 @@ def test_agents_end_when_their_disk_fails_and_come_back_with_what_they_knew() ->
     assert report.faults[DiskFailure.name] > 1
 
 
+@pytest.mark.slow
 def test_an_agent_that_goes_on_after_its_disk_failed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgiving(DiskFailure):
         async def happen(self, scene: FaultScene, chance: Random) -> str:

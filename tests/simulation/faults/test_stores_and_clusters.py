@@ -28,11 +28,12 @@ def run(fault: str, seed: int, clusters: int = 1) -> RunReport:
     return report
 
 
-@pytest.mark.parametrize(("seed", "clusters"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize(("seed", "clusters"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_an_allocator_that_is_restored_gives_nothing_twice(seed: int, clusters: int) -> None:
     assert run(RESTORED, seed, clusters).failure == ""
 
 
+@pytest.mark.slow
 def test_without_its_rule_a_restored_allocator_gives_addresses_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuity_check, "doubt_about", lambda *_: "")
     monkeypatch.setattr(container_writes, "is_behind", lambda *_: False)
@@ -41,11 +42,12 @@ def test_without_its_rule_a_restored_allocator_gives_addresses_twice(monkeypatch
     assert any("invariant" in failure for failure in failures), failures
 
 
-@pytest.mark.parametrize(("seed", "clusters"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize(("seed", "clusters"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_a_second_cluster_under_the_same_name_retires_nobody(seed: int, clusters: int) -> None:
     assert run(STRANGER, seed, clusters).failure == ""
 
 
+@pytest.mark.slow
 def test_without_its_rule_a_second_cluster_retires_the_first_ones_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

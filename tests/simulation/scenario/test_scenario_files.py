@@ -13,9 +13,21 @@ from simulation.scenario.scenario_files import FILES, ROOT, STORIES, TRAPS
 PAGE = (ROOT / "docs" / "scenarios.md").read_text().splitlines()
 
 
+LONG = {
+    "batch-in-one-step",
+    "day-of-waves",
+    "node-replaced",
+    "peak-and-after",
+    "pinned-batch",
+    "rolling-replacement",
+    "two-clusters-one-subnet",
+}
+"""They simulate many nodes, or hours."""
+
+
 def story(path: Path) -> ParameterSet:
-    """A whole day takes its time."""
-    return pytest.param(path, marks=[pytest.mark.slow] if path.stem == "day-of-waves" else [], id=path.stem)
+    """A scenario file, left out of a quick run where it takes its time."""
+    return pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [], id=path.stem)
 
 
 @pytest.mark.parametrize("path", [story(path) for path in FILES])
@@ -30,6 +42,10 @@ def test_a_scenario_comes_out_as_it_says(path: Path) -> None:
 def test_the_index_has_every_scenario(path: Path) -> None:
     title = read_scenario(path).title
     assert f"| [{path.stem}](../{path.relative_to(ROOT)}) | {title} |" in PAGE
+
+
+def test_the_long_ones_are_there() -> None:
+    assert {path.stem for path in FILES} >= LONG
 
 
 def test_the_index_has_no_scenario_that_is_not_there() -> None:

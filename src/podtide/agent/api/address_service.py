@@ -10,6 +10,7 @@ from functools import partial
 
 from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.api.waiting_adds import QueuePlace, WaitingAdds
+from podtide.agent.bridge.gateways import BridgeGateways
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.recovery import Recovery, is_stand_in
 from podtide.agent.port import (
@@ -47,6 +48,7 @@ class AddressService:
         state_reader: NodeStateReader,
         *,
         subnets: NodeSubnets,
+        gateways: BridgeGateways | None = None,
         add_wait_seconds: float,
         clock: Clock,
     ) -> None:
@@ -56,6 +58,7 @@ class AddressService:
         self._recovery = recovery
         self._state_reader = state_reader
         self._subnets = subnets
+        self._gateways = gateways
         self._add_wait_seconds = add_wait_seconds
         self._clock = clock
         self._deletes = RecentDeletes()
@@ -190,10 +193,17 @@ class AddressService:
         return f"{words}; the request controller says: {complaint}" if complaint else words
 
     def _answer(self, addresses: tuple[Address, ...]) -> tuple[PodAddress, ...]:
-        """The answer to an ADD. NotReady while the CIDR of an address is unknown: the pod would be set up without a route."""
+        """The answer to an ADD.
+
+        NotReady while the CIDR of an address is unknown, or its gateway is not on the node's bridge: the pod would be set
+        up without a route.
+        """
         for address in addresses:
             network = self._network(address)
-            if network is None or self._space(address, network) is not None:
+            space = self._space(address, network) if network is not None else None
+            if space is not None and self._gateways is not None:
+                self._gateways.require(address.ip, space)
+            if network is None or space is not None:
                 continue
             if self._subnets.spaces(network.subnet):
                 raise NotReady(
@@ -212,7 +222,7 @@ class AddressService:
         return PodAddress(
             ip=address.ip,
             subnet=space.cidr,
-            gateway=space.gateway,
+            gateway=self._gateways.gateway_of(space) if self._gateways is not None else space.gateway,
             container=address.container,
             primary=network.primary if network else "",
         )

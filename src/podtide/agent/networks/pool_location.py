@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 from msgspec import Struct
 
 from podtide.agent.networks.errors import NoSlice, Reread
+from podtide.cluster.listing import get_if_there
 from podtide.cluster.port import AlreadyExists, Cluster, NotFound
 from podtide.core.errors import InvalidConfig, InvalidRange
 from podtide.core.ranges import IPNetwork, overlap, parse_network
@@ -91,7 +92,7 @@ class SharedPoolLocation:
         slices were given, which is not known any more.
         """
         for name in node_slice_pool_names(wanted):
-            slices = await _get_slices(self._cluster, name, self._namespace)
+            slices = await get_if_there(self._cluster, NodeSlicePool, name, self._namespace)
             assigned = slices.status.allocations if slices and slices.status else []
             if slices and any(_is_somebodys(each, wanted.addresses.network) for each in assigned):
                 raise NoSlice(
@@ -197,7 +198,7 @@ class NodePoolLocation:
 
     async def _slices(self, wanted: NetworkRange) -> NodeSlicePool:
         for name in node_slice_pool_names(wanted):
-            slices = await _get_slices(self._cluster, name, self._namespace)
+            slices = await get_if_there(self._cluster, NodeSlicePool, name, self._namespace)
             if slices is not None:
                 return slices
         raise NoSlice(
@@ -221,13 +222,6 @@ async def _get(cluster: Cluster, name: str, namespace: str) -> IPPool | None:
             f"IPPool {namespace}/{name} has no range to go by: {error}; correct it"
         ) from error
     return pool
-
-
-async def _get_slices(cluster: Cluster, name: str, namespace: str) -> NodeSlicePool | None:
-    try:
-        return await cluster.get(NodeSlicePool, name, namespace)
-    except NotFound:
-        return None
 
 
 def _is_somebodys(slice_: NodeSliceAllocation, range_: IPNetwork) -> bool:

@@ -8,6 +8,7 @@ Each is marked with the node. No program goes by that; it is what an API server 
 
 from msgspec import structs
 
+from podtide.cluster.listing import get_if_there
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.core.networks.allocations import Allocation, is_same_holder
 from podtide.core.networks.reservations import Reservation, ReservationRequest, ReservationVersion
@@ -78,10 +79,7 @@ class ReservationObjects:
         return _version(there)
 
     async def _find(self, name: str) -> OverlappingRangeIPReservation | None:
-        try:
-            return await self._cluster.get(OverlappingRangeIPReservation, name, self._namespace)
-        except NotFound:
-            return None
+        return await get_if_there(self._cluster, OverlappingRangeIPReservation, name, self._namespace)
 
     def _reservation(self, name: str, holder: Allocation) -> OverlappingRangeIPReservation:
         return OverlappingRangeIPReservation(

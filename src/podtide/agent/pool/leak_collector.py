@@ -10,7 +10,8 @@ from typing import NoReturn
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.cluster.backoff import Backoff, FailureStreak
-from podtide.cluster.port import Cluster, ClusterError, NotFound
+from podtide.cluster.listing import get_if_there
+from podtide.cluster.port import Cluster, ClusterError
 from podtide.core.errors import RetryError
 from podtide.core.pool.demand import reference_of
 from podtide.core.pool.leaks import Suspicion, suspicion_of
@@ -91,9 +92,8 @@ class LeakCollector:
 
     async def _is_alive(self, owner: Owner) -> bool:
         """Whether the cluster has the sandbox's pod on this node, and the pod lives in this sandbox."""
-        try:
-            pod = await self._cluster.get(Pod, owner.name, owner.namespace)
-        except NotFound:
+        pod = await get_if_there(self._cluster, Pod, owner.name, owner.namespace)
+        if pod is None:
             return False
         there = pod_on_node(pod)
         is_ours = pod.spec.node_name == self._node and reference_of(owner) in there.references

@@ -70,14 +70,14 @@ class AllocatorTimeouts(Struct, frozen=True, kw_only=True):
     backoff: Backoff = Backoff(floor_seconds=0.1, cap_seconds=3.0)
 
 
-class AllocatorHttpRequest(Struct, frozen=True, kw_only=True):
+class AllocatorHttpRequest(Struct, frozen=True):
     """One request; `doing` says in words what it is for."""
 
-    doing: str
     method: str
     path: str
+    doing: str
     query: dict[str, str] = {}
-    body: Struct | None = None
+    body: dict[str, Any] | None = None
 
 
 class _NoAnswer(AllocatorUnavailable):

@@ -16,7 +16,6 @@ from podtide.allocator.service.metrics import AllocatorMetrics
 from podtide.allocator.service.observation import RequestLog
 from podtide.allocator.service.openapi import BEARER, openapi_route
 from podtide.allocator.service.operations import OPERATION_ROUTES, Operations, Prove, ServiceReadiness
-from podtide.allocator.service.quarantine import QUARANTINE_ROUTES
 from podtide.allocator.service.refusals import error_handlers
 from podtide.allocator.service.subnets import SUBNET_ROUTES
 from podtide.allocator.service.tokens import Tokens
@@ -57,7 +56,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
         Router("/", route_handlers=OPERATION_ROUTES),
         Router(
             "/",
-            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES, *QUARANTINE_ROUTES, *CLUSTER_ROUTES],
+            route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES, *CLUSTER_ROUTES],
             guards=[recognise(allocator, tokens)],
             security=[{BEARER: []}] if tokens else None,
         ),

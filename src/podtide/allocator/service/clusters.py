@@ -5,24 +5,24 @@ from typing import cast
 
 from litestar import delete, get, put
 from litestar.params import JSONBody
-from msgspec.structs import asdict
 
 from podtide.allocator.errors import NotAllowed
 from podtide.allocator.port import AdministeredAllocator, Allocator
 from podtide.allocator.service.authority import CallerAllocator
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.parameters import Flag, PathName, QueryName, Reason
-from podtide.allocator.service.refusals import AnyRequest, documented
-from podtide.allocator.terms import (
-    ClusterRegistry,
-    HeldAddress,
-    HeldContainer,
-    OpenedTerm,
-    SeenVersion,
-    ShownAddresses,
-    TermClaim,
+from podtide.allocator.service.refusals import REFUSALS_OF_A_CHANGE, AnyRequest, documented
+from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
+from podtide.allocator.wire import (
+    Forgotten,
+    HeldBody,
+    Kept,
+    NameBody,
+    ReportBody,
+    ShownBody,
+    TermBody,
+    stated_by,
 )
-from podtide.allocator.wire import Forgotten, HeldBody, Kept, NameBody, ReportBody, ShownBody, TermBody
 
 ONE = "/clusters/{cluster:str}"
 
@@ -30,10 +30,7 @@ ONE = "/clusters/{cluster:str}"
 @put(f"{ONE}/term", responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT))
 async def open_term(allocator: Asked, cluster: PathName, data: JSONBody[TermBody]) -> OpenedTerm:
     """Act for a cluster from now on. The same again renews the term."""
-    seen = tuple(SeenVersion(**asdict(each)) for each in data.seen)
-    return await allocator.open_term(
-        TermClaim(cluster=cluster, cluster_uid=data.cluster_uid, holder=data.holder, seen=seen)
-    )
+    return await allocator.open_term(stated_by(data, TermClaim, cluster=cluster))
 
 
 @delete(f"{ONE}/terms/{{uid:str}}/{{holder:str}}", responses=documented(HTTPStatus.FORBIDDEN))
@@ -42,46 +39,21 @@ async def close_term(allocator: Asked, cluster: PathName, uid: PathName, holder:
     await allocator.close_term(TermClaim(cluster=cluster, cluster_uid=uid, holder=holder))
 
 
-@put(
-    f"{ONE}/report/{{container_id:str}}",
-    responses=documented(
-        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    ),
-)
+@put(f"{ONE}/report/{{container_id:str}}", responses=REFUSALS_OF_A_CHANGE)
 async def adopt_container(
     allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[HeldBody]
 ) -> list[str]:
     """Report what a node has to a store that went back; the answer is what contradicts another report."""
-    held = HeldContainer(
-        id=container_id,
-        network=data.network,
-        subnet=data.subnet,
-        cluster=cluster,
-        cluster_uid=data.cluster_uid,
-        node=data.node,
-        primary=data.primary,
-        version=data.version,
-        request_uid=data.request_uid,
-        generation=data.generation,
-        recovery=data.recovery,
-        addresses=tuple(HeldAddress(each.name, each.ip) for each in data.addresses),
-        gave_up=data.gave_up,
-    )
+    held = stated_by(data, HeldContainer, cluster=cluster, id=container_id)
     return list(await allocator.adopt_container(held))
 
 
-@put(
-    f"{ONE}/report/pods/{{node:str}}",
-    responses=documented(
-        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    ),
-)
+@put(f"{ONE}/report/pods/{{node:str}}", responses=REFUSALS_OF_A_CHANGE)
 async def keep_for_pods(
     allocator: Asked, cluster: PathName, node: PathName, data: JSONBody[ShownBody]
 ) -> Kept:
     """Report what pods show that outlived their Node; the answer is how much of it went to quarantine."""
-    shown = ShownAddresses(cluster=cluster, node=node, **asdict(data))
-    return Kept(await allocator.keep_for_pods(shown))
+    return Kept(await allocator.keep_for_pods(stated_by(data, ShownAddresses, cluster=cluster, node=node)))
 
 
 @put(f"{ONE}/report", responses=documented(HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT))

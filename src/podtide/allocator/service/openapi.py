@@ -14,60 +14,33 @@ from litestar.di import Provide
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
+from msgspec import Struct
 
 from podtide import __version__
+from podtide.allocator import wire
 from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult
 from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetDemandReport, Utilization
 from podtide.allocator.terms import ClusterRegistry, OpenedTerm
-from podtide.allocator.wire import (
-    BoundsBody,
-    Ended,
-    EndingBody,
-    Forgotten,
-    GrowthBody,
-    HeldBody,
-    InForceBody,
-    Kept,
-    NameBody,
-    RefusalBody,
-    ReportBody,
-    ShownBody,
-    ShrinkingBody,
-    SubnetBody,
-    TermBody,
-    WishBody,
-)
 
 BEARER = "bearer"
-_STRUCTS = (
-    BoundsBody,
+_BODIES = tuple(
+    each
+    for each in vars(wire).values()
+    if isinstance(each, type) and issubclass(each, Struct) and each.__module__ == wire.__name__
+)
+_ANSWERS = (
+    AllocatedContainer,
     CidrHolders,
     ClusterRegistry,
-    AllocatedContainer,
     ContainerPage,
     Debt,
-    Ended,
-    EndingBody,
-    Forgotten,
-    GrowthBody,
-    HeldBody,
-    InForceBody,
-    Kept,
     MoveResult,
-    NameBody,
     OpenedTerm,
     QuarantinePage,
-    RefusalBody,
-    ReportBody,
-    ShownBody,
-    ShrinkingBody,
     Subnet,
-    SubnetBody,
     SubnetDemandReport,
-    TermBody,
     Utilization,
-    WishBody,
 )
 
 
@@ -100,6 +73,8 @@ def _describe(routers: list[Router], dependencies: Mapping[str, Provide]) -> dic
         ),
         logging_config=None,
     ).openapi_schema.to_schema()
-    _, structs = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
+    _, structs = msgspec.json.schema_components(
+        (*_BODIES, *_ANSWERS), ref_template="#/components/schemas/{name}"
+    )
     described["components"]["schemas"] = structs
     return described

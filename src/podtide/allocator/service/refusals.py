@@ -46,6 +46,12 @@ def documented(*statuses: HTTPStatus) -> dict[int, ResponseSpec]:
     }
 
 
+REFUSALS_OF_A_CHANGE = documented(
+    HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+)
+"""Of most paths that change something by what a body states."""
+
+
 def error_handlers(log: Logger) -> ExceptionHandlersMap:
     """The service's answers to exceptions."""
 

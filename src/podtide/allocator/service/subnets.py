@@ -5,11 +5,10 @@ from http import HTTPStatus
 
 from litestar import delete, get, post, put
 from litestar.params import JSONBody
-from msgspec.structs import asdict
 
 from podtide.allocator.service.callers import Asked, Cache
 from podtide.allocator.service.parameters import Moment, PathName, QueryCidr
-from podtide.allocator.service.refusals import documented
+from podtide.allocator.service.refusals import REFUSALS_OF_A_CHANGE, documented
 from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
@@ -27,6 +26,7 @@ from podtide.allocator.wire import (
     InForceBody,
     ShrinkingBody,
     SubnetBody,
+    stated_by,
 )
 
 ONE = "/networks/{network:str}/subnets/{subnet:str}"
@@ -51,25 +51,10 @@ async def add_subnet(
     allocator: Asked, network: PathName, subnet: PathName, data: JSONBody[SubnetBody]
 ) -> Subnet:
     """Make a subnet; the same again answers the one there."""
-    return await allocator.add_subnet(
-        SubnetSpec(
-            network=network,
-            name=subnet,
-            cidrs=data.cidrs,
-            gateways=data.gateways,
-            keep_back=data.keep_back,
-            keep_back_first=data.keep_back_first,
-        )
-    )
+    return await allocator.add_subnet(stated_by(data, SubnetSpec, network=network, name=subnet))
 
 
-@post(
-    f"{ONE}/cidrs",
-    status_code=HTTPStatus.OK,
-    responses=documented(
-        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    ),
-)
+@post(f"{ONE}/cidrs", status_code=HTTPStatus.OK, responses=REFUSALS_OF_A_CHANGE)
 async def grow_subnet(
     allocator: Asked, cache: Cache, network: PathName, subnet: PathName, data: JSONBody[GrowthBody]
 ) -> Subnet:
@@ -79,13 +64,7 @@ async def grow_subnet(
     return grown
 
 
-@post(
-    f"{ONE}/draining",
-    status_code=HTTPStatus.OK,
-    responses=documented(
-        HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    ),
-)
+@post(f"{ONE}/draining", status_code=HTTPStatus.OK, responses=REFUSALS_OF_A_CHANGE)
 async def shrink_subnet(
     allocator: Asked, cache: Cache, network: PathName, subnet: PathName, data: JSONBody[ShrinkingBody]
 ) -> Subnet:
@@ -152,7 +131,7 @@ async def put_in_force(
     allocator: Asked, network: PathName, subnet: PathName, data: JSONBody[InForceBody]
 ) -> Subnet:
     """Let a batch be in force for the nodes of a subnet, if it was decided from what is so. The same again changes nothing."""
-    return await allocator.put_in_force(network, subnet, SubnetInForce(**asdict(data)))
+    return await allocator.put_in_force(network, subnet, stated_by(data, SubnetInForce))
 
 
 @put(
@@ -164,7 +143,7 @@ async def set_bounds(
     allocator: Asked, network: PathName, subnet: PathName, cluster: PathName, data: JSONBody[BoundsBody]
 ) -> None:
     """Keep between which bounds a cluster wants the batch of a subnet. The same again changes nothing."""
-    await allocator.set_bounds(network, subnet, cluster=cluster, bounds=Bounds(**asdict(data)))
+    await allocator.set_bounds(network, subnet, cluster=cluster, bounds=stated_by(data, Bounds))
 
 
 SUBNET_ROUTES = (

@@ -17,6 +17,7 @@ from podtide.allocator.limits import (
     check_spec,
     check_wish,
 )
+from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.store import draining, queries, registry, subnets
 from podtide.allocator.store.adoption import AdoptContainer
@@ -64,7 +65,7 @@ from podtide.runtime.ids import new_uuid
 from podtide.runtime.randomness import system_randomness
 
 
-class DatabaseAllocator:
+class DatabaseAllocator(AdministeredAllocator):
     """The owner of the subnets, in a database. Made by `open_allocator`."""
 
     def __init__(
@@ -92,14 +93,12 @@ class DatabaseAllocator:
         await self._database.close()
 
     async def add_subnet(self, spec: SubnetSpec) -> Subnet:
-        """Create the subnet, or return the one there if it is the same."""
         check_spec(spec)
         return await self._database.write(lambda now: subnets.add_subnet(spec, now))
 
     async def grow_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], gateways: tuple[str, ...] = ()
     ) -> Subnet:
-        """Add CIDRs to the subnet, each with its gateway."""
         check_names(network=network, subnet=name)
         return await self._database.write(
             lambda now: subnets.grow_subnet(network, name, cidrs, gateways, now, self._rules)
@@ -108,7 +107,6 @@ class DatabaseAllocator:
     async def shrink_subnet(
         self, network: str, name: str, cidrs: tuple[str, ...], *, at_once: bool = False
     ) -> Subnet:
-        """Drain CIDRs of the subnet, or remove them at once."""
         check_names(network=network, subnet=name)
         return await self._database.write(
             lambda now: draining.shrink_subnet(
@@ -117,17 +115,14 @@ class DatabaseAllocator:
         )
 
     async def holders(self, network: str, name: str, cidr: str) -> CidrHolders:
-        """The containers that have addresses of a CIDR."""
         check_names(network=network, subnet=name)
         return await self._database.read(lambda now: draining.holders(network, name, cidr, now))
 
     async def remove_subnet(self, network: str, name: str) -> None:
-        """Delete the subnet, if nothing in it is reserved."""
         check_names(network=network, subnet=name)
         await self._database.write(lambda now: subnets.remove_subnet(network, name, now, self._rules))
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
-        """The subnet's current state."""
         check_names(network=network, subnet=name)
         subnet, due = await self._database.read(lambda now: subnets.show_subnet(network, name, now))
         if due:
@@ -138,7 +133,6 @@ class DatabaseAllocator:
         return subnet
 
     async def list_subnets(self, network: str = "") -> tuple[Subnet, ...]:
-        """The subnets of a network, or of all networks."""
         if network:
             check_names(network=network)
         listed = await self._database.read(lambda now: subnets.list_subnets(network, now))
@@ -150,12 +144,10 @@ class DatabaseAllocator:
         return tuple(subnet for subnet, _due in listed)
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:
-        """Release and grant addresses as the wish says; idempotent."""
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, PutContainer(wish))
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
-        """Delete a removed Node's container; its addresses go into quarantine."""
         check_names(container=container_id, cluster=cluster)
         await self._delete(DeleteContainer(container_id, cluster, cluster_uid))
 
@@ -180,14 +172,12 @@ class DatabaseAllocator:
                 continue
 
     async def move_container(self, wish: Wish) -> MoveResult:
-        """Like `put_container`, after moving what the same machine had as an earlier Node."""
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
     ) -> QuarantinePage:
-        """One page of what is in quarantine, by removed container."""
         narrowed = {"cluster": cluster, "node": node, "more": more}
         narrowed = {what: name for what, name in narrowed.items() if name}
         check_names(**narrowed)
@@ -206,7 +196,6 @@ class DatabaseAllocator:
         cluster_uid: str = "",
         reason: str,
     ) -> int:
-        """Release these addresses of a removed container from quarantine."""
         check_names(container=container_id, cluster=cluster, **({"uid": cluster_uid} if cluster_uid else {}))
         check_ending(addresses, reason)
         return await self._end_quarantine(EndQuarantine(container_id, addresses), cluster, cluster_uid)
@@ -223,7 +212,6 @@ class DatabaseAllocator:
         return await self._database.call(network, subnet, call)
 
     async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
-        """The container and its addresses."""
         check_names(container=container_id, cluster=cluster)
         return await self._database.read(lambda _now: queries.get_container(container_id, cluster))
 
@@ -237,7 +225,6 @@ class DatabaseAllocator:
         limit: int = 500,
         more: str = "",
     ) -> ContainerPage:
-        """One page of containers."""
         narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
         narrowed = {what: name for what, name in narrowed.items() if name}
         check_names(**narrowed)
@@ -246,7 +233,6 @@ class DatabaseAllocator:
         return await self._database.read(lambda _now: queries.list_containers(narrowed, limit, after))
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
-        """The containers that are owed addresses, in the order they will be served."""
         check_names(network=network, subnet=name)
         debts, from_the_future = await self._database.read(
             lambda now: queries.list_owed(network, name, now, self._rules.claim_seconds)
@@ -256,13 +242,11 @@ class DatabaseAllocator:
         return debts
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
-        """Store the bounds that a cluster sets for the subnet's batch."""
         check_names(network=network, subnet=name, cluster=cluster)
         check_bounds(bounds)
         await self._database.call(network, name, SetBounds(cluster, bounds))
 
     async def demand(self, network: str, name: str) -> SubnetDemandReport:
-        """The counts that the subnet's batch is decided from."""
         check_names(network=network, subnet=name)
         demand, due = await self._database.read(lambda now: queries.read_demand(network, name, now))
         if due:
@@ -271,61 +255,50 @@ class DatabaseAllocator:
         return demand
 
     async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
-        """Set the batch in force, unless it changed since it was read (compare-and-set)."""
         check_names(network=network, subnet=name)
         check_in_force(decided)
         return await self._database.call(network, name, PutInForce(decided))
 
     async def utilization(self, network: str, name: str) -> tuple[Utilization, ...]:
-        """How full the subnet is now."""
         subnet = await self.get_subnet(network, name)
         return (Utilization(to_time(self._clock.wall()), subnet.capacity, subnet.reserved),)
 
     async def history(
         self, network: str, name: str, *, since: float, until: float
     ) -> tuple[Utilization, ...]:
-        """Past utilization, oldest first."""
         check_names(network=network, subnet=name)
         return await self._database.read(lambda now: queries.read_history(network, name, since, until, now))
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
-        """Open or renew the term of a cluster's controller."""
         check_claim(claim)
         return await self._database.write(lambda now: registry.open_term(claim, now))
 
     async def close_term(self, claim: TermClaim) -> None:
-        """Close the term, so that the next controller need not wait."""
         check_claim(claim)
         await self._database.write(lambda _now: registry.close_term(claim))
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
-        """Record what a node holds, while the store recovers."""
         check_held(held)
         return await self._database.call(held.network, held.subnet, AdoptContainer(held))
 
     async def keep_for_pods(self, shown: ShownAddresses) -> int:
-        """Put addresses that living pods show into quarantine, while the store recovers."""
         check_shown(shown)
         return await self._database.call(shown.network, shown.subnet, KeepForPods(shown))
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
-        """End the cluster's report of what its nodes hold."""
         check_names(cluster=cluster, uid=cluster_uid)
         await self._database.write(
             lambda _now: registry.finish_report(cluster, cluster_uid, recovery, self.expected_clusters())
         )
 
     async def list_clusters(self) -> ClusterRegistry:
-        """All clusters, and whether the store recovers."""
         return await self._database.read(lambda now: registry.list_clusters(now, self.expected_clusters()))
 
     async def move_cluster(self, name: str, *, uid: str) -> None:
-        """Bind the cluster's name to another uid."""
         check_names(cluster=name, uid=uid)
         await self._database.write(lambda _now: registry.move_cluster(name, uid))
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
-        """Delete a cluster that is gone for good, with its containers."""
         del reason  # for whoever keeps a log
         check_names(cluster=name, **({"uid": uid} if uid else {}))
         gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
@@ -338,7 +311,6 @@ class DatabaseAllocator:
         return len(gone)
 
     async def end_recovery(self) -> None:
-        """End the recovery without the reports that are missing."""
         await self._database.write(lambda _now: registry.end_recovery())
 
     async def begin_recovery(self, reason: str) -> None:

@@ -51,8 +51,8 @@ class SubnetOperation(Protocol[AnswerT_co]):
         ...
 
 
-class PutContainer(Struct, frozen=True):
-    """Carries out a wish."""
+class WishOperation(Struct, frozen=True):
+    """An operation that carries out a wish."""
 
     wish: Wish
 
@@ -66,17 +66,14 @@ class PutContainer(Struct, frozen=True):
         """The container's cluster."""
         return self.wish.cluster
 
+
+class PutContainer(WishOperation, frozen=True):
+    """Carries out a wish."""
+
     def carry_out(self, transaction: SubnetTransaction) -> Script[AllocatedContainer]:
         """Release what is named, then grant what is missing, as far as there is."""
         wish = self.wish
-        row = transaction.containers.get(wish.id)
-        yield from refuse_by_context(wish, row, transaction)
-        if row is None:
-            row = ContainerRow(wish.id, wish.cluster, transaction.subnet.id, wish.node)
-            transaction.containers[wish.id] = row
-        else:
-            take_anew(wish, row, transaction.subnet.id)
-            refuse_what_does_not_fit(wish, row, transaction)
+        row = (yield from fitting_row(wish, transaction)) or new_row(wish, transaction)
         row.cluster_uid = row.cluster_uid or wish.cluster_uid
         _note_statement(wish, row)
         _note_order(wish, row)
@@ -200,7 +197,24 @@ def another_cluster(container: str) -> NoSuchContainer:
     )
 
 
-def refuse_by_context(wish: Wish, row: ContainerRow | None, transaction: SubnetTransaction) -> Script[None]:
+def fitting_row(wish: Wish, transaction: SubnetTransaction) -> Script[ContainerRow | None]:
+    """The container of a wish, None if there is none yet; a wish that must not be carried out is refused."""
+    row = transaction.containers.get(wish.id)
+    yield from _refuse_by_context(wish, row, transaction)
+    if row is not None:
+        take_anew(wish, row, transaction.subnet.id)
+        _refuse_what_does_not_fit(wish, row, transaction)
+    return row
+
+
+def new_row(wish: Wish, transaction: SubnetTransaction) -> ContainerRow:
+    """The container of a wish, made."""
+    row = ContainerRow(wish.id, wish.cluster, transaction.subnet.id, wish.node)
+    transaction.containers[wish.id] = row
+    return row
+
+
+def _refuse_by_context(wish: Wish, row: ContainerRow | None, transaction: SubnetTransaction) -> Script[None]:
     """Refuse a wish whose cluster name belongs to another uid, or that comes while the store recovers.
 
     Who asks comes first: what a stranger has seen, under a name that is not its own, proves nothing about this store.
@@ -221,7 +235,7 @@ def _refuse_if_behind(wish: Wish, transaction: SubnetTransaction) -> Script[None
         yield from transaction.context.begin_recovery(reason, transaction.now)
 
 
-def refuse_what_does_not_fit(wish: Wish, row: ContainerRow, transaction: SubnetTransaction) -> None:
+def _refuse_what_does_not_fit(wish: Wish, row: ContainerRow, transaction: SubnetTransaction) -> None:
     """Refuse a wish that does not fit the existing container."""
     if row.cluster != wish.cluster:
         raise another_cluster(wish.id)

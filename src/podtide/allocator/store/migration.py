@@ -6,6 +6,7 @@ imported here, when there is something to do.
 """
 
 from collections.abc import Callable
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -119,8 +120,9 @@ class _Statements(StringIO):
         return len(text)
 
 
-def _steps(dialect: str, schema: str) -> list[str]:
-    """The statements that migrate a schema to this podtide's."""
+@cache
+def _steps(dialect: str, schema: str) -> tuple[str, ...]:
+    """The statements that migrate a schema to this podtide's: always the same, and a simulation opens many databases."""
     from alembic.config import Config  # noqa: PLC0415 - takes 200 ms, and is needed once per release
     from alembic.runtime.environment import EnvironmentContext  # noqa: PLC0415 - as above
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
@@ -137,4 +139,4 @@ def _steps(dialect: str, schema: str) -> list[str]:
     ) as environment:
         environment.configure(dialect_name=dialect, output_buffer=output, transactional_ddl=False)
         environment.run_migrations()
-    return output.taken
+    return tuple(output.taken)

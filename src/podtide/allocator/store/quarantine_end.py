@@ -6,38 +6,22 @@ container later was given to nobody before; of what is there at first sight it f
 
 from msgspec import Struct
 
-from podtide.allocator.containers import MoveResult, Wish
-from podtide.allocator.store.container_row import ContainerRow, take_anew
-from podtide.allocator.store.container_writes import PutContainer, refuse_by_context, refuse_what_does_not_fit
+from podtide.allocator.containers import MoveResult
+from podtide.allocator.store.container_row import ContainerRow
+from podtide.allocator.store.container_writes import PutContainer, WishOperation, fitting_row, new_row
 from podtide.allocator.store.quarantines import former_containers
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
 from podtide.core.subnet.chunks import CHUNK_SIZE
 
 
-class MoveContainer(Struct, frozen=True):
+class MoveContainer(WishOperation, frozen=True):
     """Carries out a wish, after moving to it what the same machine left under a former uid."""
-
-    wish: Wish
-
-    @property
-    def container(self) -> str:
-        """The container's id."""
-        return self.wish.id
-
-    @property
-    def cluster(self) -> str:
-        """The container's cluster."""
-        return self.wish.cluster
 
     def carry_out(self, transaction: SubnetTransaction) -> Script[MoveResult]:
         """Move what is in quarantine, then do as a PUT does."""
         wish = self.wish
-        row = transaction.containers.get(wish.id)
-        yield from refuse_by_context(wish, row, transaction)
-        if row is not None:
-            take_anew(wish, row, transaction.subnet.id)
-            refuse_what_does_not_fit(wish, row, transaction)
+        row = yield from fitting_row(wish, transaction)
         is_new = row is None or row.primary is None
         former = (
             (yield from former_containers(transaction.subnet.id, wish))
@@ -46,9 +30,7 @@ class MoveContainer(Struct, frozen=True):
         )
         moved: dict[int, int] = {}
         if former:
-            if row is None:
-                row = ContainerRow(wish.id, wish.cluster, transaction.subnet.id, wish.node)
-                transaction.containers[wish.id] = row
+            row = row or new_row(wish, transaction)
             for holder, _primary, _held in former:
                 for chunk, mask in (yield from transaction.take_over(holder)).items():
                     moved[chunk] = moved.get(chunk, 0) | mask

@@ -8,13 +8,15 @@ from contextlib import AsyncExitStack
 import click
 from msgspec.structs import replace
 
-from podtide.allocator.port import AllocatedContainer, Allocator, Subnet
+from podtide.allocator.pages import every_container
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import Subnet
 from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
+from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, Forbidden
 from podtide.core.audit.invariants import Violation
 from podtide.core.audit.networks import NetworkPicture
@@ -90,13 +92,7 @@ async def _read_networks(cluster: Cluster, namespace: str) -> NetworkPicture | N
 
 async def _read_records(allocator: Allocator) -> AllocatorRecords:
     before = await allocator.list_subnets()
-    containers: list[AllocatedContainer] = []
-    more = ""
-    while True:
-        page = await allocator.list_containers(more=more)
-        containers += page.items
-        if not (more := page.more):
-            break
+    containers = [container async for container in every_container(allocator)]
     after = await allocator.list_subnets()
     stood = {_timeless(subnet) for subnet in before}
     return AllocatorRecords(

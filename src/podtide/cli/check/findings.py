@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podtide.agent.pool.pods import shown_addresses
-from podtide.allocator.port import AllocatedContainer, Subnet
+from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.subnets import Subnet
 from podtide.cli.observed_node import ObservedNode
 from podtide.core.audit.invariants import (
     Grant,

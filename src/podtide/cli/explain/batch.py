@@ -9,10 +9,10 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from podtide.cli.number_options import COUNT, FRACTION
+from podtide.cli.number_options import COUNT, fraction_option
 from podtide.cli.output import output_option, show, table
 from podtide.core.errors import InvalidInput
-from podtide.core.exact import shortened, text
+from podtide.core.exact import shortened
 from podtide.core.subnet.batch import BatchInForce, BatchMove, Rung, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import ContainerDemand
@@ -83,27 +83,9 @@ class NodesType(click.ParamType[AlikeNodes]):
     "--min-batch", type=COUNT, default=USUAL.min_batch, show_default=True, help="The smallest batch."
 )
 @click.option("--fixed", type=COUNT, help="The one batch to use.")
-@click.option(
-    "--buffer",
-    type=FRACTION,
-    default=USUAL.buffer,
-    show_default=text(USUAL.buffer),
-    help="The configured buffer: the part of a batch to keep free.",
-)
-@click.option(
-    "--lower",
-    type=FRACTION,
-    default=USUAL.thresholds.lower,
-    show_default=text(USUAL.thresholds.lower),
-    help="t: a larger batch must keep R under t·Q.",
-)
-@click.option(
-    "--upper",
-    type=FRACTION,
-    default=USUAL.thresholds.upper,
-    show_default=text(USUAL.thresholds.upper),
-    help="T: exhausted, and the batch is reduced, above T·Q.",
-)
+@fraction_option("--buffer", USUAL.buffer, "The configured buffer: the part of a batch to keep free.")
+@fraction_option("--lower", USUAL.thresholds.lower, "t: a larger batch must keep R under t·Q.")
+@fraction_option("--upper", USUAL.thresholds.upper, "T: exhausted, and the batch is reduced, above T·Q.")
 @click.option("--in-force", type=COUNT, help="The batch in force so far.  [default: the largest batch]")
 @click.option("--exhausted", is_flag=True, help="The subnet is exhausted so far.")
 @click.option("--starved", is_flag=True, help="The subnet is starved so far.")

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.number_options import COUNT, FRACTION
+from podtide.cli.number_options import COUNT, fraction_option
 from podtide.cli.output import output_option, show
 from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds, judge_exhaustion
@@ -17,20 +17,8 @@ USUAL = Thresholds()
 @click.option(
     "--reserved", type=COUNT, required=True, help="R: addresses reserved for nodes, primaries included."
 )
-@click.option(
-    "--lower",
-    type=FRACTION,
-    default=USUAL.lower,
-    show_default=text(USUAL.lower),
-    help="t: no longer exhausted below t·Q.",
-)
-@click.option(
-    "--upper",
-    type=FRACTION,
-    default=USUAL.upper,
-    show_default=text(USUAL.upper),
-    help="T: exhausted above T·Q.",
-)
+@fraction_option("--lower", USUAL.lower, "t: no longer exhausted below t·Q.")
+@fraction_option("--upper", USUAL.upper, "T: exhausted above T·Q.")
 @click.option("--exhausted", is_flag=True, help="The subnet is exhausted so far.")
 @output_option
 def exhaustion(  # noqa: PLR0913 - one argument per option

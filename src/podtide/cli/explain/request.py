@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.number_options import COUNT, FRACTION, BoundedCount
+from podtide.cli.number_options import COUNT, BoundedCount, fraction_option
 from podtide.cli.output import output_option, show, warn
-from podtide.core.exact import text
 from podtide.core.subnet.scaler import (
     DEFAULT_BATCH,
     DEFAULT_BUFFER,
@@ -25,16 +24,10 @@ _MOST_PRIMARIES = 65_536
 @click.command()
 @click.option("--demand", type=COUNT, required=True, help="U: pods on the node that need an address.")
 @click.option("--batch", type=COUNT, default=DEFAULT_BATCH, show_default=True, help="B: the batch size.")
-@click.option(
-    "--buffer",
-    type=FRACTION,
-    default=DEFAULT_BUFFER,
-    show_default=text(DEFAULT_BUFFER),
-    help="mf: the buffer, the part of a batch to keep free.",
-)
+@fraction_option("--buffer", DEFAULT_BUFFER, "mf: the buffer, the part of a batch to keep free.")
 @click.option(
     "--primaries",
-    type=BoundedCount(0, _MOST_PRIMARIES),
+    type=BoundedCount(_MOST_PRIMARIES),
     default=0,
     show_default=True,
     help="P: primary addresses of the node's network containers.",

@@ -8,9 +8,9 @@ import click
 from msgspec import Struct
 
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.cluster_lists import list_all, list_if_known
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
+from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, Conflict
 from podtide.networks.migration import (
     DefinitionChange,

@@ -8,10 +8,9 @@ from contextlib import AsyncExitStack, suppress
 
 import click
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.cluster_lists import list_all
 from podtide.cli.number_options import INTERVAL
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import output_option, show, warn
@@ -19,6 +18,7 @@ from podtide.cli.screen_width import screen_width
 from podtide.cli.top.overview import Overview, overlook
 from podtide.cli.top.sources import PolledAllocator, WatchedCluster
 from podtide.cli.top.tables import cidr_tables, tables_of
+from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState

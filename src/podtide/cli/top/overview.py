@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.cli.observed_node import ObservedNode
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState

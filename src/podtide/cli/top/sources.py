@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from podtide.allocator.port import Allocator, AllocatorError, Subnet
+from podtide.allocator.errors import AllocatorError
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import Subnet
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.top.overview import Overview, ReservedBy, overlook
 from podtide.cluster.informer import EVERYTHING, Informer, Scope

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import click
 
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.output import output_option, show

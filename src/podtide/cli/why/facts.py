@@ -9,10 +9,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from podtide.allocator.port import Allocator, AllocatorError, Subnet
-from podtide.cli.cluster_lists import get_if_there, list_all
+from podtide.allocator.errors import AllocatorError
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import Subnet
 from podtide.cli.observed_node import ObservedNode, observe_nodes
 from podtide.cluster.field_selector import field_is
+from podtide.cluster.listing import get_if_there, list_all
 from podtide.cluster.port import Cluster, Forbidden, NotFound
 from podtide.cluster.served.ages import age
 from podtide.controller.program import LEASE

@@ -137,14 +137,6 @@ class EmbeddedCluster:
         self.server.restore(snapshot)
         self.restores += 1
 
-    def expire_history(self) -> None:
-        """Forget what happened before now, as compaction does: older versions and tokens are Gone."""
-        self.server.expire_history()
-
-    def close_watches(self) -> None:
-        """End every watch, as a server that restarts does; watchers may resume."""
-        self.server.close_watches()
-
     def close(self) -> None:
         """End every watch and close the file."""
         self.server.close()

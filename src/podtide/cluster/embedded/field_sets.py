@@ -30,7 +30,7 @@ def is_field_set(value: object) -> bool:
 
 def copied(fields: FieldSet) -> FieldSet:
     """An independent copy of the set."""
-    return {step: copied(node) for step, node in fields.items()}
+    return {step: copied(node) if node else {} for step, node in fields.items()}
 
 
 def add(fields: FieldSet, more: FieldSet) -> None:

@@ -8,7 +8,6 @@ silent is not trusted (see `watch`).
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from random import Random
-from types import TracebackType
 from typing import Self, TypeVar
 
 from podtide.cluster.kubernetes import requests
@@ -47,9 +46,7 @@ class KubernetesCluster:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -18,6 +18,7 @@ from podtide.cluster.port import (
     Throttled,
     Unavailable,
 )
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 
@@ -46,6 +47,7 @@ _REDIRECTS = range(300, 400)
 _NOT_FOUND = 404
 _NO_SUCH_PATH = b"404 page not found"
 """What the API server says of a kind it does not know."""
+_OF_MULTUS = f"/apis/{NetworkAttachmentDefinition.api.group}/"
 _LONGEST_MESSAGE = 1000
 _LONGEST_WAIT_SECONDS = 300.0
 """However long we are told to stay away. A load balancer's page may name a day, or by mistake a thousand; a node must
@@ -75,20 +77,28 @@ class Status(Struct, frozen=True, kw_only=True):
     details: StatusDetails | None = None
 
 
-def refusal(doing: str, code: int, body: bytes, retry_after: str | None) -> ClusterError:
-    """The error that an answer stands for."""
+def refusal(doing: str, path: str, code: int, body: bytes, retry_after: str | None) -> ClusterError:
+    """The error that an answer to a request of this path stands for."""
     status = read_status(body)
     if status is not None:
         return status_error(doing, status, code, retry_after)
     if code == _NOT_FOUND and body.strip() == _NO_SUCH_PATH:
-        return NotFound(
-            f"cannot {doing}: the server knows no such kind: install the CRDs (`podtide crds`), or ask another server"
-        )
+        return NotFound(f"cannot {doing}: the server knows no such kind: {_how_to_define(path)}")
     if code == _TOO_MANY_REQUESTS or (code == _SERVICE_UNAVAILABLE and retry_after):
         return _throttled(doing, f"the answer was {code}", None, retry_after)
     what = "a redirection" if code in _REDIRECTS else "not from an API server"
     error = _OF_ANYBODY.get(code, Unavailable)
     return error(f"cannot {doing}: the answer was {code}, and {what}: see what stands before the server")
+
+
+def _how_to_define(path: str) -> str:
+    """How to make the server know the kind at this path: Multus' own is not among podtide's."""
+    if path.startswith(_OF_MULTUS):
+        return (
+            "install Multus, whose kind it is, or its CRD alone "
+            "(`podtide crds --with-network-attachments | kubectl apply -f -`), or ask another server"
+        )
+    return "install the CRDs (`podtide crds | kubectl apply -f -`), or ask another server"
 
 
 def status_error(

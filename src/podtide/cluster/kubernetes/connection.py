@@ -113,7 +113,8 @@ class ApiServerConnection:
             return response
         async with response:
             body = await response.read()
-        raise refusal(request.doing, response.status, body, response.headers.get("Retry-After"))
+        wait = response.headers.get("Retry-After")
+        raise refusal(request.doing, request.path, response.status, body, wait)
 
     async def _send(
         self, request: ApiRequest, limits: aiohttp.ClientTimeout, proof: Proof

@@ -1,7 +1,6 @@
 """What is refused here and not by the rules that the embedded cluster keeps for everybody."""
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from aiohttp import web
@@ -60,12 +59,9 @@ def refuse_unknown_fields(kind: type[Resource], document: dict[str, Any]) -> Non
     """
     if kind not in CUSTOM_KINDS:
         return
-    if unknown := list(_unknown(document, _schema(kind), "")):
+    if unknown := list(_unknown(document, schema_of(kind), "")):
         words = ", ".join(f'unknown field "{path}"' for path in unknown)
         raise BadRequest(f"{kind.api.kind} cannot be taken: strict decoding error: {words}")
-
-
-_schema = cache(schema_of)
 
 
 def _unknown(value: Any, schema: dict[str, Any], path: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ cluster has they show the fields that podtide knows.
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -37,8 +38,9 @@ def openapi_documents(kinds: Iterable[type[Resource]]) -> dict[str, bytes]:
     return documents | {"/openapi/v3": msgspec.json.encode({"paths": paths})}
 
 
+@cache
 def schema_of(kind: type[Resource]) -> Document:
-    """The schema of a kind."""
+    """The schema of a kind, which the caller must not change."""
     schema: Document = crd(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from msgspec import Struct, structs
 
-from podtide.allocator.port import (
+from podtide.allocator.errors import (
     AllocatorUnavailable,
     AnotherCluster,
     NoSuchSubnet,

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
+from podtide.allocator.containers import AllocatedContainer, MoveResult, Wish
+from podtide.allocator.errors import AllocatorError, NoSuchContainer, SubnetFull
 from podtide.allocator.limits import MOST_WANTED
-from podtide.allocator.port import (
-    AllocatedContainer,
-    AllocatorError,
-    MoveResult,
-    NoSuchContainer,
-    SubnetFull,
-    Wish,
-)
 from podtide.controller.allocator_outage import with_deadline
 from podtide.controller.fencing import GuardedAllocator
 from podtide.controller.nodes.subnet_choice import ContainerPlace

@@ -17,7 +17,7 @@ its deletion never race. Two rules keep it safe (design R3, "Absence"):
 from collections import defaultdict
 
 from podtide.cluster.informer import Informer
-from podtide.cluster.port import NotFound
+from podtide.cluster.listing import get_if_there
 from podtide.controller.nodes.config_ownership import (
     bound,
     is_being_deleted,
@@ -74,7 +74,7 @@ class NodeReconciler:
         known = self._uids_heard_of(name, node, config)
         if _is_doubtful(known, node, config):
             # Only a fresh read is certain, and from now on it is newer than the cache.
-            node = await self._read(name)
+            node = await get_if_there(self._context.cluster, Node, name)
             gone = known - {uid_of(node)}
             if (seconds := self._retirement.wait_seconds(gone)) is not None:
                 return seconds
@@ -99,12 +99,6 @@ class NodeReconciler:
         """The uids of all Nodes of that name that may have containers, including the present one."""
         owner = config.node_uid if config else ""
         return frozenset({*self._suspects.get(name, ()), owner, uid_of(node)} - {""})
-
-    async def _read(self, name: str) -> Node | None:
-        try:
-            return await self._context.cluster.get(Node, name)
-        except NotFound:
-            return None
 
     async def _delete_containers(self, name: str, gone: frozenset[str]) -> None:
         """Delete the containers of Nodes that are deleted. Their addresses go into quarantine."""

@@ -1,33 +1,32 @@
 """The addresses that living pods show, by fresh lists: a stale cache must not make an address free for another pod."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
 
 from podtide.cluster.field_selector import field_is
+from podtide.cluster.listing import list_kept
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidInput
 from podtide.core.ranges import parse_address
 from podtide.networks.pods import has_ended
 from podtide.resources.pod import Pod
 
-_PAGE = 500
-
 
 async def shown_on(cluster: Cluster, node: str) -> set[str]:
     """The addresses that living pods bound to a node's name show."""
-    shown: set[str] = set()
-    async for pod in _listed(cluster, field_is("spec.nodeName", node)):
-        shown |= shown_by(pod)
-    return shown
+    return set().union(*await list_kept(cluster, Pod, fields=field_is("spec.nodeName", node), keep=shown_by))
 
 
 async def shown_by_node(cluster: Cluster) -> dict[str, set[str]]:
     """The addresses that all living pods show, by the name of their node."""
     shown = defaultdict[str, set[str]](set)
-    async for pod in _listed(cluster, ""):
-        if addresses := shown_by(pod):
-            shown[pod.spec.node_name] |= addresses
+    for node, addresses in await list_kept(cluster, Pod, keep=_shown_with_node):
+        shown[node] |= addresses
     return shown
+
+
+def _shown_with_node(pod: Pod) -> tuple[str, set[str]] | None:
+    addresses = shown_by(pod)
+    return (pod.spec.node_name, addresses) if addresses else None
 
 
 def shown_by(pod: Pod) -> set[str]:
@@ -41,12 +40,3 @@ def shown_by(pod: Pod) -> set[str]:
         except InvalidInput:
             continue  # no address, and so none of ours
     return shown
-
-
-async def _listed(cluster: Cluster, fields: str) -> AsyncIterator[Pod]:
-    more, is_last = "", False
-    while not is_last:
-        page = await cluster.list(Pod, fields=fields, limit=_PAGE, more=more)
-        for pod in page.items:
-            yield pod
-        more, is_last = page.more, not page.more

@@ -8,8 +8,10 @@ Nothing here is polled. A name is reconciled when one of its containers was dele
 quarantine ends, and once at the start of a term.
 """
 
-from podtide.allocator.port import MoveResult, Quarantined
-from podtide.cluster.port import NotFound
+from podtide.allocator.containers import MoveResult
+from podtide.allocator.pages import every_quarantined
+from podtide.allocator.quarantine import Quarantined
+from podtide.cluster.listing import get_if_there
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.pod_addresses import shown_on
@@ -97,18 +99,14 @@ class QuarantineReconciler:
 
     async def find(self, cluster: str) -> None:
         """Queue every name for which something is in quarantine."""
-        more, is_last = "", False
-        while not is_last:
-            page = await self._context.allocator.quarantined(cluster=cluster, more=more)
-            for left in page.items:
-                self._told.setdefault(left.container, QuarantineAction.WAIT)
-                self.begun(left.node)
-            more, is_last = page.more, not page.more
+        async for left in every_quarantined(self._context.allocator, cluster=cluster):
+            self._told.setdefault(left.container, QuarantineAction.WAIT)
+            self.begun(left.node)
 
     async def reconcile(self, node: str) -> float | None:
         """Reconcile what former Nodes of a name left. Returns after how many seconds to do it again, or None."""
         left = await self._left_by(node)
-        present = await self._read(node) if left else None
+        present = await get_if_there(self._context.cluster, Node, node) if left else None
         waits: list[str] = []
         again: list[float] = []
         moving: set[str] = set()
@@ -144,21 +142,8 @@ class QuarantineReconciler:
         return self._context.options.cluster_subnets and left.container not in self._refused
 
     async def _left_by(self, node: str) -> list[Quarantined]:
-        left: list[Quarantined] = []
-        more, is_last = "", False
-        while not is_last:
-            page = await self._context.allocator.quarantined(
-                cluster=self._context.options.cluster, node=node, more=more
-            )
-            left += page.items
-            more, is_last = page.more, not page.more
-        return left
-
-    async def _read(self, name: str) -> Node | None:
-        try:
-            return await self._context.cluster.get(Node, name)
-        except NotFound:
-            return None
+        cluster = self._context.options.cluster
+        return [left async for left in every_quarantined(self._context.allocator, cluster=cluster, node=node)]
 
     async def _end(self, left: Quarantined) -> tuple[str, ...]:
         """Release what no living pod shows. Returns the addresses that one does show."""

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from podtide.allocator.terms import HeldAddress, HeldContainer, ShownAddresses
 from podtide.cluster.informer import Informer
-from podtide.cluster.listing import list_kept
-from podtide.cluster.port import Conflict, NotFound
+from podtide.cluster.listing import get_if_there, list_kept
+from podtide.cluster.port import Conflict
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.nodes.config_status import GRANTED, GrantReason
@@ -128,9 +128,8 @@ class RecoveryReport:
     async def _confirmed(self, name: str, recovery: int) -> NodeNetworkConfig | None:
         """The NodeNetworkConfig in a version that was written since the recovery began; None if it does not exist."""
         for _ in range(_MOST_ATTEMPTS):
-            try:
-                config = await self._context.cluster.get(NodeNetworkConfig, name, SYSTEM_NAMESPACE)
-            except NotFound:
+            config = await get_if_there(self._context.cluster, NodeNetworkConfig, name, SYSTEM_NAMESPACE)
+            if config is None:
                 return None
             condition = Condition(
                 type=GRANTED,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podtide.allocator.port import AllocatorUnavailable, SubnetFull
+from podtide.allocator.errors import AllocatorUnavailable, SubnetFull
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.answered_requests import AnsweredRequests, RequestBasis
 from podtide.controller.nodes.config_status import (

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podtide.allocator.port import LastWish, NoSuchContainer, StaleWish, Wish
+from podtide.allocator.containers import LastWish, Wish
+from podtide.allocator.errors import NoSuchContainer, StaleWish
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.controller.fencing import GuardedAllocator
 from podtide.controller.machines import machine_of

@@ -10,6 +10,7 @@ Containers of another cluster, or of an unknown one, are skipped: that their Nod
 (`core.subnet.retirement_brake`).
 """
 
+from podtide.allocator.pages import every_container
 from podtide.cluster.informer import Informer
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
@@ -69,13 +70,9 @@ class Sweep:
     async def _known(self, cluster: str) -> dict[str, str]:
         """The names of all nodes that have something in the cluster or at the allocator, by the uid of the Node."""
         known = {uid: config.metadata.name for config in self._configs.items() if (uid := config.node_uid)}
-        more, is_last = "", False
-        while not is_last:
-            page = await self._context.allocator.list_containers(cluster=cluster, more=more)
-            for container in page.items:
-                if owner_of(container.cluster_uid, self._term.uid) is ContainerOwner.THIS_CLUSTER:
-                    known[node_uid(container.id)] = container.node
-            more, is_last = page.more, not page.more
+        async for container in every_container(self._context.allocator, cluster):
+            if owner_of(container.cluster_uid, self._term.uid) is ContainerOwner.THIS_CLUSTER:
+                known[node_uid(container.id)] = container.node
         return known
 
     async def _tell(self, held: int, nodes: int, example: str) -> None:

@@ -4,7 +4,8 @@ Answers are cached for one pass. All of them are newer than the allocations they
 """
 
 from podtide.cluster.informer import Informer
-from podtide.cluster.port import Cluster, NotFound
+from podtide.cluster.listing import get_if_there
+from podtide.cluster.port import Cluster
 from podtide.controller.repair.snapshot import can_be_pod, pod_seen
 from podtide.core.networks.leaks import PodSeen
 from podtide.networks.ownership import may_be_reservation_of
@@ -44,10 +45,7 @@ class PodLookup:
             return None
         if podref not in self._pods:
             namespace, _, name = podref.partition("/")
-            try:
-                self._pods[podref] = await self._cluster.get(Pod, name, namespace)
-            except NotFound:
-                self._pods[podref] = None
+            self._pods[podref] = await get_if_there(self._cluster, Pod, name, namespace)
         return self._pods[podref]
 
     async def _is_node_there(self, name: str) -> bool:
@@ -55,9 +53,5 @@ class PodLookup:
         if self._nodes.get(Key("", name)) is not None:
             return True
         if name not in self._nodes_there:
-            try:
-                await self._cluster.get(Node, name)
-                self._nodes_there[name] = True
-            except NotFound:
-                self._nodes_there[name] = False
+            self._nodes_there[name] = await get_if_there(self._cluster, Node, name) is not None
         return self._nodes_there[name]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.cluster.listing import get_if_there
+from podtide.cluster.port import Cluster, Conflict
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
 from podtide.controller.repair.snapshot import PoolEntry
@@ -97,10 +98,7 @@ class RepairWrites:
         return True
 
     async def _read_pool(self, name: str) -> IPPool | None:
-        try:
-            return await self._cluster.get(IPPool, name, self._namespace)
-        except NotFound:
-            return None
+        return await get_if_there(self._cluster, IPPool, name, self._namespace)
 
 
 def _has(allocations: Mapping[str, IPAllocation], held: PoolEntry) -> bool:

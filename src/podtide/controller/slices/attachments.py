@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, structs
 
 from podtide.controller.events import EventRecorder
-from podtide.controller.slices.slice_pools import network_key, range_of
+from podtide.controller.slices.slice_pools import network_key
 from podtide.core.ranges import IPNetwork, overlap
 from podtide.networks.attachments import AttachedNetwork, Unreadable, read_attachment
 from podtide.networks.hints import Hints, hints_in
 from podtide.networks.network import Network, NetworkRange
-from podtide.networks.ownership import classic_pool_names, node_slice_pool_names
+from podtide.networks.ownership import classic_pool_names, node_slice_pool_names, pool_range
 from podtide.resources.base import Key
 from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
@@ -136,7 +136,7 @@ class AttachmentIndex:
         """
         names = self._indexed()
         wanting = names.own.get(node_slice_pool, [])
-        range_ = range_of(listed) if listed else None
+        range_ = pool_range(listed) if listed else None
         if not wanting and range_ is not None:
             wanting = names.shipped.get((node_slice_pool, range_), [])
         if listed is not None and network_key(listed) in wanting:

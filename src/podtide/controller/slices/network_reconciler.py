@@ -8,7 +8,7 @@ from msgspec import Struct
 from podtide.controller.slices.attachments import DefinitionEvents, ParsedAttachment
 from podtide.controller.slices.node_pools import named_network
 from podtide.controller.slices.range_reconciler import RangeOutcome, RangeReconciler, WantedRange
-from podtide.controller.slices.slice_pools import network_key, range_of, same_cut, slicing_of
+from podtide.controller.slices.slice_pools import network_key, same_cut, slicing_of
 from podtide.controller.slices.survey import SliceContext
 from podtide.core.agreement import agree
 from podtide.networks.network import NetworkRange
@@ -149,7 +149,7 @@ class NetworkReconciler:
         if context.attachments.network_of(node_slice_pool, listed) is not None:
             return True
         names = {node_slice_pool, network_key(listed)} if listed else {node_slice_pool}
-        return context.attachments.may_describe(names, range_of(listed) if listed else None)
+        return context.attachments.may_describe(names, pool_range(listed) if listed else None)
 
     async def _collect_classic(self, key: str) -> RangeOutcome:
         """Delete the pools for whole ranges that were this network's, once they are empty."""

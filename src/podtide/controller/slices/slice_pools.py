@@ -29,6 +29,7 @@ from podtide.core.networks.slices import SliceAssignment, Slicing, parse_slice_s
 from podtide.core.ranges import IPNetwork, overlap, parse_network, parse_range
 from podtide.networks.confirmation import is_inert
 from podtide.networks.network import NetworkRange
+from podtide.networks.ownership import pool_range
 from podtide.resources.base import ObjectMeta
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 from podtide.resources.metadata_keys import CONFIRMED_ANNOTATION, NETWORK_ANNOTATION, NODE_ANNOTATION
@@ -61,14 +62,6 @@ class ConditionFinding(Struct, frozen=True, kw_only=True):
 def network_key(pool: NodeSlicePool) -> str:
     """The key of its network: the annotation, else its name, which is the key for a network's first range."""
     return pool.metadata.annotations.get(NETWORK_ANNOTATION, "") or pool.metadata.name
-
-
-def range_of(pool: NodeSlicePool) -> IPNetwork | None:
-    """The range that it cuts; None if that cannot be parsed."""
-    try:
-        return parse_network(pool.spec.range)
-    except InvalidInput:
-        return None
 
 
 def slicing_of(pool: NodeSlicePool) -> Slicing | None:
@@ -282,7 +275,7 @@ class OtherNetworks:
             other = each.metadata.name
             if other == name or scope_of(other, names) != of.network_name:
                 continue
-            range_ = range_of(each)
+            range_ = pool_range(each)
             if range_ is not None and overlap(range_, of.addresses.network) is not None:
                 yield each
 

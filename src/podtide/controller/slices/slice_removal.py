@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from podtide.cluster.port import NotFound
+from podtide.cluster.listing import get_if_there
 from podtide.controller.slices.node_pools import named_network
-from podtide.controller.slices.slice_pools import range_of
 from podtide.controller.slices.survey import SliceContext, SliceHolding, find_foreign_pool, side_by_side
 from podtide.core.networks.slices import SliceAssignment
 from podtide.core.ranges import IPAddress, IPNetwork, network_at, overlap
@@ -92,9 +91,8 @@ class SliceRemoval:
 
     async def _collect_lease(self, name: str, node: str) -> None:
         """Delete the Lease of the pool's name, unless annotation or holder say that it is another's."""
-        try:
-            lease = await self._context.cluster.get(Lease, name, self._context.namespace)
-        except NotFound:
+        lease = await get_if_there(self._context.cluster, Lease, name, self._context.namespace)
+        if lease is None:
             return
         is_marked = lease.metadata.annotations.get(NODE_ANNOTATION) == node
         if is_marked and lease.spec.holder_identity in {node, ""}:
@@ -152,7 +150,7 @@ class UnclaimedPools(Struct, frozen=True):
     def _may_be_wanted(self, range_: IPNetwork) -> bool:
         """Whether a network is there, or may be, that overlaps the range: then its own worker takes care of the pool."""
         context = self.context
-        lists = (range_of(each) for each in context.slice_pools.items())
+        lists = (pool_range(each) for each in context.slice_pools.items())
         return (
             context.attachments.may_describe((), range_)
             or context.attachments.overlap_range(range_)

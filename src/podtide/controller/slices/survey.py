@@ -16,6 +16,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from podtide.cluster.informer import Informer
+from podtide.cluster.listing import get_if_there
 from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound, Throttled, Unavailable
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
@@ -99,9 +100,8 @@ async def find_foreign_pool(
 
     Conflict if it is the slice's own pool, or an inert one of the same network, which has to be removed first.
     """
-    try:
-        found = await context.cluster.get(IPPool, pool, context.namespace)
-    except NotFound:
+    found = await get_if_there(context.cluster, IPPool, pool, context.namespace)
+    if found is None:
         return None
     if belongs(found, node_slice_pool, assignment):
         raise Conflict(f"IPPool {found.key} exists, but the cache did not show it: reconcile again")

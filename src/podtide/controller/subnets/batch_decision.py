@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from msgspec import structs
 
-from podtide.allocator.port import SubnetDemandReport, SubnetInForce
+from podtide.allocator.subnets import SubnetDemandReport, SubnetInForce
 from podtide.controller.subnets.overrides import from_port
 from podtide.core.exact import text
 from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading

@@ -12,7 +12,7 @@ takes the nodes whose turn reaches into what is free; a request for the others w
 from collections import defaultdict
 from collections.abc import Iterable
 
-from podtide.allocator.port import Debt
+from podtide.allocator.subnets import Debt
 from podtide.cluster.work_queue import WorkQueue
 from podtide.core.subnet.scaler import SubnetScaler
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from podtide.allocator.port import ClusterBounds, Subnet
+from podtide.allocator.subnets import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
 from podtide.controller.subnets.overrides import ConfiguredBounds, in_force_condition, override_condition
 from podtide.controller.subnets.status import (

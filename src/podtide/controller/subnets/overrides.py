@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from podtide.allocator.port import Bounds, ClusterBounds, SubnetInForce
+from podtide.allocator.subnets import Bounds, ClusterBounds, SubnetInForce
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, text
 from podtide.core.subnet.batch_bounds import BatchBounds, check_fit

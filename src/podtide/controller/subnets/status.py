@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from msgspec import structs
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce, SubnetCidr
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 

@@ -11,16 +11,8 @@ from fractions import Fraction
 
 from msgspec import Struct, structs
 
-from podtide.allocator.port import (
-    AllocatorUnavailable,
-    Bounds,
-    ClusterBounds,
-    InForceConflict,
-    NoSuchSubnet,
-    Subnet,
-    SubnetDemandReport,
-    SubnetInForce,
-)
+from podtide.allocator.errors import AllocatorUnavailable, InForceConflict, NoSuchSubnet
+from podtide.allocator.subnets import Bounds, ClusterBounds, Subnet, SubnetDemandReport, SubnetInForce
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_outage import RETRY_SECONDS, with_deadline
 from podtide.controller.counts import SubnetCounts

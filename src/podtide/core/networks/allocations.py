@@ -109,6 +109,14 @@ class Allocations:
         """What the sandbox's interface holds, in address order; also what another sandbox of its pod took over."""
         return [self.range.address(offset) for offset in sorted(self._by_sandbox.get((id, ifname), ()))]
 
+    def of_its_pod(self, asking: Allocation, is_ours: Callable[[Allocation], bool]) -> Iterator[int]:
+        """The offsets that sandboxes of the asking interface's pod hold. `is_ours` decides where a uid is not known."""
+        for offset in self._by_pod.get((asking.podref, asking.ifname), ()):
+            found = self._entries[offset]
+            is_known = found.pod_uid and asking.pod_uid
+            if found.pod_uid == asking.pod_uid if is_known else is_ours(found):
+                yield offset
+
     def choose(
         self,
         asking: Allocation,
@@ -147,21 +155,6 @@ class Allocations:
         """Free the address."""
         self._drop(self.range.offset(address))
 
-    def release(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
-        """Free what the sandbox's interface holds, unless another sandbox of its pod has it too; answers what is free.
-
-        Pools written by others may hold several for one interface; all are freed, as nothing else ever would.
-        """
-        freed = []
-        for address in self.held_by(id, ifname):
-            holder = self._entries[self.range.offset(address)].without(id)
-            if holder is not None:
-                self.put(address, holder)
-            else:
-                self.drop(address)
-                freed.append(address)
-        return freed
-
     def withhold(self, address: IPAddress) -> None:
         """Give the address to no other interface: it is reserved by a pool that overlaps this one."""
         offset = self.range.offset(address)
@@ -189,18 +182,11 @@ class Allocations:
         own = self._by_sandbox.get((asking.id, asking.ifname))
         if own:
             return min(own)
-        of_that_name = self._by_pod.get((asking.podref, asking.ifname), ())
-        its_own = (each for each in of_that_name if self._is_its_own(each, asking, is_ours))
+        of_its_pod = self.of_its_pod(asking, is_ours)
         return min(
-            (each for each in its_own if not is_ghost(self.range.address(each), self._entries[each])),
+            (each for each in of_its_pod if not is_ghost(self.range.address(each), self._entries[each])),
             default=None,
         )
-
-    def _is_its_own(self, offset: int, asking: Allocation, is_ours: Callable[[Allocation], bool]) -> bool:
-        found = self._entries[offset]
-        if found.pod_uid and asking.pod_uid:
-            return found.pod_uid == asking.pod_uid
-        return is_ours(found)
 
     def _put(self, offset: int, allocation: Allocation) -> None:
         self._drop(offset)

@@ -88,7 +88,10 @@ class PoolCopy:
         return address, before
 
     def release(self, sandbox: str, ifname: str) -> dict[IPAddress, Allocation]:
-        """Take the sandbox's interface off all that it holds; answers what it had last, free or another sandbox's now."""
+        """Take the sandbox's interface off all that it holds; answers what it had last, free or another sandbox's now.
+
+        Pools written by others may hold several for one interface; all are given up, as nothing else ever would.
+        """
         left = {}
         for address in self.allocations.held_by(sandbox, ifname):
             holder = self.allocations.holder(address)

@@ -10,7 +10,7 @@ again, because another node may have given the address since; and that node puts
 claimed in as long as repair would wait are removed.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -201,12 +201,15 @@ class Restoration:
         self._asked.clear()
         return True
 
+    def asks(self, copy: PoolCopy, pod: Allocation, is_ours: Callable[[Allocation], bool]) -> None:
+        """The pod asks for an address: it is this node's, and so are its ghosts."""
+        held = copy.allocations.of_its_pod(pod, is_ours)
+        if self._went_back_at is not None and next(held, None) is not None:
+            self._asked.add((pod.podref, pod.ifname))
+
     def is_ghost(self, address: IPAddress, there: Allocation) -> bool:
         """Whether the pool has this for a pod of this node that gave it up after the backup."""
-        if self._went_back_at is None:
-            return False
-        self._asked.add((there.podref, there.ifname))
-        return not self._is_recorded(address, there)
+        return self._went_back_at is not None and not self._is_recorded(address, there)
 
     # Details
 

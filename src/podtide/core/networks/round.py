@@ -169,6 +169,7 @@ class Round:
         if add.refusal is not None:
             self.failed.append((add, add.refusal))
             return None
+        self._restoration.asks(self._copy, add.holder, self._is_ours)
         try:
             address, before = self._copy.give(
                 add.holder,

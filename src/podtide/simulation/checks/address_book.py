@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from podtide.agent.program import NodeAgent
-from podtide.allocator.port import AllocatedContainer
+from podtide.allocator.containers import AllocatedContainer
 from podtide.core.audit.incremental import RunningAudit
 from podtide.core.audit.invariants import NodeView, Picture, PodView, Violation, audit
 from podtide.core.pool.address import Address

@@ -14,7 +14,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from msgspec import Struct
 
 from podtide.agent.port import Addresses
-from podtide.allocator.port import AllocatedContainer, Allocator, Subnet
+from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import Subnet
 from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.core.audit.invariants import Grant, Ledger, NodeView, Picture, PodView
 from podtide.core.pool.address import Address

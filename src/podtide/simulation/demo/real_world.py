@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import StoreRules, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import write_kubeconfig

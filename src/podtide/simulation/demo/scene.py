@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.controller.counts import SubnetCounts
 from podtide.core.pool.states import State
 from podtide.simulation.nodes.machine import Machine

@@ -1,7 +1,6 @@
 """The story on a terminal: the subnet as a bar, the nodes' pools, and the decisions as they are made."""
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -48,9 +47,7 @@ class ScreenTeller:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def begin(self, chapter: Chapter) -> None:

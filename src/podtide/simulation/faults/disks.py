@@ -9,7 +9,7 @@ from contextlib import suppress
 from random import Random
 
 from podtide.agent.pool.pool_storage import JOURNAL
-from podtide.allocator.port import NoSuchContainer
+from podtide.allocator.errors import NoSuchContainer
 from podtide.cluster.port import NotFound
 from podtide.core.errors import InvalidInput, StopError
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE

@@ -49,13 +49,7 @@ class LateAdd(PluginFault):
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
         """Fail at once, and let the call arrive later."""
-        seconds = _lateness_seconds(chance)
-
-        async def arrive() -> None:
-            await asyncio.sleep(seconds)
-            await call()
-
-        leave(arrive())
+        leave(_arrive(call, _lateness_seconds(chance)))
         given_up = refusal(NotReady("the runtime gave the call up"), b"")
         return given_up.exit_status, given_up.output
 
@@ -69,14 +63,13 @@ class LateDelete(PluginFault):
 
     async def call(self, call: Call, leave: Leave, chance: Random) -> Answer:
         """Return success, and let the call arrive later."""
-        seconds = _lateness_seconds(chance)
-
-        async def arrive() -> None:
-            await asyncio.sleep(seconds)
-            await call()
-
-        leave(arrive())
+        leave(_arrive(call, _lateness_seconds(chance)))
         return 0, b""
+
+
+async def _arrive(call: Call, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await call()
 
 
 def _lateness_seconds(chance: Random) -> float:

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
 
-from podtide.allocator.port import AllocatorUnavailable
+from podtide.allocator.errors import AllocatorUnavailable
 from podtide.cluster.port import Page, R, Unavailable, WatchEvent
 from podtide.core.errors import RetryError
 from podtide.resources.base import Resource

@@ -39,10 +39,6 @@ class Programs:
         task.add_done_callback(lambda _task: self._ended.setdefault(name))
         self._lines[name] = lines
 
-    def is_running(self, name: str) -> bool:
-        """Whether the program was started and has not ended."""
-        return name in self._tasks and not self._tasks[name].done()
-
     async def stop(self, name: str) -> None:
         """End the program as on SIGTERM, and wait until it has ended. Nothing if it does not run."""
         task = self._tasks.pop(name, None)

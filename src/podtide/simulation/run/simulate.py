@@ -21,8 +21,9 @@ from typing import NoReturn
 
 from msgspec import structs
 
-from podtide.allocator.port import Allocator, SubnetSpec
+from podtide.allocator.port import Allocator
 from podtide.allocator.store import StoreRules
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.core.errors import PodtideError

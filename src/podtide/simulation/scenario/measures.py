@@ -7,7 +7,7 @@ for an int a number, exact or `at least 5`; else yes or no, a word, or a list of
 
 from itertools import pairwise
 
-from podtide.allocator.port import Subnet
+from podtide.allocator.subnets import Subnet
 from podtide.cluster.port import NotFound
 from podtide.controller.nodes.config_status import GRANTED
 from podtide.core.pool.states import State

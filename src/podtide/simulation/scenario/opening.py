@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from io import StringIO
 
-from podtide.allocator.port import SubnetSpec
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.controller.options import ControllerOptions
 from podtide.runtime.clock import LoopClock

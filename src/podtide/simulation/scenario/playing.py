@@ -1,6 +1,6 @@
 """Plays a scenario: carries out its actions and checks its expectations. The first that is not met ends it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -107,12 +107,22 @@ class _Player:
         self._line(f"  as expected: {', '.join(map(str, step.expectations))}{lasting}")
 
     async def _wait_for(self, step: ScenarioStep, deadline: float) -> None:
+        """Look again and again, at first at what was not met last: while it is not, the rest need not be measured."""
         world = self._stage.world
-        while complaint := await self._complaint(step):
-            if world.clock.monotonic() >= deadline:
+        unmet = await self._first_unmet(step.expectations)
+        while unmet is not None:
+            if world.clock.monotonic() >= deadline and (complaint := await self._complaint(step)):
                 patience = f" after {step.within_seconds:g} s" if step.within_seconds else ""
                 raise UnmetExpectation(f"{self._scenario.place(step)}: {complaint}{patience}")
             await world.pass_time(_LOOK_EVERY_SECONDS)
+            unmet = await self._first_unmet((unmet, *step.expectations))
+
+    async def _first_unmet(self, expectations: Iterable[Expectation]) -> Expectation | None:
+        for expectation in expectations:
+            for subject in self._subjects(expectation):
+                if not expectation.is_met(await self._measure(expectation, subject)):
+                    return expectation
+        return None
 
     async def _complaint(self, step: ScenarioStep) -> str:
         """The expectations that are not met, in words; "" if all are."""

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.controller.options import ControllerOptions
 from podtide.runtime.clock import Clock

@@ -7,8 +7,11 @@ is killed writes nothing more, whatever its `finally` clauses would still do.
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
-from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorOperation
-from podtide.allocator.port import AllocatedContainer, Allocator, AllocatorUnavailable, MoveResult, Subnet
+from podtide.allocator.containers import AllocatedContainer, MoveResult
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.interceptor import READS, AllocatorInterceptor, AllocatorOperation
+from podtide.allocator.port import Allocator
+from podtide.allocator.subnets import Subnet
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
 from podtide.cluster.port import Cluster, R, Unavailable, WatchEvent
 from podtide.resources.base import Resource
@@ -18,11 +21,8 @@ from podtide.simulation.trace import AllocatorCall, ClusterWatch, ClusterWrite, 
 _CLUSTER_READS = frozenset({"get", "list"})
 _MOVES = frozenset({"put_container", "delete_container", "move_container", "end_quarantine"})
 """Calls that the allocator finishes, and that are recorded, even if their caller is killed meanwhile."""
-_ALLOCATOR_WRITES = _MOVES | {
-    *("add_subnet", "grow_subnet", "shrink_subnet", "remove_subnet", "set_bounds", "put_in_force"),
-    *("adopt_container", "keep_for_pods", "finish_report"),
-}
-"""Calls that are recorded. Opening a term is not: controllers renew theirs every few seconds."""
+_NOT_RECORDED = READS | {"open_term", "close_term"}
+"""Reads, and terms: controllers renew theirs every few seconds."""
 
 
 class RecordingCluster(ClusterInterceptor):
@@ -124,7 +124,7 @@ class RecordingAllocator(AllocatorInterceptor):
 
     async def _carry_out(self, request: AllocatorOperation[T]) -> T:
         answer = await request.send(self._inner)
-        if request.verb in _ALLOCATOR_WRITES:
+        if request.verb not in _NOT_RECORDED:
             self._record(request, answer)
         return answer
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from podtide.allocator.port import AllocatedContainer
+from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules
 from podtide.allocator.store.backup import backup
 from podtide.allocator.store.migration import SQLITE, check_schema, migrate

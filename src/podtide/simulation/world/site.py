@@ -12,7 +12,7 @@ site; those that are given one share it.
 from collections.abc import Sequence
 from functools import partial
 
-from podtide.allocator.port import AllocatedContainer
+from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.store import DatabaseAllocator
 from podtide.core.audit.invariants import Picture, Violation
 from podtide.simulation.checks.address_book import AddressBook

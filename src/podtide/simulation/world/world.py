@@ -18,7 +18,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from msgspec import Struct, structs
@@ -139,9 +138,7 @@ class World:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for name in tuple(self.machines):
             await self._doors.close(name)
         await self.programs.close()
@@ -295,11 +292,6 @@ class World:
         if machine.agent is not None:
             machine.agent.close()
         machine.agent = None
-
-    async def restart_agent(self, name: str) -> NodeAgent:
-        """Kill the agent, and start another on the same disk."""
-        await self.kill_agent(name)
-        return await self.start_agent(name)
 
     async def crash_machine(self, name: str) -> None:
         """Cut a machine's power and start it again: its sandboxes are gone, and so may be what was not synced to disk."""
