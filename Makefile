@@ -11,14 +11,18 @@ BIN := .venv/bin
 # The stamp's name carries what .venv was made from: switching branches back and forth installs only what differs.
 READY := .venv/ready-$(shell cat requirements.lock pyproject.toml tools/set-up.sh | sha256sum | cut -c 1-16)
 
+# Tests start podtide hundreds of times: without bytecode beside the sources, every start would compile all of it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A log has no cursor to move: in CI nothing draws progress.
 ifdef CI
 export UV_NO_PROGRESS := 1
 export PIP_PROGRESS_BAR := off
 PYTEST_OUTPUT := --override-ini=console_output_style=classic
 endif
+PYTEST_PARALLEL := $(BIN)/pytest -n auto $(PYTEST_OUTPUT)
 # Groups keep the tests on a real Kubernetes to two workers: see tests/real_kubernetes.py.
-PYTEST := $(BIN)/pytest -n auto --dist loadgroup $(PYTEST_OUTPUT)
+PYTEST := $(PYTEST_PARALLEL) --dist loadgroup
 CONTROL_PLANE := PYTHONPATH=tools $(BIN)/python -m control_plane
 
 .PHONY: help
@@ -37,16 +41,36 @@ plugin: ## Build the CNI plugin in Rust; where that cannot be, the script beside
 	else cd plugin && cargo build --release --locked --offline && echo "plugin: plugin/target/release/podtide"; fi
 
 .PHONY: test
-test: $(READY) plugin control-plane-if-possible helm-if-possible cni-programs-if-possible postgresql-if-possible cni-plugins-if-possible ## Run every test; core/ must be covered to the last line
+test: $(READY) real-parts-if-possible ## Run every test; core/ must be covered to the last line
 	$(PYTEST) --cov=podtide.core --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
+
+# What tests run podtide on and beside. What cannot be had is named at the end of their run (and fails in CI).
+.PHONY: real-parts-if-possible
+real-parts-if-possible: rust-if-possible plugin control-plane-if-possible helm-if-possible cni-programs-if-possible \
+	postgresql-if-possible cni-plugins-if-possible nodes-if-possible
+
+.PHONY: test-nodes
+test-nodes: $(READY) real-parts-if-possible ## Run the tests on real kubelets alone
+	$(PYTEST) tests/nodes $(ARGS)
+
+.PHONY: test-kubernetes
+VERSION ?= 1.32
+test-kubernetes: export PODTIDE_KUBERNETES := $(VERSION)
+test-kubernetes: $(READY) real-parts-if-possible ## Run what needs Kubernetes on another release of it: make test-kubernetes VERSION=1.32
+	$(PYTEST) -m real_kubernetes $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(READY) plugin ## Run the tests that are neither slow nor in need of a real Kubernetes
-	$(PYTEST) -m "not slow and not real_kubernetes" --hypothesis-profile=fast $(ARGS)
+	$(PYTEST_PARALLEL) --dist worksteal -m "not slow and not real_kubernetes" --hypothesis-profile=fast $(ARGS)
 
 .PHONY: kube
 kube: $(READY) ## Run a Kubernetes control plane with podtide's CRDs, until Ctrl-C
 	@$(CONTROL_PLANE) run
+
+.PHONY: node
+NODES ?= node-a
+node: $(READY) ## Run a real Kubernetes node with podtide on it, until Ctrl-C; NODES="node-a node-b" for two
+	@PYTHONPATH=tools $(BIN)/python -m node_bench run $(NODES)
 
 .PHONY: control-plane
 control-plane: $(READY) ## Build etcd and Kubernetes into the user's cache, if they are not there
@@ -66,9 +90,22 @@ helm-if-possible: $(READY)
 cni-programs-if-possible: $(READY)
 	@PYTHONPATH=tools $(BIN)/python -m cni_programs || true
 
+.PHONY: images
+images: $(READY) ## Build podtide's container image into the user's cache, without Docker or a registry (Debian 12, as root)
+	@PYTHONPATH=tools $(BIN)/python -m container_images
+
+# kubelet, containerd and what else a real node runs, with podtide's image.
+.PHONY: nodes-if-possible
+nodes-if-possible: $(READY)
+	@PYTHONPATH=tools $(BIN)/python -m node_bench build || true
+
 .PHONY: manifests
 manifests: $(READY) ## Write what is generated under deploy/: CRDs, and the chart as plain manifests
 	@PYTHONPATH=tools $(BIN)/python -m manifests
+
+.PHONY: rust-if-possible
+rust-if-possible:
+	@bash tools/install-rust.sh
 
 .PHONY: postgresql-if-possible
 postgresql-if-possible:
@@ -117,7 +154,7 @@ soak: $(READY) ## Simulate clusters in trouble on all cores, a new seed each: ma
 	@$(BIN)/python tools/soak.py --minutes $(MINUTES) $(ARGS)
 
 .PHONY: coverage
-coverage: $(READY) plugin control-plane-if-possible helm-if-possible cni-programs-if-possible postgresql-if-possible cni-plugins-if-possible ## Show which lines of podtide no test reaches; core/ must have none
+coverage: $(READY) real-parts-if-possible ## Show which lines of podtide no test reaches; core/ must have none
 	$(PYTEST) --cov=podtide --cov-report= $(ARGS)
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='src/podtide/core/*' --fail-under=100

@@ -1,6 +1,7 @@
 """How tests run: coroutines on virtual time, unless they ask for the machine's own clock."""
 
 import asyncio
+import gc
 import inspect
 import logging
 from collections.abc import Iterator
@@ -10,10 +11,10 @@ from hypothesis import settings
 
 from podtide.runtime.virtual_time import VirtualTimeLoop
 
-pytest_plugins = ["left_out", "real_kubernetes", "allocator.postgres"]
+pytest_plugins = ["dealing_out", "left_out", "real_kubernetes", "allocator.postgres"]
 
 settings.register_profile("default", deadline=None, print_blob=True)
-settings.register_profile("fast", deadline=None, print_blob=True, max_examples=25)
+settings.register_profile("fast", deadline=None, print_blob=True, max_examples=20)
 settings.load_profile("default")
 
 
@@ -26,6 +27,17 @@ def standard_logging() -> Iterator[None]:
     logging.captureWarnings(capture=False)
     root.setLevel(level)
     root.handlers[:] = handlers
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: take them out of what every full garbage collection goes through.
+
+    And collect as seldom as a simulation does (see `podtide.runtime.virtual_time`): most tests end before there is much.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.hookimpl(tryfirst=True)

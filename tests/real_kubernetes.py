@@ -87,6 +87,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("real_kubernetes")
         if item.get_closest_marker("real_kubernetes"):
             item.add_marker("real_time")
+            if item.get_closest_marker("xdist_group"):
+                continue  # it has chosen its worker
             group = files.setdefault(item.path, len(files)) % 2
             item.add_marker(pytest.mark.xdist_group(f"real-kubernetes-{group}"))
 

@@ -19,11 +19,25 @@ from podtide.resources.crds import crds
 DEPLOY = Path(__file__).parent.parent / "deploy"
 CHART = DEPLOY / "chart"
 NAMESPACE = "kube-system"
+OWN_SECRETS = (
+    "--set=controller.allocator.tokenSecret=podtide-allocator-token",
+    "--set=allocator.tokensSecret=podtide-allocator-tokens",
+)
+"""For plain manifests: tokens in a public file would be no secret, so whoever applies it makes them."""
 
 
 def render(program: Path, *options: str) -> str:
     """What `helm template` makes of the chart with these options."""
-    command = [str(program), "template", "podtide", str(CHART), "--namespace", NAMESPACE, *options]
+    command = [
+        str(program),
+        "template",
+        "podtide",
+        str(CHART),
+        "--skip-tests",
+        "--namespace",
+        NAMESPACE,
+        *options,
+    ]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -33,7 +47,7 @@ def generated(program: Path) -> Mapping[Path, str]:
     return {
         **{CHART / "crds" / f"{name}.yaml": text for name, text in definitions.items()},
         DEPLOY / "manifests" / "crds.yaml": "".join(f"---\n{text}" for text in definitions.values()),
-        DEPLOY / "manifests" / "podtide.yaml": render(program),
+        DEPLOY / "manifests" / "podtide.yaml": render(program, *OWN_SECRETS),
     }
 
 

@@ -10,22 +10,14 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
 from mutmut.__main__ import cli as mutmut
 
 MUTANTS = Path("mutants")
-NAME_MUTMUT_READS = "_nodeid"
-
-
-def restore_node_id() -> None:
-    """Give tests back the private name that mutmut 3.8 reads and pytest 9.2 no longer has."""
-    setattr(pytest.Item, NAME_MUTMUT_READS, property(lambda item: item.nodeid))
 
 
 def run() -> int:
     """Run every mutant and print the score; the answer is the exit status."""
     shutil.rmtree(MUTANTS, ignore_errors=True)
-    restore_node_id()
     for command in ("run", "results", "export-cicd-stats"):
         mutmut([command], standalone_mode=False)
     stats = json.loads((MUTANTS / "mutmut-cicd-stats.json").read_text())

@@ -14,8 +14,8 @@ from typing import Self
 
 from control_plane.errors import DidNotStart
 from control_plane.process import POLL_SECONDS, READY_SECONDS, Nursery, Process
-from podtide.allocator.port import SubnetSpec
 from podtide.allocator.store import open_allocator
+from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.controller.program import LEASE
 from podtide.resources.base import ObjectMeta

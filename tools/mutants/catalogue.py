@@ -152,7 +152,7 @@ MUTANTS = (
     Mutant(
         name="absence-believed",
         file="controller/nodes/node_reconciler.py",
-        old="node = await self._read(name)",
+        old="node = await get_if_there(self._context.cluster, Node, name)",
         new="pass",
         why="a node that a copy lacks is taken for gone, without a fresh read",
     ),
