@@ -19,6 +19,7 @@ from msgspec import structs
 from agent.agent_process import AgentProcess
 from agent.calling import environment
 from agent.sandbox_book import Fate, Sandbox, SandboxBook
+from patience import PATIENCE_SECONDS
 from podtide.agent.api.plugin_protocol import Answer
 from podtide.cluster.port import Cluster
 from podtide.resources.pod import Pod, PodPhase
@@ -74,9 +75,11 @@ class SandboxLoad:
                 assert held.get(sandbox.name, sandbox.ip) == sandbox.ip, f"{sandbox.name} was given another"
 
     async def end_all(self) -> None:
-        """Every pod goes."""
-        everybody, self._idle = self._idle, []
-        await asyncio.gather(*map(self._end, everybody))
+        """Every pod goes, those too whose ADD the agent had no time to answer."""
+        self._idle = []
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while left := [each for each in self.book.sandboxes.values() if each.fate is not Fate.GONE]:
+                await asyncio.gather(*map(self._end, left))
 
     async def _work(self, going_on: asyncio.Event) -> None:
         while going_on.is_set():

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from control_plane.ports import LOOPBACK
+from accepted_connections import LOOPBACK, accepting
 
 CHUNK_BYTES = 65536
 
@@ -18,7 +18,6 @@ class CountingProxy:
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
         self._port = 0
-        self._carrying: set[asyncio.Task[None]] = set()
         self.bytes_received = 0
         """By whoever is connected, from the server."""
 
@@ -31,26 +30,14 @@ class CountingProxy:
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """Listen until the context ends."""
-        server = await asyncio.start_server(self._carry, LOOPBACK, 0)
-        self._port = server.sockets[0].getsockname()[1]
-        try:
+        async with accepting(self._carry) as self._port:
             yield
-        finally:
-            server.close()
-            for task in self._carrying:
-                task.cancel()
-            await asyncio.gather(*self._carrying, return_exceptions=True)
 
     async def _carry(self, reader: StreamReader, writer: StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._carrying.add(task)
-        task.add_done_callback(self._carrying.discard)
-        async with closed_after(writer):
-            there, back = await asyncio.open_connection(LOOPBACK, urlsplit(self._server_url).port)
-            async with closed_after(back), asyncio.TaskGroup() as both_ways:
-                both_ways.create_task(self._pump(reader, back))
-                both_ways.create_task(self._pump(there, writer, counted=True))
+        there, back = await asyncio.open_connection(LOOPBACK, urlsplit(self._server_url).port)
+        async with closed_after(back), asyncio.TaskGroup() as both_ways:
+            both_ways.create_task(self._pump(reader, back))
+            both_ways.create_task(self._pump(there, writer, counted=True))
 
     async def _pump(self, reader: StreamReader, writer: StreamWriter, *, counted: bool = False) -> None:
         with suppress(OSError):  # it is for the two ends to say what that means

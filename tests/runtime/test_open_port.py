@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from podtide.runtime.http_port import read_body, serving_http
 from podtide.runtime.listening import ListenAddress
+from podtide.runtime.open_port import OpenPort, listen
 from podtide.runtime.port_limits import PortLimits
 
 LIMITS = PortLimits(connections=4, request_seconds=10.0, idle_seconds=75.0)
@@ -230,3 +231,29 @@ async def test_a_body_that_is_encoded_is_refused_where_it_is_read_and_leaves_no_
         assert (await client.ask(line + head + encoding + b"\r\n\r\nno gzip!")).split()[1] == status
         assert await client.ask() == "HTTP/1.1 200 OK"
     assert not caplog.records
+
+
+async def test_what_the_server_left_open_is_dropped_with_the_port() -> None:
+    limits = PortLimits()
+    listener = listen(ListenAddress("127.0.0.1", 0), limits)
+    lost = asyncio.Event()
+
+    class Deaf(asyncio.Protocol):
+        """A server that ends none of its connections."""
+
+        def connection_lost(self, _error: Exception | None) -> None:
+            lost.set()
+
+    port = OpenPort(listener, Deaf, limits=limits)
+    port.open()
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    writer.write(REQUEST)
+    await writer.drain()
+    await asyncio.sleep(0.1)
+    await port.close()
+    assert not lost.is_set(), "closing is the server's"
+    port.drop_connections()
+    await lost.wait()
+    with suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()

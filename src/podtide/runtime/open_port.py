@@ -132,6 +132,11 @@ class OpenPort:
         if starting:
             await asyncio.wait(starting)
 
+    def drop_connections(self) -> None:
+        """Close what is still open, when the server has had its time."""
+        for connection in tuple(self._connections):
+            connection.drop()
+
     def admit(self, accepted: socket, received: bytes = b"") -> None:
         """Let the server answer this connection, of which these bytes were read already."""
         if len(self._connections) >= self.most and not self._make_room():

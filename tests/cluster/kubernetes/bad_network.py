@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from enum import Enum, auto
 
-from cluster.kubernetes.loopback_server import stop_listening
+from accepted_connections import accepting
 
 PIECE_BYTES = 65536
 
@@ -104,21 +104,5 @@ class BadNetwork:
 async def bad_network(host: str, port: int) -> AsyncIterator[BadNetwork]:
     """A network that is well, until it is told otherwise."""
     network = BadNetwork(host, port, asyncio.get_running_loop().time)
-    clients: set[asyncio.Task[None]] = set()
-
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = asyncio.create_task(network.take(reader, writer))
-        clients.add(client)
-        client.add_done_callback(clients.discard)
-        # A task that is cancelled before its first step never reaches its own clean-up.
-        client.add_done_callback(lambda _: writer.transport.abort())
-
-    server = await asyncio.start_server(connected, host, 0)
-    network.port = server.sockets[0].getsockname()[1]
-    try:
+    async with accepting(network.take, host) as network.port:
         yield network
-    finally:
-        await stop_listening(server)
-        for client in clients:
-            client.cancel()
-        await asyncio.gather(*clients, return_exceptions=True)

@@ -10,13 +10,12 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import Struct
 
+from accepted_connections import LOOPBACK, accepting
 from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster
 from podtide.cluster.kubernetes.access import Endpoint, User
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import seeded_randomness
 
-LOOPBACK = "127.0.0.1"
-_TURNS_TO_ACCEPT = 5
 QUICK = ApiServerTimeouts(connect_seconds=0.3, answer_seconds=0.3, silence_seconds=0.3)
 
 
@@ -87,50 +86,22 @@ class LoopbackServer:
         """Answer requests until the handler raises ConnectionAbortedError, or the client leaves."""
         self.connections += 1
         self.client_certificates.append(writer.get_extra_info("peercert"))
-        try:
-            with suppress(asyncio.IncompleteReadError, ConnectionError):
-                while True:
-                    request = await _read_request(reader)
-                    self.received.append(request)
-                    self.was_asked.set()
-                    await self._handler(request, Answering(writer))
-            self.was_left.set()
-        finally:
-            writer.transport.abort()
-
-
-async def stop_listening(server: asyncio.Server) -> None:
-    """Close the server, and let the connections that it has just accepted become known: they take some turns of the loop."""
-    server.close()
-    for _ in range(_TURNS_TO_ACCEPT):
-        await asyncio.sleep(0)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                request = await _read_request(reader)
+                self.received.append(request)
+                self.was_asked.set()
+                await self._handler(request, Answering(writer))
+        self.was_left.set()
 
 
 @asynccontextmanager
 async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[LoopbackServer]:
     """A server that runs while the block does."""
     loopback = LoopbackServer(handler)
-    tasks: set[asyncio.Task[None]] = set()
-
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(loopback.take_connection(reader, writer))
-        # A task that is cancelled before its first step never reaches its own clean-up.
-        task.add_done_callback(lambda _: writer.transport.abort())
-        tasks.add(task)
-
-    server = await asyncio.start_server(connected, LOOPBACK, 0, ssl=tls)
-    scheme = "https" if tls else "http"
-    loopback.url = f"{scheme}://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with accepting(loopback.take_connection, tls=tls) as port:
+        loopback.url = f"{'https' if tls else 'http'}://{LOOPBACK}:{port}"
         yield loopback
-    finally:
-        await stop_listening(server)
-        while tasks:  # a handshake that ends meanwhile adds one
-            ending = tasks.copy()
-            for task in ending:
-                task.cancel()
-            await asyncio.gather(*ending, return_exceptions=True)
-            tasks -= ending
 
 
 def client(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from accepted_connections import LOOPBACK
 from cluster.kubernetes.loopback_server import (
-    LOOPBACK,
     QUICK,
     Answering,
     Handler,

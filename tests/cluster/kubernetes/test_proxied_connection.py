@@ -9,7 +9,8 @@ from traceback import format_exception
 
 import pytest
 
-from cluster.kubernetes.loopback_server import LOOPBACK, Answering, Received, client, serving
+from accepted_connections import LOOPBACK, accepting
+from cluster.kubernetes.loopback_server import Answering, Received, client, serving
 from control_plane.certificates import CertificateAuthority
 from podtide.cluster.kubernetes import ApiServerTimeouts
 from podtide.cluster.kubernetes.access import Secret
@@ -42,11 +43,14 @@ async def connecting_proxy(heads: list[str], verdict: str = "200 OK") -> AsyncIt
             writer.close()
             return
         host, port = head.split(" ")[1].split(":")
-        there = await asyncio.open_connection(host, int(port))
-        await asyncio.gather(pipe(reader, there[1]), pipe(there[0], writer), return_exceptions=True)
+        answers, requests = await asyncio.open_connection(host, int(port))
+        try:
+            await asyncio.gather(pipe(reader, requests), pipe(answers, writer), return_exceptions=True)
+        finally:
+            requests.close()
 
-    async with await asyncio.start_server(take, LOOPBACK, 0) as server:
-        yield f"{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+    async with accepting(take) as port:
+        yield f"{LOOPBACK}:{port}"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from cluster.kubernetes.loopback_server import LOOPBACK, Answering, Received, client, serving
+from accepted_connections import LOOPBACK, accepting
+from cluster.kubernetes.loopback_server import Answering, Received, client, serving
 from control_plane import certificates
 from control_plane.certificates import CertificateAuthority
 from podtide.cluster.kubernetes import ApiServerTimeouts
@@ -110,8 +111,8 @@ async def test_a_server_that_speaks_no_tls_is_said_to_do_so(authority: Certifica
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    async with await asyncio.start_server(mistake_it_for_http, LOOPBACK, 0) as server:
-        url = f"https://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+    async with accepting(mistake_it_for_http) as port:
+        url = f"https://{LOOPBACK}:{port}"
         async with client(url, timeouts=PATIENT, authority=Secret(authority.certificate)) as cluster:
             with pytest.raises(Unavailable, match=f"no TLS with {url}"):
                 await cluster.get(Node, "a")

@@ -70,6 +70,7 @@ async def serving(
             ticking.cancel()
             await port.close()
             await server.shutdown(sockets=[])
+            port.drop_connections()  # the server leaves those whose request was not answered in time
 
 
 def _protocols(server: uvicorn.Server) -> Callable[[], asyncio.Protocol]:
