@@ -5,6 +5,7 @@ list whenever one more is finished: with thousands of tests its process is busy 
 finished leaves the list.
 """
 
+import os
 from typing import Any
 
 import pytest
@@ -23,6 +24,12 @@ class GroupScheduling(LoadGroupScheduling):  # type: ignore[misc]  # pytest-xdis
         assigned = self.assigned_work[node]
         if all(assigned[group].values()):
             del assigned[group]
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker more than cores where groups are dealt out: those on real nodes and real control planes mostly wait."""
+    return len(os.sched_getaffinity(0)) + 1 if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -38,12 +38,19 @@ def pytest_collection_modifyitems(items):
 def test_a_group_stays_on_one_worker_and_every_test_is_run_once(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     (tmp_path / "conftest.py").write_text(GROUPS)
-    command = [sys.executable, "-m", "pytest", "-p", "dealing_out", "-n", "2", "--dist", "loadgroup", "-rP"]
+    options = "-p dealing_out -n auto --dist loadgroup -rP"
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
     ran = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-m", "pytest", *options.split()],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert "28 passed" in ran.stdout, ran.stdout
+    assert f"{len(os.sched_getaffinity(0)) + 1} workers" in ran.stdout, ran.stdout
     assert ran.stdout.count("alone ran") == 12
     workers = defaultdict(list)
     for group, worker in re.findall(r"^(red|blue) on (\w+)$", ran.stdout, flags=re.MULTILINE):
