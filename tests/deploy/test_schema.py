@@ -1,7 +1,9 @@
 """The chart's schema: it has every value, and what is no value is refused by its name."""
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,3 +128,13 @@ def test_the_schema_knows_every_setting_and_no_other() -> None:
 )
 def test_what_cannot_be_is_refused(chart: Chart, values: dict[str, Any], words: str) -> None:
     assert words in chart.refusal(**values)
+
+
+def test_the_manuals_examples_are_values_that_there_are(chart: Chart, tmp_path: Path) -> None:
+    page = (CHART.parent.parent / "docs" / "installing.md").read_text()
+    examples = re.findall(r"^```yaml\n(.+?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(examples) >= 2
+    for example in examples:
+        (tmp_path / "values.yaml").write_text(example)
+        verdict = chart.lint(f"--values={tmp_path / 'values.yaml'}")
+        assert verdict.returncode == 0, verdict.stdout
