@@ -102,7 +102,7 @@ nodes-if-possible: $(READY)
 	@PYTHONPATH=tools $(BIN)/python -m node_bench build || true
 
 .PHONY: manifests
-manifests: $(READY) ## Write what is generated under deploy/: CRDs, and the chart as plain manifests
+manifests: $(READY) ## Write what is generated under deploy/: CRDs, the chart's README, and the chart as plain manifests
 	@PYTHONPATH=tools $(BIN)/python -m manifests
 
 .PHONY: rust-if-possible

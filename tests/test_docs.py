@@ -23,6 +23,7 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "tests" / "recorded" / "README.md",
+    ROOT / "deploy" / "chart" / "README.md",
 ]
 
 

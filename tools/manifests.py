@@ -1,7 +1,7 @@
 """`make manifests`: everything under deploy/ that is made from something else.
 
-The CRDs come from podtide's own structs, and the plain manifests are what Helm makes of the chart with its defaults, for
-whoever has kubectl alone. A test holds them equal to what they are made from.
+The CRDs come from podtide's own structs, the chart's README from its values.yaml, and the plain manifests are what Helm makes of
+the chart with its defaults, for whoever has kubectl alone. A test holds them equal to what they are made from.
 """
 
 import subprocess
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from chart_readme import UndescribedValue, readme
 from control_plane.errors import CannotBuild
 from control_plane.go_toolchain import find_or_install_go
 from helm_binary import helm, say_on_stderr
@@ -46,6 +47,7 @@ def generated(program: Path) -> Mapping[Path, str]:
     definitions = {document["metadata"]["name"]: _yaml(document) for document in crds()}
     return {
         **{CHART / "crds" / f"{name}.yaml": text for name, text in definitions.items()},
+        CHART / "README.md": readme(CHART),
         DEPLOY / "manifests" / "crds.yaml": "".join(f"---\n{text}" for text in definitions.values()),
         DEPLOY / "manifests" / "podtide.yaml": render(program, *OWN_SECRETS),
     }
@@ -59,7 +61,7 @@ if __name__ == "__main__":
     try:
         for path, text in generated(helm(find=find_or_install_go)).items():
             path.write_text(text)
-    except CannotBuild as lack:
+    except (CannotBuild, UndescribedValue) as lack:
         say_on_stderr(str(lack))
         sys.exit(1)
     except subprocess.CalledProcessError as refusal:

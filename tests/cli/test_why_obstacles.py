@@ -35,7 +35,7 @@ from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.event import Event, EventType, ObjectReference
 from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
-from podtide.resources.pod import PodPhase
+from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.statement_annotation import render
 from podtide.resources.timestamps import to_time, to_wall_seconds
 from podtide.runtime.clock import LoopClock, SystemClock
@@ -204,6 +204,15 @@ async def test_who_may_not_read_the_lease_is_told_what_else_is_known() -> None:
     assert (await why(drawn, "web-2", after=100)).next == "the request is refused: use another token"
 
 
+async def an_agent(drawn: DrawnCluster, name: str) -> Pod:
+    """A pod on node a that some chart has labelled as an agent."""
+    pod = await drawn.pod(name, "a", namespace="kube-system", host_network=True)
+    labels = {"app.kubernetes.io/name": "ipam", "app.kubernetes.io/component": "agent"}
+    return await drawn.cluster.replace(
+        replace(pod, metadata=replace(pod.metadata, labels=labels)), manager="test"
+    )
+
+
 async def test_an_agent_that_does_not_ask_is_looked_for_by_what_runs_on_the_node() -> None:
     drawn = a_cluster()
     await drawn.lead()
@@ -216,11 +225,8 @@ async def test_an_agent_that_does_not_ask_is_looked_for_by_what_runs_on_the_node
         "the agent on node a has asked for 2 and not for 31 since 25s, so it does not run or does not reach the API "
         "server: see that `podtide agent` runs on node a and reaches the API server"
     )
-    agent = await drawn.pod("podtide-agent-x7", "a", namespace="kube-system", host_network=True)
-    labels = {"app.kubernetes.io/name": "podtide", "app.kubernetes.io/component": "agent"}
-    agent = await drawn.cluster.replace(
-        replace(agent, metadata=replace(agent.metadata, labels=labels)), manager="test"
-    )
+    await an_agent(drawn, "backup-agent-b2")  # of another program
+    agent = await an_agent(drawn, "podtide-agent-x7")
     assert (await why(drawn, "web-1", after=25)).next.endswith(
         "its pod kube-system/podtide-agent-x7 is Pending: "
         "`kubectl describe pod -n kube-system podtide-agent-x7` says why"

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,7 @@ class Chart(Struct, frozen=True):
 
     def rendered(self, **values: object) -> str:
         """What is applied to a cluster, as text. A value `agent__listen` is `agent.listen`."""
-        options = [
-            f"--set-json={name.replace('__', '.')}={json.dumps(value)}" for name, value in values.items()
-        ]
-        return render(self.program, *options)
+        return render(self.program, *_options(values))
 
     def crds(self) -> str:
         """What is applied before all else."""
@@ -43,7 +41,21 @@ class Chart(Struct, frozen=True):
         raise AssertionError("it is not refused")
 
     def objects(self, **values: object) -> list[Document]:
-        return [document for document in yaml.safe_load_all(self.rendered(**values)) if document]
+        return _documents(self.rendered(**values))
+
+    def test_pods(self, **values: object) -> list[Document]:
+        """The pods that `helm test` starts."""
+        with_tests = render(self.program, *_options(values), "--skip-tests=false")
+        return [each for each in _documents(with_tests) if each["kind"] == "Pod"]
+
+
+def _options(values: Mapping[str, object]) -> Iterator[str]:
+    for name, value in values.items():
+        yield f"--set-json={name.replace('__', '.')}={json.dumps(value)}"
+
+
+def _documents(text: str) -> list[Document]:
+    return [document for document in yaml.safe_load_all(text) if document]
 
 
 def one(objects: list[Document], kind: str, name: str) -> Document:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import subprocess
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,7 +26,6 @@ from podtide.resources.metadata_keys import (
     SYSTEM_NAMESPACE,
     WAITING_PODS_ANNOTATION,
 )
-from podtide.runtime.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
 ALL_ON: dict[str, Any] = {
@@ -44,6 +42,17 @@ ALL_ON: dict[str, Any] = {
     "cni__routes": ["0.0.0.0/0", "::/0"],
     "settings": {"batch": 8, "shrink_delay": "5s", "buffer": 0.25},
 }
+ADDITIONS: dict[str, Any] = {
+    "extraArgs": ["--log-level=debug"],
+    "extraEnv": [
+        {"name": "PODTIDE_BATCH", "value": "24"},
+        {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "more", "key": "secret"}}},
+    ],
+    "extraVolumes": [{"name": "extra", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "extra", "mountPath": "/extra"}],
+}
+"""What an operator adds to a program."""
+DIGEST = f"sha256:{'0a1b2c3d' * 8}"
 WORKLOADS = {"DaemonSet", "Deployment", "StatefulSet", "Job"}
 SUBNETS: list[dict[str, Any]] = [
     {"cidr": "10.1.0.0/16"},
@@ -72,6 +81,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "controller__allocator__tokenSecret": "mine",
         "allocator__tokensSecret": "hashes",
     },
+    "with additions": {
+        f"{program}__{name}": value
+        for program in ("agent", "controller", "allocator")
+        for name, value in ADDITIONS.items()
+    },
+    "with another name, and an image by its digest": {"nameOverride": "ipam", "image__digest": DIGEST},
 }
 
 
@@ -243,30 +258,6 @@ def test_settings_reach_every_program(chart: Chart) -> None:
         assert variables["PODTIDE_BUFFER"] == "0.25"
 
 
-def test_the_schema_knows_every_setting_and_no_other() -> None:
-    schema = json.loads((CHART / "values.schema.json").read_text())
-    assert schema["properties"]["settings"]["propertyNames"]["enum"] == [each.name for each in SETTINGS]
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"settings": {"bach": 8}}, "bach"),
-        ({"agent": {"tolerance": []}}, "tolerance"),
-        ({"cni__type": "macvlan"}, "cni/type"),
-        ({"cni__cniVersion": "0.4.0"}, "cni/cniVersion"),
-        ({"cniBinHostPath": "opt/cni/bin"}, "cniBinHostPath"),
-        ({"allocator__enabled": False}, "there is no allocator"),
-        ({"allocator__tokensSecret": "hashes"}, "name both Secrets, or neither"),
-        ({"subnets": [{"name": "pods"}]}, "subnets/0"),
-        ({"subnets": [{"cidr": "10.1.0.0/16", "cidrs": ["10.2.0.0/16"]}]}, "subnets/0"),
-        ({"subnets": [{"cidr": "10.1.0.0/16", "gatway": "10.1.0.9"}]}, "gatway"),
-    ],
-)
-def test_what_cannot_be_is_refused(chart: Chart, values: dict[str, Any], words: str) -> None:
-    assert words in chart.refusal(**values)
-
-
 def secrets_of(objects: list[Document]) -> dict[str, str]:
     """What is in the Secrets that are made."""
     return {
@@ -332,13 +323,7 @@ def test_other_subnets_are_another_job_and_the_same_ones_the_same(chart: Chart) 
 
 
 def test_what_helm_tests_understands_how_it_is_started_and_is_confined(chart: Chart) -> None:
-    shown = subprocess.run(
-        [str(chart.program), "template", "podtide", str(CHART), "--namespace", NAMESPACE],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    pods = [each for each in yaml.safe_load_all(shown) if each and each["kind"] == "Pod"]
+    pods = chart.test_pods()
     assert [pod["metadata"]["name"] for pod in pods] == ["podtide-test-address", "podtide-test-check"]
     address, check = (pod["spec"] for pod in pods)
     assert "hostNetwork" not in address, "it is to get an address"
@@ -490,36 +475,6 @@ def test_roles_are_for_the_namespaces_that_the_programs_use(chart: Chart) -> Non
     for container in containers(objects):
         if container["name"] != "allocator":
             assert "--networks-namespace=networks" in container["args"]
-
-
-def values_of(document: Document, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Every value by its full name. What a person fills in as a whole, such as tolerations, is one."""
-    wholes = {
-        "resources",
-        "nodeSelector",
-        "affinity",
-        "updateStrategy",
-        "podAnnotations",
-        "labels",
-        "settings",
-    }
-    for name, value in document.items():
-        if isinstance(value, dict) and name not in wholes:
-            yield from values_of(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def test_every_value_is_documented_with_its_default_and_no_other() -> None:
-    values = dict(values_of(yaml.safe_load((CHART / "values.yaml").read_text())))
-    page = (ROOT / "docs" / "installing.md").read_text().partition("\n## Values\n")[2]
-    rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*?) \|", page, flags=re.MULTILINE))
-    assert rows.keys() == values.keys()
-    for name, value in values.items():
-        shown = (
-            f"`{value if isinstance(value, str) else json.dumps(value)}`" if value not in ("", {}, []) else ""
-        )
-        assert rows[name] == shown, name
 
 
 def test_kubelets_are_kept_from_the_subnet_labels_unless_they_may(chart: Chart) -> None:

@@ -3,10 +3,7 @@
 {{- $allocator := .Values.allocator }}
 {{- $of := dict "root" . "component" "allocator" "values" $allocator -}}
 metadata:
-  labels: {{- include "podtide.labels" $of | nindent 4 }}
-  {{- with $allocator.podAnnotations }}
-  annotations: {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- include "podtide.podMetadata" $of | nindent 2 }}
 spec:
   # It asks nothing of the cluster it runs in.
   serviceAccountName: podtide-allocator
@@ -29,6 +26,9 @@ spec:
         - --tls-key=/etc/podtide/tls/tls.key
         {{- end }}
         - --drain={{ $allocator.drain }}
+        {{- with $allocator.extraArgs }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       env:
         - name: PODTIDE_DATABASE
           {{- if $allocator.database.urlSecret }}
@@ -36,7 +36,7 @@ spec:
           {{- else }}
           value: sqlite:////var/lib/podtide/subnets.db
           {{- end }}
-        {{- with include "podtide.settings" . | trim }}
+        {{- with include "podtide.env" $of | trim }}
         {{- . | nindent 8 }}
         {{- end }}
       ports:
@@ -61,6 +61,9 @@ spec:
         - { name: subnets, mountPath: /var/lib/podtide }
         - { name: tmp, mountPath: /tmp }
         {{- end }}
+        {{- with $allocator.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
     - { name: tokens, secret: { secretName: {{ include "podtide.tokensSecret" . }} } }
     {{- with $allocator.tlsSecret }}
@@ -71,5 +74,8 @@ spec:
     {{- with $allocator.persistence.hostPath }}
     - { name: subnets, hostPath: { path: {{ . | quote }}, type: Directory } }
     {{- end }}
+    {{- end }}
+    {{- with $allocator.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
 {{- end }}

@@ -20,8 +20,9 @@ from podtide.resources.event import EventType
 from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
-_NAME_LABEL, _COMPONENT_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/component"
-_AGENT = ("podtide", "agent")
+_COMPONENT_LABEL = "app.kubernetes.io/component"
+_AGENT_PODS = "podtide-agent-"
+"""What names of agents' pods begin with: the label app.kubernetes.io/name is for an installation to choose."""
 _PATIENCE_SECONDS = 10.0
 """Agent and controller take less than this for anything, unless something is wrong with them."""
 _PLUGIN_SECONDS = 30.0
@@ -262,5 +263,5 @@ def agent_advice(node: ObservedNode) -> str:
 
 
 def _is_agent(pod: Pod) -> bool:
-    labels = pod.metadata.labels
-    return (labels.get(_NAME_LABEL), labels.get(_COMPONENT_LABEL)) == _AGENT
+    is_of_program = pod.metadata.labels.get(_COMPONENT_LABEL) == "agent"
+    return is_of_program and pod.metadata.name.startswith(_AGENT_PODS)
