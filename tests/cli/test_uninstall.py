@@ -43,8 +43,9 @@ from podtide.resources.network_attachment import (
     NetworkAttachmentDefinition,
     NetworkAttachmentDefinitionSpec,
 )
+from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.resources.pod import Pod
+from podtide.resources.pod import Pod, PodPhase
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.listening import ListenAddress
 
@@ -54,6 +55,8 @@ MADE_BY_THE_CHART = tuple(
 STORED_DAEMON_SET = installed_kind(structs.replace(DaemonSet.api))
 """An embedded cluster checks what its structs name: this leaves a pod's template as it is."""
 HELM = "helm"
+ENDING_SECONDS = 0.7
+"""How long pods take to end after what made them was deleted."""
 OPTIONS = UninstallOptions(wish=RemovalWish(), image="", dry_run=False, timeout_seconds=60.0)
 FORCED = structs.replace(OPTIONS, wish=RemovalWish(force=True))
 AGENT_POD = {
@@ -78,6 +81,7 @@ class Installation(DrawnCluster):
     def __init__(self) -> None:
         super().__init__(EmbeddedCluster(kinds=[*SERVED_KINDS, *MADE_BY_THE_CHART, STORED_DAEMON_SET]))
         self.remover_works = True
+        self._ending: dict[str, float] = {}
 
     async def install(self) -> None:
         release = {"meta.helm.sh/release-name": "tide"}
@@ -98,15 +102,16 @@ class Installation(DrawnCluster):
         template = {"spec": AGENT_POD}
         agents = DaemonSet(metadata=meta("podtide-agent", "agent"), spec=DaemonSetSpec(template=template))
         await self.cluster.create(agents, manager=HELM)
-        for number, component in enumerate(("agent", "controller")):
-            await self.own_pod(f"podtide-{component}-{number}", component)
         node = await self.node("node-a")
+        for number, component in enumerate(("agent", "controller")):
+            await self.own_pod(f"podtide-{component}-{number}", component, node)
         config = bound(NodeNetworkConfig(metadata=meta("node-a")), node)
         await self.cluster.create(config, manager="podtide-controller")
         await self.pool("10.0.0.0-24", "podtide-agent")
 
-    async def own_pod(self, name: str, component: str) -> None:
-        owner = OwnerReference(api_version="apps/v1", kind="DaemonSet", name="some", uid="some")
+    async def own_pod(self, name: str, component: str, node: Node) -> None:
+        """A pod of podtide's. Its owner is the Node, which stays: the pod's end is for `_follow` to say."""
+        owner = OwnerReference(api_version="v1", kind="Node", name="node-a", uid=node.metadata.uid)
         await self.cluster.create(
             Pod(metadata=meta(name, component, owner_references=[owner])), manager="kube-controller-manager"
         )
@@ -118,14 +123,16 @@ class Installation(DrawnCluster):
 
     async def holding_pod(self) -> None:
         """A pod with an address of node-a's NodeNetworkConfig."""
+        await self.grant("10.1.0.10")
+        await self.pod("web", "node-a", "10.1.0.10")
+
+    async def grant(self, address: str) -> None:
+        """node-a has this address for pods."""
         config = await self.cluster.get(NodeNetworkConfig, "node-a", SYSTEM_NAMESPACE)
-        drawn = await DrawnCluster(EmbeddedCluster(kinds=SERVED_KINDS)).config(
-            "node-a", granted=["10.1.0.10"]
-        )
+        drawn = await DrawnCluster(EmbeddedCluster(kinds=SERVED_KINDS)).config("node-a", granted=[address])
         await self.cluster.replace_status(
             structs.replace(config, status=drawn.status), manager="podtide-controller"
         )
-        await self.pod("web", "node-a", "10.1.0.10")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -134,7 +141,8 @@ class Installation(DrawnCluster):
         try:
             yield
         finally:
-            task.cancel()
+            if not task.cancel():
+                task.result()
 
     async def _run(self) -> None:
         while True:
@@ -162,6 +170,9 @@ class Installation(DrawnCluster):
         try:
             await self.cluster.get(kind, name, SYSTEM_NAMESPACE)
         except NotFound:
+            self._ending.setdefault(name, asyncio.get_running_loop().time() + ENDING_SECONDS)
+            if asyncio.get_running_loop().time() < self._ending[name]:
+                return
             for pod in (await self.cluster.list(Pod, labels=f"{COMPONENT_LABEL}={component}")).items:
                 await self.cluster.delete(Pod, pod.metadata.name, SYSTEM_NAMESPACE)
 
@@ -254,6 +265,17 @@ async def test_it_is_refused_while_a_pod_is_in_a_pool_of_podtides() -> None:
     await installation.pod("web", "node-a", "192.168.0.1")
     with pytest.raises(Refused, match="default/web on node-a"):
         await uninstall(installation)
+
+
+async def test_pods_of_others_that_ended_or_are_on_their_nodes_network_do_not_hold_it_up() -> None:
+    installation = await installed()
+    await installation.pool("10.9.0.0-24", "whereabouts", at_1="default/theirs")
+    await installation.pod("theirs", "node-a", "192.168.0.1")
+    await installation.grant("10.1.0.10")
+    await installation.pod("done", "node-a", "10.1.0.10", phase=PodPhase.SUCCEEDED)
+    await installation.pod("system", "node-a", "10.1.0.10", host_network=True)
+    await uninstall(installation)
+    assert installation.cluster.items(NodeNetworkConfig) == []
 
 
 async def test_it_can_be_forced(capsys: pytest.CaptureFixture[str]) -> None:
