@@ -173,15 +173,16 @@ class Carrier:
                 return
 
     async def _delete(self, kind: type[Installed], chosen: Iterable[FoundObject]) -> None:
-        objects = list(chosen)
+        deleted: list[str] = []
 
         async def delete(found: FoundObject) -> None:
             with suppress(NotFound):
                 await self._cluster.delete(kind, found.name, found.namespace)
+                deleted.append(found.name)
 
-        await _all(delete, objects)
-        if objects:
-            self._tell(f"deleted {kind.api.kind} {some_of([each.name for each in objects])}")
+        await _all(delete, chosen)
+        if deleted:
+            self._tell(f"deleted {kind.api.kind} {some_of(sorted(deleted))}")
 
     async def _pods_left(self, components: frozenset[str] | None = None) -> str:
         there = [
