@@ -81,6 +81,7 @@ class Installation(DrawnCluster):
     def __init__(self) -> None:
         super().__init__(EmbeddedCluster(kinds=[*SERVED_KINDS, *MADE_BY_THE_CHART, STORED_DAEMON_SET]))
         self.remover_works = True
+        self.ending_seconds = ENDING_SECONDS
         self._ending: dict[str, float] = {}
 
     async def install(self) -> None:
@@ -170,8 +171,8 @@ class Installation(DrawnCluster):
         try:
             await self.cluster.get(kind, name, SYSTEM_NAMESPACE)
         except NotFound:
-            self._ending.setdefault(name, asyncio.get_running_loop().time() + ENDING_SECONDS)
-            if asyncio.get_running_loop().time() < self._ending[name]:
+            since = self._ending.setdefault(name, asyncio.get_running_loop().time())
+            if asyncio.get_running_loop().time() < since + self.ending_seconds:
                 return
             for pod in (await self.cluster.list(Pod, labels=f"{COMPONENT_LABEL}={component}")).items:
                 await self.cluster.delete(Pod, pod.metadata.name, SYSTEM_NAMESPACE)
@@ -342,6 +343,17 @@ async def test_a_run_that_ran_out_of_time_is_taken_up_by_the_next() -> None:
         await uninstall(installation)
     assert "NodeNetworkConfig node-a" in installation.left()
     installation.remover_works = True
+    await uninstall(installation)
+    assert installation.left() == ["PersistentVolumeClaim podtide-controller"]
+
+
+async def test_a_run_that_ended_between_agents_and_remover_is_taken_up_by_the_next() -> None:
+    installation = await installed()
+    installation.ending_seconds = 1000
+    with pytest.raises(NotYet, match="the end of pods kube-system/podtide-agent-0"):
+        await uninstall(installation)
+    assert installation.own_pods(), "agents have not ended, and the remover waits for them"
+    installation.ending_seconds = 0
     await uninstall(installation)
     assert installation.left() == ["PersistentVolumeClaim podtide-controller"]
 
