@@ -53,6 +53,23 @@ def test_where_there_is_nothing_to_remove_it_says_so(podtide: Run, tmp_path: Pat
     assert outcome.out == f"nothing of podtide's is in {tmp_path} or {tmp_path}\n"
 
 
+def test_an_agents_records_and_socket_go_where_that_is_asked_for(podtide: Run, tmp_path: Path) -> None:
+    state, sockets = tmp_path / "state", tmp_path / "sockets"
+    for path in (state / "agent.journal", sockets / "agent.sock"):
+        path.parent.mkdir()
+        path.touch()
+    nowhere = ("--cni-bin-directory", str(tmp_path), "--cni-conf-directory", str(tmp_path))
+    assert podtide("uninstall-cni", *nowhere).out.startswith("nothing of podtide's is in")
+    outcome = podtide(
+        "uninstall-cni", *nowhere, f"--state-directory={state}", f"--socket-directory={sockets}"
+    )
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.splitlines() == [
+        f"removed {path}" for path in (state / "agent.journal", state, sockets / "agent.sock", sockets)
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
 BOTH = ("--cni-bin-directory", "bin", "--cni-conf-directory", "net.d")
 
 

@@ -16,7 +16,7 @@ from podtide.cluster.port import Unavailable
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.kinds import ALL_KINDS
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NAME_LABEL, PODTIDE, SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.randomness import seeded_randomness
 
@@ -34,6 +34,14 @@ async def test_a_subnet_in_use_has_its_two_objects_from_the_start() -> None:
         state = (await world.cluster_subnet_state()).status
         assert state is not None
         assert (state.exhausted, state.timestamp) == (False, "2025-06-15T15:06:40Z")
+
+
+async def test_both_objects_have_the_label_by_which_podtide_knows_what_it_made() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        await moment()
+        for made in (await world.cluster_subnet(), await world.cluster_subnet_state()):
+            assert made.metadata.labels == {NAME_LABEL: PODTIDE}
 
 
 async def test_all_ranges_of_a_subnet_are_shown_beside_the_capacity_of_all() -> None:

@@ -66,6 +66,10 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.top.command:top",
             "Show how full the subnets are and how the nodes do, worst first.",
         ),
+        "uninstall": (
+            "podtide.cli.uninstall.command:uninstall",
+            "Remove podtide from a cluster: from its nodes, and every object of it.",
+        ),
         "uninstall-cni": (
             "podtide.cli.uninstall_cni:uninstall_cni",
             "Remove what the agent installed on this node: the network, the plugin, and the bridge if it has one.",

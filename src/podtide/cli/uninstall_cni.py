@@ -1,5 +1,6 @@
 """`podtide uninstall-cni`: take the plugin and the primary network off a node."""
 
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -22,17 +23,39 @@ from podtide.cli.path_options import NamedDirectory
     show_default=True,
     help="The runtime's directory of networks.",
 )
-def uninstall_cni(*, cni_bin_directory: Path, cni_conf_directory: Path) -> None:
+@click.option(
+    "--state-directory",
+    type=NamedDirectory(),
+    help="Remove the agent's journals from this directory too, which is /var/lib/podtide. Default: they stay.",
+)
+@click.option(
+    "--socket-directory",
+    type=NamedDirectory(),
+    help="Remove the agent's socket and notes from this directory too, which is /run/podtide. Default: they stay.",
+)
+def uninstall_cni(
+    *,
+    cni_bin_directory: Path,
+    cni_conf_directory: Path,
+    state_directory: Path | None,
+    socket_directory: Path | None,
+) -> None:
     """Remove what the agent installed on this node: the network, the plugin, and the bridge if it has one.
 
     Drain the node and stop its agent first: a running agent installs them again, and a pod that remains cannot be
     deleted without the plugin. Files that are not podtide's are left as they are, and so is a bridge with pods on it.
     """
     from podtide.agent.cni_installation import RuntimeDirectories, uninstall  # noqa: PLC0415 - so that --help is quick
+    from podtide.agent.node_files import remove_socket, remove_state  # noqa: PLC0415 - as above
 
-    removed = list(uninstall(RuntimeDirectories(plugins=cni_bin_directory, networks=cni_conf_directory)))
-    for path in removed:
+    # Records first: these are locked by an agent that runs, and it would put the others back.
+    sources = [uninstall(RuntimeDirectories(plugins=cni_bin_directory, networks=cni_conf_directory))]
+    sources += [remove_socket(socket_directory)] if socket_directory else []
+    sources = ([remove_state(state_directory)] if state_directory else []) + sources
+    removed = False
+    for path in chain.from_iterable(sources):
         click.echo(f"removed {path}")
+        removed = True
     if not removed:
         click.echo(f"nothing of podtide's is in {cni_conf_directory} or {cni_bin_directory}")
     if said := _remove_bridge():

@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 
 from podtide.resources.base import Part, Resource
 from podtide.resources.kinds import PODTIDE_KINDS
+from podtide.resources.metadata_keys import NAME_LABEL, PODTIDE
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.rules import Rule
 
@@ -61,7 +62,7 @@ def crd(kind: type[Resource]) -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{api.plural}.{api.group}"},
+        "metadata": _metadata(kind),
         "spec": {
             "group": api.group,
             "names": names,
@@ -69,6 +70,12 @@ def crd(kind: type[Resource]) -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def _metadata(kind: type[Resource]) -> dict[str, Any]:
+    """The CRD's metadata. Its label says that podtide installed it, and so may remove it: Multus's is never podtide's."""
+    name = {"name": f"{kind.api.plural}.{kind.api.group}"}
+    return name | {"labels": {NAME_LABEL: PODTIDE}} if kind in PODTIDE_KINDS else name
 
 
 def _object_schema(kind: type[Resource]) -> Schema:

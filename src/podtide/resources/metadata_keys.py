@@ -9,6 +9,11 @@ from collections.abc import Mapping
 SYSTEM_NAMESPACE = "kube-system"
 """Where NodeNetworkConfigs, ClusterSubnets and ClusterSubnetStates live, as Azure CNS has it."""
 
+NAME_LABEL = "app.kubernetes.io/name"
+COMPONENT_LABEL = "app.kubernetes.io/component"
+PODTIDE = "podtide"
+"""The value of the name label on all that the chart makes, and on podtide's CustomResourceDefinitions."""
+
 AGENT_MANAGER = "podtide-agent"
 """The field manager of a node agent in its NodeNetworkConfig: what it applies is the agent's, and nothing else there is."""
 

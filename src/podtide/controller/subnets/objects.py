@@ -22,7 +22,7 @@ from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
 from podtide.resources.conditions import with_condition
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NAME_LABEL, PODTIDE, SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_time
 
 
@@ -120,4 +120,5 @@ class SubnetObjects:
 
 
 def _place(name: str) -> ObjectMeta:
-    return ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE)
+    """Of a new object. The label says that podtide made it: an API server does not record who creates one without fields."""
+    return ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE, labels={NAME_LABEL: PODTIDE})

@@ -1,0 +1,1 @@
+"""`podtide uninstall`: podtide leaves a cluster. `core.removal` decides what goes; start reading at `command`."""
