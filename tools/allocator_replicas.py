@@ -1,16 +1,17 @@
 """Several `podtide allocator` on one database, each a process of its own, behind one port: to be killed one by one."""
 
 import asyncio
-import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from control_plane.process import Nursery
 from tcp_balancer import TcpBalancer
+
+if TYPE_CHECKING:
+    import subprocess
 
 _LOOPBACK = "127.0.0.1"
 
@@ -23,8 +24,7 @@ class AllocatorReplicas:
         self._ports = [_free_port() for _ in range(replicas)]
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._balancer = TcpBalancer(self._ports)
-        self._directory = TemporaryDirectory()
-        self._logs = Path(self._directory.name)
+        self._nursery = Nursery()
 
     async def __aenter__(self) -> Self:
         for replica in range(len(self._ports)):
@@ -38,7 +38,7 @@ class AllocatorReplicas:
         for replica in list(self._running):
             self.kill(replica)
         await self._balancer.__aexit__(kind, error, trace)
-        self._directory.cleanup()
+        self._nursery.close()
 
     @property
     def url(self) -> str:
@@ -47,20 +47,24 @@ class AllocatorReplicas:
 
     def log(self, replica: int) -> str:
         """What a replica logged, in all of its lives."""
-        return (self._logs / str(replica)).read_text()
+        return self._log_of(replica).read_text()
 
     def start(self, replica: int) -> None:
         """Start a replica that does not run."""
+        program = (
+            "/usr/bin/env",
+            "PODTIDE_CONTACT_TIMEOUT=10ms",
+            sys.executable,
+            "-m",
+            "podtide",
+            "allocator",
+        )
         arguments = ("--database", self._database, "--listen", f"{_LOOPBACK}:{self._ports[replica]}")
         rules = ("--cooldown", "20ms", "--quarantine", "50ms", "--log-level", "warning")
-        with (self._logs / str(replica)).open("ab") as log:
-            self._running[replica] = subprocess.Popen(
-                [sys.executable, "-m", "podtide", "allocator", *arguments, *rules],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PODTIDE_CONTACT_TIMEOUT": "10ms"},
-            )
+        self._running[replica] = self._nursery.start([*program, *arguments, *rules], self._log_of(replica))
+
+    def _log_of(self, replica: int) -> Path:
+        return self._nursery.directory / f"replica-{replica}.log"
 
     def kill(self, replica: int) -> None:
         """Kill a replica by SIGKILL."""

@@ -18,7 +18,7 @@ from podtide.cluster.backoff import Backoff
 from postgresql_pair import PostgresqlPair
 from wish_load import NETWORK, SUBNET, WishLoad
 
-_PATIENT = AllocatorTimeouts(deadline_seconds=300.0, backoff=Backoff(floor_seconds=0.005, cap_seconds=0.05))
+PATIENT = AllocatorTimeouts(deadline_seconds=300.0, backoff=Backoff(floor_seconds=0.005, cap_seconds=0.05))
 _CIDR = "10.0.0.0/12"
 _CLUSTER_UID = "uid-east"
 
@@ -71,27 +71,37 @@ class FailoverBench(Struct, frozen=True):
         return await self.longest_pause_seconds(began, answers)
 
 
+class LoadShape(Struct, frozen=True, kw_only=True):
+    """What the load is like."""
+
+    nodes: int
+    containers: int | None = None
+    """How many each node has, one after the other; None for one after the other without end."""
+    most_pause_seconds: float = 0.0
+    """Of a node between two wishes."""
+    renew_seconds: float = 0.5
+    """After which the controller renews its term, by which it notices that it has to report."""
+    timeouts: AllocatorTimeouts = PATIENT
+
+
 @asynccontextmanager
-async def failover_bench(
-    *,
-    nodes: int,
-    renew_seconds: float,
-    containers: int | None = None,
-    durable: bool = False,
-    most_pause_seconds: float = 0.0,
-) -> AsyncIterator[FailoverBench]:
-    """The bench under the load of so many nodes, until `stop` or the end of the block."""
+async def failover_bench(shape: LoadShape, *, durable: bool = False) -> AsyncIterator[FailoverBench]:
+    """The bench under a load, until `stop` or the end of the block."""
     with PostgresqlPair(durable=durable) as servers:
         async with (
             AllocatorReplicas(servers.url) as replicas,
-            HttpAllocator(AllocatorAddress(url=replicas.url), timeouts=_PATIENT) as client,
+            HttpAllocator(AllocatorAddress(url=replicas.url), timeouts=shape.timeouts) as client,
         ):
             for replica in range(2):
                 await replicas.listen(replica)
             await client.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(_CIDR,)))
-            load = WishLoad(client, cluster_uid=_CLUSTER_UID, most_pause_seconds=most_pause_seconds)
+            load = WishLoad(client, cluster_uid=_CLUSTER_UID, most_pause_seconds=shape.most_pause_seconds)
             async with asyncio.TaskGroup() as group:
-                work = [load.node(f"node-{number}", containers=containers) for number in range(nodes)]
-                tasks = [group.create_task(each) for each in (load.act_for_cluster(renew_seconds), *work)]
+                work = [
+                    load.node(f"node-{number}", containers=shape.containers) for number in range(shape.nodes)
+                ]
+                tasks = [
+                    group.create_task(each) for each in (load.act_for_cluster(shape.renew_seconds), *work)
+                ]
                 yield FailoverBench(servers, replicas, client, load, tuple(tasks))
                 load.stopping = True

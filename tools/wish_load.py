@@ -7,6 +7,7 @@ takes every failover for, the controller reports what the nodes hold, as podtide
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from random import Random
@@ -24,6 +25,8 @@ SUBNET = "pods"
 _CHANGES = 4
 _MOST_WANTED = 24
 _ASK_AGAIN_SECONDS = 0.05
+_RECOVERING_SECONDS = 1.0
+"""After which a refused node asks again, unless the report was finished before."""
 
 T = TypeVar("T")
 
@@ -52,6 +55,8 @@ class WishLoad:
         """The recoveries of the allocator's store that were reported to."""
         self.complaints: list[str] = []
         """What the allocator found contradictory in reports."""
+        self._reported = asyncio.Event()
+        """Set, and replaced, when a report is finished: a controller goes on with its nodes then."""
         self._releasing: dict[str, tuple[str, ...]] = {}
         self._deleting: set[str] = set()
 
@@ -86,6 +91,8 @@ class WishLoad:
         await _until_it_answers(
             lambda: self._allocator.finish_report(CLUSTER, cluster_uid=self._cluster_uid, recovery=recovery)
         )
+        self._reported.set()
+        self._reported = asyncio.Event()
 
     def _report_of(self, container: AllocatedContainer, recovery: int) -> HeldContainer:
         given_up = self._releasing.get(container.id, ())
@@ -166,7 +173,9 @@ class WishLoad:
             try:
                 answer = await ask()
             except StoreRecovering:
-                await asyncio.sleep(_ASK_AGAIN_SECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_RECOVERING_SECONDS):
+                        await self._reported.wait()
                 continue
             if recoveries == len(self.recoveries):
                 return answer

@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from failover_bench import FailoverBench, failover_bench
+from failover_bench import FailoverBench, LoadShape, failover_bench
 from left_out import leave_out
 from patience import PATIENCE_SECONDS
 from podtide.allocator.errors import NoSuchContainer
@@ -17,7 +17,7 @@ from podtide.runtime.clock import SystemClock
 from postgresql_server import NoPostgresql, binaries
 from wish_load import CLUSTER
 
-NODES = 8
+SHAPE = LoadShape(nodes=8)
 ANSWERS = 200
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]
@@ -32,7 +32,7 @@ def _programs() -> None:
 
 
 async def test_a_killed_replica_and_then_a_killed_primary_lose_nothing_and_give_nothing_twice() -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS), failover_bench(nodes=NODES, renew_seconds=0.5) as bench:
+    async with asyncio.timeout(PATIENCE_SECONDS), failover_bench(SHAPE) as bench:
         await bench.answers(ANSWERS)
         await bench.kill_replica(ANSWERS)
         assert bench.load.recoveries == []
@@ -42,7 +42,7 @@ async def test_a_killed_replica_and_then_a_killed_primary_lose_nothing_and_give_
 
 
 async def test_a_primary_that_hangs_is_left_for_the_one_that_was_promoted() -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS), failover_bench(nodes=NODES, renew_seconds=0.5) as bench:
+    async with asyncio.timeout(PATIENCE_SECONDS), failover_bench(SHAPE) as bench:
         await bench.answers(ANSWERS)
         await bench.fail_over(ANSWERS, hangs=True)
         bench.servers.kill_primary()
