@@ -25,6 +25,7 @@ SUBNET = "pods"
 _CHANGES = 4
 _MOST_WANTED = 24
 _ASK_AGAIN_SECONDS = 0.05
+_REPORTED_AT_A_TIME = 16
 _RECOVERING_SECONDS = 1.0
 """After which a refused node asks again, unless the report was finished before."""
 
@@ -86,8 +87,15 @@ class WishLoad:
             for container in self.held.values()
             if container.id not in self._deleting
         ]
-        for report in reports:
-            self.complaints += await _until_it_answers(partial(self._allocator.adopt_container, report))
+        waiting = iter(reports)
+
+        async def report_next() -> None:
+            for report in waiting:
+                self.complaints += await _until_it_answers(partial(self._allocator.adopt_container, report))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_REPORTED_AT_A_TIME):
+                group.create_task(report_next())
         await _until_it_answers(
             lambda: self._allocator.finish_report(CLUSTER, cluster_uid=self._cluster_uid, recovery=recovery)
         )
