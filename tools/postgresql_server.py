@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,14 +37,62 @@ def binaries() -> Path:
     return (found[-1] if found else Path(str(on_path))).parent
 
 
+class PostgresqlPrograms:
+    """PostgreSQL's programs, run in a directory of their own by somebody who is not root."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._binaries = binaries()
+        self._as_somebody = _as_somebody(directory)
+
+    def command(self, program: str, *arguments: str | Path) -> list[str | Path]:
+        """The command that starts a program."""
+        return [*self._as_somebody, self._binaries / program, *arguments]
+
+    def run(self, program: str, *arguments: str | Path) -> str:
+        """Run a program to its end; what it printed."""
+        command = self.command(program, *arguments)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=self.directory)
+        if done.returncode:
+            raise NoPostgresql(f"{program} failed: {' '.join(done.stderr.split())}")
+        return done.stdout
+
+    def make_data(self, data: Path) -> None:
+        """Make the directory of a server without any database of ours yet."""
+        self.run(
+            "initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu",
+            "--icu-locale=en", f"--username={OWNER}", f"--pgdata={data}",
+        )  # fmt: skip
+
+    def serve(
+        self, nursery: Nursery, data: Path, settings: Mapping[str, str], *address: str | Path
+    ) -> subprocess.Popen[bytes]:
+        """Start a server, and return when it answers at the address, given as options of `pg_isready`."""
+        log = data.with_suffix(".log")
+        flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        server = nursery.start(self.command("postgres", "-D", data, *flags), log)
+        probe: list[str | Path] = [self._binaries / "pg_isready", "--quiet", *address]
+        deadline = time.monotonic() + READY_SECONDS
+        while subprocess.run(probe, check=False).returncode:
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise NoPostgresql(f"its server did not start: {' '.join(log.read_text().split()[-40:])}")
+            time.sleep(POLL_SECONDS)
+        return server
+
+
+def durability(*, durable: bool) -> dict[str, str]:
+    """Settings of a server that waits for the disk, as in production, or does not: tests need not."""
+    waits = "on" if durable else "off"
+    return {"fsync": waits, "full_page_writes": waits, "synchronous_commit": waits}
+
+
 class PostgresqlServer:
     """A server. `durable` makes it wait for the disk, as it does in production; tests need not."""
 
     def __init__(self, *, durable: bool = False) -> None:
-        self._binaries = binaries()
+        binaries()  # raises where there are none, before a directory is made
         self._nursery = Nursery()
         self._directory = self._nursery.directory
-        self._as_somebody = _as_somebody(self._directory)
         self._durable = durable
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -69,38 +118,15 @@ class PostgresqlServer:
         return f"postgresql://{OWNER}@/{DATABASE}?host={self._directory}"
 
     def _start(self) -> None:
-        data, log = self._directory / "data", self._directory / "log"
-        self._run(
-            "initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu",
-            "--icu-locale=en", f"--username={OWNER}", f"--pgdata={data}",
-        )  # fmt: skip
-        waits = "on" if self._durable else "off"
+        programs, data = PostgresqlPrograms(self._directory), self._directory / "data"
+        programs.make_data(data)
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self._directory),
-            "fsync": waits,
-            "full_page_writes": waits,
-            "synchronous_commit": waits,
+            **durability(durable=self._durable),
         }
-        flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        command: list[str | Path] = [*self._as_somebody, self._binaries / "postgres", "-D", data, *flags]
-        self._server = self._nursery.start(command, log)
-        deadline = time.monotonic() + READY_SECONDS
-        while not self._answers():
-            if self._server.poll() is not None or time.monotonic() > deadline:
-                raise NoPostgresql(f"its server did not start: {' '.join(log.read_text().split()[-40:])}")
-            time.sleep(POLL_SECONDS)
-        self._run("createdb", "-h", str(self._directory), "-U", OWNER, DATABASE)
-
-    def _answers(self) -> bool:
-        probe: list[str | Path] = [self._binaries / "pg_isready", "--quiet", "-h", self._directory]
-        return subprocess.run(probe, check=False).returncode == 0
-
-    def _run(self, program: str, *arguments: str) -> None:
-        command: list[str | Path] = [*self._as_somebody, self._binaries / program, *arguments]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=self._directory)
-        if done.returncode:
-            raise NoPostgresql(f"{program} failed: {' '.join(done.stderr.split())}")
+        self._server = programs.serve(self._nursery, data, settings, "-h", self._directory)
+        programs.run("createdb", "-h", self._directory, "-U", OWNER, DATABASE)
 
 
 def _as_somebody(directory: Path) -> list[str]:

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from agent.unlucky_disk import KeepsAll, UnluckyDisk
+from podtide import __version__
 from podtide.agent.pool import journal_file
+from podtide.agent.pool.file_format import NewerFormat
 from podtide.agent.pool.journal import Identity, encode_record, read_records
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.core.pool.pool import Address, AppliedContainer, GrantedContainer, Owner, StateCounts
@@ -333,7 +335,7 @@ BEGINNING = encode_record(b'{"format":1}')
         (bytes(100), "it has no whole first record"),
         (encode_record(b"null"), "the record at byte 0 cannot be understood: "),
         (encode_record(b'{"format":1,"pool":7}'), "the record at byte 0 cannot be understood: "),
-        (encode_record(b'{"format":2,"pool":7}'), "it has format 2, and this podtide reads format 1"),
+        (encode_record(b'{"format":0,"pool":7}'), "it has format 0, and this podtide reads format 1"),
         (
             BEGINNING + change_record(did="danced"),
             f"the record at byte {len(BEGINNING)} cannot be understood: ",
@@ -358,6 +360,26 @@ def test_what_has_a_good_checksum_and_makes_no_sense_is_damage(content: bytes, w
     assert f"the journal cannot be believed: {words}" in kept.lost
     assert list(kept.pool.addresses()) == []
     assert disk.read(DAMAGED) == content
+
+
+def test_a_journal_of_a_newer_podtide_is_no_damage_and_stays_as_it_is() -> None:
+    disk = MemoryDisk()
+    content = encode_record(b'{"format":2,"podtide":"9.1.0"}') + change_record(did="danced")
+    disk.replace(JOURNAL, content)
+    for _ in range(2):  # the lock was released
+        with pytest.raises(
+            NewerFormat, match=r"by podtide 9\.1\.0 in format 2, .* install podtide 9\.1\.0 or newer"
+        ):
+            opened(disk)
+    assert disk.names() == [JOURNAL]
+    assert disk.read(JOURNAL) == content
+
+
+def test_a_journal_says_which_podtide_wrote_it() -> None:
+    disk = MemoryDisk()
+    filled(disk, 1)
+    first = json.loads(read_records(disk.read(JOURNAL) or b"").records[0].payload)
+    assert (first["format"], first["podtide"]) == (1, __version__)
 
 
 def test_only_the_last_damaged_journal_is_kept() -> None:

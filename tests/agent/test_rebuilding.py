@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from agent.node_bench import MANAGER, Bench, container
-from podtide.agent.pool.pool_storage import JOURNAL
+from podtide.agent.pool.journal import JOURNAL
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Page
 from podtide.core.pool.states import State

@@ -3,10 +3,13 @@
 from msgspec import structs
 
 from allocator.contract.test_recovering import as_held
+from cluster.faulty_cluster import Script
 from controller.test_leftovers import held, leave, run_pod
 from controller.test_who_a_cluster_is import nodes_with_addresses
 from controller.world import World, a_world, condition, moment
-from podtide.allocator.store.script import Query, Script
+from podtide.allocator.errors import AllocatorUnavailable
+from podtide.allocator.store.script import Query
+from podtide.allocator.store.script import Script as StoreScript
 from podtide.allocator.terms import TermClaim
 from podtide.resources.pod import PodPhase
 
@@ -28,6 +31,29 @@ async def test_what_nodes_hold_is_reported_and_held_as_it_was() -> None:
         assert len(after[0].addresses) == 5
         for node in ("n0", "n1", "n2"):
             assert (await world.granted(node)).reason == "Complete"
+
+
+async def test_nodes_are_reported_several_at_a_time() -> None:
+    """Nothing is granted until the last one was: a failover of the database must not cost minutes in a large cluster."""
+    async with a_world() as world:
+        world.replica().start()
+        await nodes_with_addresses(world, 20)
+        world.allocator.faults = Script(adopt=[10.0] * 20)
+        await world.allocator.begin_recovery("a test")
+        await moment(30.0)
+        assert (await world.allocator.list_clusters()).recovering == ""
+        assert world.allocator.calls["adopt"] >= 20
+
+
+async def test_a_report_of_which_one_node_failed_is_made_again() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        uids = await nodes_with_addresses(world, 5)
+        world.allocator.faults = Script(adopt=[None, AllocatorUnavailable("away"), 3600.0])
+        await world.allocator.begin_recovery("a test")
+        await moment(60.0)
+        assert (await world.allocator.list_clusters()).recovering == ""
+        assert [await world.holds(uid) for uid in uids] == [3] * 5
 
 
 async def test_nodes_and_people_are_told_while_another_cluster_is_awaited() -> None:
@@ -91,7 +117,7 @@ async def test_a_store_that_forgot_the_cluster_recovers_however_far_it_has_come_
         await world.everybody()
 
 
-def _come_to(sequence: int) -> Script[None]:
+def _come_to(sequence: int) -> StoreScript[None]:
     yield Query("UPDATE subnets SET sequence = $1", (sequence,))
 
 
@@ -104,11 +130,11 @@ async def _go_back_to_before_the_first_node(world: World) -> None:
     await database.write(lambda _now: _as_new())
 
 
-def _empty(table: str) -> Script[None]:
+def _empty(table: str) -> StoreScript[None]:
     yield Query(f"DELETE FROM {table}")  # noqa: S608 - one of ours
 
 
-def _as_new() -> Script[None]:
+def _as_new() -> StoreScript[None]:
     yield Query(
         "UPDATE subnets SET reserved = 0, containers = 0, owed = 0, next_chunks = first_chunks, quarantined = 0, sequence = 0"
     )
@@ -133,7 +159,7 @@ async def test_a_node_that_went_before_the_store_went_back_is_retired_again() ->
         assert (await world.subnet()).quarantined == 4
 
 
-def _raise_from_the_dead(container: str) -> Script[None]:
+def _raise_from_the_dead(container: str) -> StoreScript[None]:
     yield Query("DELETE FROM containers WHERE id = $1", (container,))
 
 

@@ -15,7 +15,7 @@ from podtide.allocator.containers import AllocatedContainer, MoveResult, Wish
 from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
 from podtide.allocator.subnets import Subnet, SubnetDemandReport, SubnetInForce, SubnetSpec
-from podtide.allocator.terms import TermClaim
+from podtide.allocator.terms import HeldContainer, TermClaim
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
 from podtide.cluster.port import Cluster, NotFound, Page, R, WatchEvent
@@ -75,6 +75,11 @@ class WatchedAllocator(DatabaseAllocator):
         await self.faults.before("delete")
         await super().delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid)
         await self.faults.after("delete")
+
+    async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
+        self.calls["adopt"] += 1
+        await self.faults.before("adopt")
+        return await super().adopt_container(held)
 
     async def get_subnet(self, network: str, name: str) -> Subnet:
         self.calls["get_subnet"] += 1

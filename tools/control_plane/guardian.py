@@ -11,6 +11,8 @@ import signal
 import sys
 
 if __name__ == "__main__":
+    # A group that loses its starter while one of its programs is stopped is sent this by the system.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sys.stdin.read()
     shutil.rmtree(sys.argv[1], ignore_errors=True)
     os.killpg(0, signal.SIGKILL)

@@ -1,15 +1,19 @@
 """A cluster restored from a backup: an agent never hands out what its own record says a sandbox has, and puts it back."""
 
 import asyncio
+import json
 from random import Random
 from typing import Any
 
 import pytest
 
 from agent.networks.network_bench import CLASSIC, NODE, SLICED, Bench, Machine, NetworkLine, owner
+from podtide import __version__
 from podtide.agent.networks.address_record import DAMAGED_JOURNAL, JOURNAL
 from podtide.agent.networks.errors import StorageFailed
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
+from podtide.agent.pool.file_format import NewerFormat
+from podtide.agent.pool.journal import encode_record, read_records
 from podtide.agent.port import NoAddress
 from podtide.cluster.port import Unavailable
 from podtide.resources.base import ObjectMeta
@@ -490,3 +494,33 @@ async def test_the_record_stays_small_however_many_come_and_go() -> None:
         assert node.networks.knows(owner("stays"))
         assert not node.networks.knows(owner("c7"))
     assert (await bench.cluster.get(IPPool, CLASSIC_POOL, SYSTEM_NAMESPACE)).spec.allocations.keys() == {"1"}
+
+
+async def test_a_record_of_a_newer_podtide_is_refused_and_stays_as_it_is() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    content = encode_record(b'{"format":2,"podtide":"9.1.0","given":"otherwise"}')
+    disk.replace(JOURNAL, content)
+    with pytest.raises(NewerFormat, match=r"networks\.journal .* by podtide 9\.1\.0 in format 2"):
+        async with bench.machine(disk=disk):
+            pass
+    assert disk.names() == [JOURNAL]
+    assert disk.read(JOURNAL) == content
+
+
+async def test_a_record_from_before_it_stated_its_format_is_read() -> None:
+    bench, disk = Bench(), MemoryDisk()
+    async with bench.machine(disk=disk) as node:
+        await node.add("c1", CLASSIC)
+        node.networks.close()
+    content = disk.read(JOURNAL)
+    assert content is not None
+    first, *others = read_records(content).records
+    stated = json.loads(first.payload)
+    assert (stated.pop("format"), stated.pop("podtide")) == (1, __version__)
+    lines = (
+        encode_record(payload)
+        for payload in (json.dumps(stated).encode(), *(each.payload for each in others))
+    )
+    disk.replace(JOURNAL, b"".join(lines))
+    async with bench.machine(disk=disk) as node:
+        assert node.networks.knows(owner("c1"))

@@ -18,6 +18,8 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct, structs
 
+from podtide import __version__
+from podtide.agent.pool.file_format import FileFormat
 from podtide.agent.pool.journal import Damaged, read_records
 from podtide.agent.pool.journal_file import Journal
 from podtide.core.intervals import Interval
@@ -31,6 +33,9 @@ from podtide.runtime.logging import Logger
 
 JOURNAL = "networks.journal"
 DAMAGED_JOURNAL = "networks.journal.damaged"
+FORMAT = 1
+"""The version of the lines, stated in the first one. An older podtide refuses a later one (`agent.pool.file_format`)."""
+_WAY_OUT = "move that file away: should etcd then be restored from a backup, what was given until now is not known here"
 
 PoolKey = tuple[bool, str]
 """Whether all nodes share the pool, and what tells it from others of its kind."""
@@ -119,6 +124,9 @@ class _State(Struct, frozen=True):
     given: tuple[Given, ...] = ()
     versions: tuple[tuple[PoolKey, int], ...] = ()
     went_back: tuple[tuple[PoolKey, float], ...] = ()
+    format: int = FORMAT
+    podtide: str = __version__
+    """The version of the podtide that wrote the line."""
 
 
 class GivenAddresses:
@@ -270,7 +278,9 @@ class GivenAddresses:
         found = read_records(content)
         if not found.records:
             raise Damaged("it has no whole first record")
-        state = msgspec.json.decode(found.records[0].payload, type=_State)
+        first = found.records[0].payload
+        msgspec.json.decode(first, type=FileFormat).refuse_newer(JOURNAL, FORMAT, _WAY_OUT)
+        state = msgspec.json.decode(first, type=_State)
         self._versions.update(state.versions)
         for pool, at in state.went_back:
             self._replay_going_back(pool, at)

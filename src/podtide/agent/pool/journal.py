@@ -37,14 +37,19 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from podtide import __version__
+from podtide.agent.pool.file_format import FileFormat
 from podtide.core.errors import StopError
 from podtide.core.pool.address import Address, Owner
 from podtide.core.pool.pool import AppliedContainer, GrantedContainer, Pool
 from podtide.core.pool.snapshot import PoolSnapshot
 from podtide.core.pool.states import BrokenPool
 
+JOURNAL = "agent.journal"
+"""The name of the file."""
 FORMAT = 1
-"""The version of the records, stated in the first one."""
+"""The version of the records, stated in the first one. An older podtide refuses a later one (`file_format`)."""
+_WAY_OUT = "move that file away: the pool is then rebuilt from the cluster"
 
 _HEADER = re.compile(rb"([0-9a-f]{8}) ([0-9a-f]{8}) ")
 _SAMPLE_HEADER = b"00000000 00000000 "
@@ -170,6 +175,8 @@ class Beginning(Struct, frozen=True, omit_defaults=True):
     pool: PoolSnapshot = PoolSnapshot()
     former: tuple[str, ...] = ()
     doubt: str = ""
+    podtide: str = ""
+    """The version of the podtide that wrote the record."""
 
     def apply_to(self, state: PoolState, now: float) -> None:
         """Restore a new state from this one."""
@@ -356,13 +363,22 @@ def encode_state(state: PoolState) -> bytes:
     """A state as the payload of a first record."""
     return _encoder.encode(
         Beginning(
-            FORMAT, state.identity, state.lost, state.pool.snapshot(), former=state.former, doubt=state.doubt
+            FORMAT,
+            state.identity,
+            state.lost,
+            state.pool.snapshot(),
+            former=state.former,
+            doubt=state.doubt,
+            podtide=__version__,
         )
     )
 
 
 def replay(records: tuple[JournalRecord, ...], pool: Pool, now: float) -> PoolState:
-    """The state that the records add up to, in a new pool, as if all of it happened now. Damaged if they do not fit."""
+    """The state that the records add up to, in a new pool, as if all of it happened now. Damaged if they do not fit.
+
+    NewerFormat if a newer podtide wrote them.
+    """
     if not records:
         raise Damaged("it has no whole first record")
     state = PoolState(pool)
@@ -377,14 +393,9 @@ def replay(records: tuple[JournalRecord, ...], pool: Pool, now: float) -> PoolSt
     return state
 
 
-class _Format(Struct, frozen=True):
-    """The part of a first record that every version of podtide can read."""
-
-    format: int
-
-
 def _decode_beginning(payload: bytes) -> Beginning:
-    found = msgspec.json.decode(payload, type=_Format).format
-    if found != FORMAT:
-        raise Damaged(f"it has format {found}, and this podtide reads format {FORMAT}")
+    stated = msgspec.json.decode(payload, type=FileFormat)
+    stated.refuse_newer(JOURNAL, FORMAT, _WAY_OUT)
+    if stated.format != FORMAT:
+        raise Damaged(f"it has format {stated.format}, and this podtide reads format {FORMAT}")
     return msgspec.json.decode(payload, type=Beginning)

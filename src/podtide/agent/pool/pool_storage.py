@@ -6,11 +6,14 @@ when the program is killed in between, its successor applies the change on repla
 A journal that is missing or damaged is not trusted in any part: records behind the damage may have undone those before
 it. The state is then empty, and `lost` says why. It is rebuilt from the cluster (`JournaledPool.recover`), and that
 rebuild is journaled as well: an agent that is killed half-way through it goes on with it after the restart.
+
+A journal of a newer podtide is neither: the program ends, and changes nothing (`file_format`).
 """
 
 from typing import TypeVar
 
 from podtide.agent.pool.journal import (
+    JOURNAL,
     Damaged,
     PoolChange,
     PoolState,
@@ -26,7 +29,6 @@ from podtide.runtime.disk import Disk, DiskFull, Lock
 from podtide.runtime.logging import Logger
 
 LOCK = "agent.lock"
-JOURNAL = "agent.journal"
 DAMAGED_JOURNAL = "agent.journal.damaged"
 
 RECORDS_LOST = "this node's records are lost; nothing is free until it is proven"
@@ -51,7 +53,10 @@ class PoolStorage:
 
     @classmethod
     def open(cls, disk: Disk, *, cooldown_seconds: float, clock: Clock, log: Logger) -> "PoolStorage":
-        """Lock the directory and replay its journal, or begin one. Locked when another agent has the directory."""
+        """Lock the directory and replay its journal, or begin one. Locked when another agent has the directory.
+
+        NewerFormat when a newer podtide wrote the journal.
+        """
         lock = disk.lock(LOCK)
         try:
             state, journal = _replayed_or_lost(disk, cooldown_seconds, clock.monotonic(), log)

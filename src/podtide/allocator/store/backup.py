@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from podtide.allocator.store.migration import SCHEMA, UnusableDatabase
+from podtide import __version__
+from podtide.allocator.store.migration import KNOWN, SCHEMA, UnusableDatabase
 from podtide.allocator.store.transaction_context import recovery_number
 
 _BEGIN = "UPDATE store SET recovery = max(recovery + 1, ?3), recovering_since = ?1, reason = ?2"
@@ -56,9 +57,10 @@ def _refuse_stranger(source: sqlite3.Connection, copy: Path) -> None:
         raise UnusableDatabase(
             f"{copy} is not a database of podtide's allocator: give a file that `backup` made"
         )
-    if schema > SCHEMA:
+    if schema not in KNOWN:
         raise UnusableDatabase(
-            f"{copy} has schema {schema}, and this podtide knows {SCHEMA}: use a podtide as new as the one that made it"
+            f"{copy} has schema {schema}, and this podtide {__version__} knows schemas up to {SCHEMA}: install one as new "
+            "as the one that made it, or give an older backup; nothing was changed"
         )
 
 

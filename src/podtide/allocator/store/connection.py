@@ -1,7 +1,7 @@
 """Opening the allocator's database by its URL.
 
     sqlite:///relative/path.db     sqlite:////absolute/path.db     sqlite:///:memory:
-    postgresql://user@host/database
+    postgresql://user@host/database     postgresql://user@first:5432,second:5432/database
 
 Errors name the database without its password.
 """
@@ -45,7 +45,7 @@ async def open_allocator(
     database, dialect = await _open(url, clock, rules, executor)
     try:
         if migrate:
-            await database.write(migration(named, dialect))
+            await database.migrate(migration(named, dialect))
         else:
             await database.read(check_schema(named, dialect))
         store = DatabaseAllocator(database, clock=clock, rules=rules)

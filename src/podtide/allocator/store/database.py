@@ -35,6 +35,10 @@ class Database(Protocol):
         """Run a script in a transaction of its own."""
         ...
 
+    async def migrate(self, script: Callable[[float], Script[T]]) -> T:
+        """`write` a script whose statements may take long."""
+        ...
+
     async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
         """Carry out an operation in a subnet's transaction, together with others that wait for the same."""
         ...

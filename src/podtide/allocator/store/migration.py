@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from podtide import __version__
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.store.legacy_gateways import give_gateways
 from podtide.allocator.store.script import Query, Script
@@ -18,6 +19,8 @@ from podtide.core.errors import FixError
 
 SCHEMA = "0005"
 """The schema that this podtide reads and writes."""
+KNOWN = frozenset(f"{number:04}" for number in range(1, int(SCHEMA) + 1))
+"""The schemas that this podtide can read or migrate."""
 _MIGRATIONS = Path(__file__).parent.parent / "migrations"
 _READ = "SELECT version_num FROM alembic_version"
 
@@ -100,10 +103,10 @@ def _schema(name: str, dialect: Dialect) -> Script[str]:
 
 
 def _refuse_newer(name: str, schema: str) -> None:
-    if schema > SCHEMA:
+    if schema and schema not in KNOWN:
         raise UnusableDatabase(
-            f"--database {name} has schema {schema}, and this podtide knows {SCHEMA}: use a podtide as new as the one "
-            "that migrated it"
+            f"--database {name} has schema {schema}, and this podtide {__version__} knows schemas up to {SCHEMA}: install "
+            "one as new as the one that migrated it, or restore a backup from before; nothing was changed"
         )
 
 

@@ -3,14 +3,18 @@
 Whoever changes anything of a subnet locks its row first, so writers of one subnet queue and those of different subnets do
 not. Calls for one subnet that wait at one moment share a transaction. Whatever the database refuses because of somebody
 else's transaction (a deadlock, an id that appeared meanwhile) is run again from the start.
+
+A server that hangs says nothing, not even that it ends a connection. So a statement has a time limit, and a connection
+whose server did not answer is dropped without a word to it, with all others of that moment: the next call looks for the
+server that is the primary now.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache, partial
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import asyncpg
 
@@ -19,15 +23,21 @@ from podtide.allocator.store.container_writes import SubnetOperation, serve
 from podtide.allocator.store.database import InvalidDatabaseUrl
 from podtide.allocator.store.group_commit import GroupCommit
 from podtide.allocator.store.mark import MarkFile
+from podtide.allocator.store.postgresql_servers import NO_ANSWER, PostgresqlServers
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.runtime.clock import Clock
 
 T = TypeVar("T")
+Isolation = Literal["read_committed", "serializable", "repeatable_read"]
 
 LARGEST_GROUP = 256
 _CONNECTIONS = 10
-_ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 10.0
+"""For a statement, and for a new connection. Clients of the service wait as long for an attempt of theirs."""
+_MIGRATION_SECONDS = 3600.0
+"""For a statement that changes the schema: a large database takes its time, and nobody is served meanwhile."""
+_GOODBYE_SECONDS = 5.0
 _MOST_ATTEMPTS = 10
 _RUN_AGAIN = (
     asyncpg.SerializationError,
@@ -37,12 +47,6 @@ _RUN_AGAIN = (
 _UNKNOWN = "whether what was asked was done is unknown, so ask again"
 _NOT_ASKED = "nothing was asked of it yet: see that it runs, or correct --database"
 _ONLY_READ = "it was only to be read, so nothing was changed: ask again"
-_NO_ANSWER = (
-    OSError,
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-)
 
 
 _MARK = """(SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
@@ -62,19 +66,26 @@ _DIFFERS = f"SELECT 1 FROM store WHERE mark <> {_MARK}"  # noqa: S608 - our own 
 
 async def connect(url: str, name: str, *, clock: Clock, rules: StoreRules) -> "PostgresqlDatabase":
     """Connect to the database at `url`, which errors call `name`."""
+    servers = PostgresqlServers(url)
 
-    async def look_at_mark(connection: "asyncpg.Connection[Any]") -> None:
-        await _look_at_mark(connection, clock.wall())
+    async def connect_to_server(*dsn: str, **options: Any) -> "asyncpg.Connection[Any]":
+        connection = await servers.connect(*dsn, **options)
+        try:
+            await _look_at_mark(connection, clock.wall())
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
     try:
         with _readable_errors(name, _NOT_ASKED):
             pool = await asyncpg.create_pool(
                 url,
+                connect=connect_to_server,
                 min_size=1,
                 max_size=_CONNECTIONS,
                 timeout=_ANSWER_SECONDS,
                 command_timeout=_ANSWER_SECONDS,
-                init=look_at_mark,
             )
     except ValueError:
         raise InvalidDatabaseUrl(
@@ -100,16 +111,21 @@ class PostgresqlDatabase:
         """Run a read-only script; it sees one snapshot."""
         self._refuse_when_closed()
         with _readable_errors(self.name, _ONLY_READ):
-            async with (
-                self._pool.acquire() as connection,
-                connection.transaction(isolation="repeatable_read", readonly=True),
-            ):
+            async with self._transaction(isolation="repeatable_read", readonly=True) as connection:
                 return await _carry_out(connection, script(self._clock.wall()))
 
     async def write(self, script: Callable[[float], Script[T]]) -> T:
         """Run a script in a transaction of its own."""
         self._refuse_when_closed()
         return await self._transact(script)
+
+    async def migrate(self, script: Callable[[float], Script[T]]) -> T:
+        """`write` a script whose statements may take long."""
+        done = await self._transact(script, _MIGRATION_SECONDS)
+        await (
+            self._pool.expire_connections()
+        )  # made before there was a schema, they have not looked at the mark
+        return done
 
     async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
         """Carry out an operation together with those that wait for the same subnet."""
@@ -128,7 +144,11 @@ class PostgresqlDatabase:
         self._open = False
         for lane in list(self._lanes.values()):
             await lane.finish()
-        await self._pool.close()
+        try:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
 
     async def _commit(self, network: str, subnet: str, calls: Sequence[SubnetOperation[Any]]) -> list[object]:
         try:
@@ -140,18 +160,45 @@ class PostgresqlDatabase:
                 return [error]
             return [outcome for call in calls for outcome in await self._commit(network, subnet, [call])]
 
-    async def _transact(self, script: Callable[[float], Script[T]]) -> T:
+    async def _transact(self, script: Callable[[float], Script[T]], seconds: float = _ANSWER_SECONDS) -> T:
         with _readable_errors(self.name):
             for attempt in range(_MOST_ATTEMPTS):
                 try:
-                    async with self._pool.acquire() as connection, connection.transaction():
-                        return await _carry_out(connection, script(self._clock.wall()))
+                    async with self._transaction() as connection:
+                        return await _carry_out(connection, script(self._clock.wall()), seconds)
                 except _RUN_AGAIN:
                     await asyncio.sleep(0.001 * 2**attempt)
         raise AllocatorUnavailable(
             f"the database {self.name} gave way to other transactions {_MOST_ATTEMPTS} times: "
             "nothing was changed, try again"
         )
+
+    @asynccontextmanager
+    async def _transaction(
+        self, *, isolation: Isolation | None = None, readonly: bool = False
+    ) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Any]"]:
+        """A transaction on a connection of the pool.
+
+        asyncpg's own contexts would send a rollback to a server that does not answer, and wait for that.
+        """
+        connection = await self._pool.acquire()
+        try:
+            transaction = connection.transaction(isolation=isolation, readonly=readonly)
+            await transaction.start()
+            try:
+                yield connection
+            except NO_ANSWER:
+                raise
+            except BaseException:
+                await transaction.rollback()
+                raise
+            await transaction.commit()
+        except NO_ANSWER:
+            connection.terminate()
+            await self._pool.expire_connections()
+            raise
+        finally:
+            await self._pool.release(connection)
 
     def _refuse_when_closed(self) -> None:
         if not self._open:
@@ -176,20 +223,24 @@ async def _look_at_mark(connection: "asyncpg.Connection[Any]", now: float) -> No
         return
 
 
-async def _carry_out(connection: "asyncpg.pool.PoolConnectionProxy[Any]", script: Script[T]) -> T:
+async def _carry_out(
+    connection: "asyncpg.pool.PoolConnectionProxy[Any]", script: Script[T], seconds: float = _ANSWER_SECONDS
+) -> T:
     try:
         statement = next(script)
         while True:
-            statement = script.send(await _execute(connection, statement))
+            statement = script.send(await _execute(connection, statement, seconds))
     except StopIteration as end:
         return cast("T", end.value)
 
 
-async def _execute(connection: "asyncpg.pool.PoolConnectionProxy[Any]", statement: Statement) -> Rows:
+async def _execute(
+    connection: "asyncpg.pool.PoolConnectionProxy[Any]", statement: Statement, seconds: float
+) -> Rows:
     sql = _spell(statement.sql)
     if isinstance(statement, Query):
-        return cast("Rows", await connection.fetch(sql, *statement.parameters))
-    await connection.executemany(sql, statement.rows)
+        return cast("Rows", await connection.fetch(sql, *statement.parameters, timeout=seconds))
+    await connection.executemany(sql, statement.rows, timeout=seconds)
     return ()
 
 
@@ -198,7 +249,7 @@ def _readable_errors(name: str, outcome: str = _UNKNOWN) -> Iterator[None]:
     """A context that raises the driver's errors as the port's; `outcome` says what is known of the call's effect."""
     try:
         yield
-    except _NO_ANSWER as error:
+    except NO_ANSWER as error:
         raise AllocatorUnavailable(
             f"the database {name} did not answer: {_in_one_line(error)}; {outcome}"
         ) from error

@@ -56,6 +56,10 @@ class SqliteDatabase:
         """Run a script in a transaction of its own."""
         return await self._run(_TO_WRITE, script)
 
+    async def migrate(self, script: Callable[[float], Script[T]]) -> T:
+        """`write`, which has no time limit here."""
+        return await self.write(script)
+
     async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
         """Carry out an operation together with all others that wait."""
         self._refuse_when_closed()

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from podtide import __version__
 from podtide.cluster.port import ClusterError, Unavailable
 from podtide.core.errors import FixError, RetryError
 
@@ -91,7 +92,8 @@ class ClusterFile:
             raise UnusableFile(f"{self.path} is a SQLite database, but not of podtide: name another file")
         if schema != SCHEMA_VERSION:
             raise UnusableFile(
-                f"{self.path} has schema {schema}, and this podtide knows {SCHEMA_VERSION}: use the podtide that wrote it"
+                f"{self.path} has schema {schema}, and this podtide {__version__} knows {SCHEMA_VERSION}: install "
+                "one as new as the one that wrote it, or name another file; nothing was changed"
             )
         return False
 

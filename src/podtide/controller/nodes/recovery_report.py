@@ -9,6 +9,8 @@ lost with the database. So addresses that living pods show beyond all that was r
 no node.
 """
 
+import asyncio
+
 from msgspec import structs
 
 from podtide.allocator.terms import HeldAddress, HeldContainer, ShownAddresses
@@ -30,6 +32,8 @@ from podtide.resources.timestamps import to_time
 CONTRADICTED = "AddressHeldTwice"
 """The reason of the Event that says that two nodes hold one address."""
 _MOST_ATTEMPTS = 10
+_AT_A_TIME = 16
+"""As many as there are workers for nodes, which have nothing to do meanwhile."""
 
 
 class RecoveryReport:
@@ -57,9 +61,7 @@ class RecoveryReport:
             "the allocator's store went back: reporting what nodes hold", recovery=recovery
         )
         names = await self._names()
-        held: list[HeldContainer] = []
-        for name in names:
-            held += await self._report(name, recovery)
+        held = await self._report_all(names, recovery)
         kept = await self._report_pods(held, recovery)
         await self._context.allocator.finish_report(
             options.cluster, cluster_uid=self._term.uid, recovery=recovery
@@ -81,6 +83,24 @@ class RecoveryReport:
         configs = {each.metadata.name for each in self._configs.items()}
         nodes = {each.metadata.name for each in self._nodes.items()}
         return sorted({*listed, *configs, *nodes})
+
+    async def _report_all(self, names: list[str], recovery: int) -> list[HeldContainer]:
+        """Report several nodes at a time: nothing is granted to anybody until the last one is done."""
+        held: list[HeldContainer] = []
+        waiting = iter(names)
+
+        async def report_next() -> None:
+            for name in waiting:
+                held.extend(await self._report(name, recovery))
+
+        reporters = [asyncio.create_task(report_next()) for _ in range(_AT_A_TIME)]
+        try:
+            await asyncio.gather(*reporters)
+        finally:
+            for reporter in reporters:
+                reporter.cancel()
+            await asyncio.gather(*reporters, return_exceptions=True)
+        return held
 
     async def _report(self, name: str, recovery: int) -> list[HeldContainer]:
         config = await self._confirmed(name, recovery)

@@ -8,7 +8,7 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from podtide.agent.pool.pool_storage import JOURNAL
+from podtide.agent.pool.journal import JOURNAL
 from podtide.allocator.errors import NoSuchContainer
 from podtide.cluster.port import NotFound
 from podtide.core.errors import InvalidInput, StopError
