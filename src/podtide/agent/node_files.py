@@ -10,13 +10,13 @@ from pathlib import Path
 
 from podtide.agent.api.deletion_notes import DIRECTORY_NAME
 from podtide.agent.networks import address_record
-from podtide.agent.pool import pool_storage
+from podtide.agent.pool import journal, pool_storage
 from podtide.runtime.directory_disk import DirectoryDisk
 from podtide.runtime.disk import NotPermitted
 
 SOCKET = "agent.sock"
 _JOURNALS = (
-    pool_storage.JOURNAL,
+    journal.JOURNAL,
     pool_storage.DAMAGED_JOURNAL,
     address_record.JOURNAL,
     address_record.DAMAGED_JOURNAL,
