@@ -9,13 +9,13 @@ from io import StringIO
 
 from msgspec import Struct
 
+from comparison.contestants import Contestant
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.comparison.contestants import Contestant
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import ClusterWrite
 from podtide.simulation.world.embedded_world import open_embedded_world

@@ -15,15 +15,8 @@ So Q = R + free, always, in every transaction.
 
 from typing import Protocol
 
-from podtide.allocator.containers import (
-    AllocatedContainer,
-    ContainerPage,
-    MoveResult,
-    Wish,
-)
-from podtide.allocator.quarantine import (
-    QuarantinePage,
-)
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,

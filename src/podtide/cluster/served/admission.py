@@ -7,11 +7,7 @@ from aiohttp import web
 
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.port import Forbidden, Invalid
-from podtide.cluster.served.kinds import (
-    CUSTOM_KINDS,
-    STANDING_NAMESPACES,
-    CustomResourceDefinition,
-)
+from podtide.cluster.served.kinds import CUSTOM_KINDS, STANDING_NAMESPACES, CustomResourceDefinition
 from podtide.cluster.served.openapi import schema_of
 from podtide.cluster.served.refusals import BadRequest
 from podtide.cluster.served.tables import find_first

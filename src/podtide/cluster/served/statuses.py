@@ -3,14 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from podtide.cluster.port import (
-    AlreadyExists,
-    Conflict,
-    Forbidden,
-    Gone,
-    Invalid,
-    NotFound,
-)
+from podtide.cluster.port import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound
 from podtide.cluster.served.refusals import RefusedRequest
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.resources.base import Api

@@ -9,6 +9,8 @@ from io import StringIO
 
 from msgspec import Struct, structs
 
+from comparison.contestants import Contestant
+from comparison.loads import Load
 from podtide.core.subnet.scaler import DEFAULT_BATCH
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -16,8 +18,6 @@ from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
-from podtide.simulation.comparison.contestants import Contestant
-from podtide.simulation.comparison.loads import Load
 from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
