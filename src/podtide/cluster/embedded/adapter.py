@@ -13,13 +13,13 @@ import builtins
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from podtide.cluster.embedded.api_server import ApiServer, ApiServerLimits, ObjectSelection
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.store import StoreSnapshot
-from podtide.cluster.port import Page, WatchEvent
+from podtide.cluster.port import Page, Selectors, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
@@ -61,35 +61,22 @@ class EmbeddedCluster:
             make_namespaces(self.server, [name])
         return self.server.get(kind, name, namespace).decode(kind)
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
+    async def list(
+        self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
     ) -> Page[R]:
         """One page of objects, filtered by the server."""
         await asyncio.sleep(0)
-        selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
+        selection = ObjectSelection(namespace=namespace, **by)
         listing = self.server.list(kind, selection, limit=limit, more=more)
         items = [record.decode(kind) for record in listing.records]
         return Page(items, str(listing.version), listing.more)
 
     async def watch(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        fields: str = "",
-        labels: str = "",
+        self, kind: type[R], namespace: str = "", *, resource_version: str, **by: Unpack[Selectors]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """The changes after `resource_version`, in order, each once."""
         await asyncio.sleep(0)
-        selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
+        selection = ObjectSelection(namespace=namespace, **by)
         with self.server.watching(kind, selection, resource_version) as watcher:
             unread = watcher.unread
             while unread or await watcher.news():
