@@ -118,7 +118,7 @@ async def count_writes(contestant: Contestant, case: Case, hours: float) -> Writ
 def _writes(stage: Stage, point: int, node_hours: float) -> Writes:
     asked = {
         write.name: _without_statement(write.item)
-        for write in stage.writes_until(point)
+        for write in _writes_until(stage, point)
         if isinstance(write.item, NodeNetworkConfig)
     }
     batches = _batches(stage, point)
@@ -137,8 +137,12 @@ def _writes(stage: Stage, point: int, node_hours: float) -> Writes:
     )
 
 
+def _writes_until(stage: Stage, point: int) -> Iterator[ClusterWrite]:
+    return (entry for entry in stage.world.trace.entries[:point] if isinstance(entry, ClusterWrite))
+
+
 def _batches(stage: Stage, point: int) -> tuple[int, ...]:
-    in_force_then = _shown(stage.writes_until(point))[-1:]
+    in_force_then = _shown(_writes_until(stage, point))[-1:]
     return tuple(sorted({*in_force_then, *_shown(stage.writes_since(point))}))
 
 

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import StringIO
 from time import perf_counter, process_time
+from typing import NoReturn
 
 from msgspec import Struct
 
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
+from podtide.simulation.checks.audit_loop import Auditor
+from podtide.simulation.trace import Trace
 from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import World
 
@@ -41,6 +44,16 @@ class Passed(Struct, frozen=True):
     simulated: float
 
 
+async def attend(auditor: Auditor, trace: Trace) -> NoReturn:
+    """Look after every step, until an invariant is broken."""
+    stepped = asyncio.Event()
+    trace.listeners.append(lambda _entry: stepped.set())
+    while True:
+        await stepped.wait()
+        stepped.clear()
+        await auditor.look()
+
+
 @asynccontextmanager
 async def cluster(nodes: int, subnet: str, *, audited: bool) -> AsyncIterator[World]:
     """A cluster whose nodes have all joined. If it is to be audited, the invariants are looked at after every step."""
@@ -49,7 +62,7 @@ async def cluster(nodes: int, subnet: str, *, audited: bool) -> AsyncIterator[Wo
     async with open_embedded_world(subnet, clock=clock, seed=1, log=log) as world:
         world.trace.is_kept = False
         if audited:
-            world.programs.start("auditor", world.auditor.attend())
+            world.programs.start("auditor", attend(world.auditor, world.trace))
         world.start_controller()
         for number in range(nodes):
             await world.add_node(f"node-{number}")

@@ -129,7 +129,6 @@ class NodeAgent:
             runtime=runtime,
         )
         state_reader = NodeStateReader(
-            node_name,
             readiness=self._readiness,
             follower=self._follower,
             subnets=self._subnets,

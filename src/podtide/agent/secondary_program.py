@@ -111,26 +111,7 @@ class NoPool:
 
     def state(self) -> NodeState:
         """The current state of the node: without addresses, requests and subnet."""
-        return NodeState(
-            node=self._node,
-            synced=self._synced.is_set(),
-            in_contact=self._synced.is_set(),
-            counts={},
-            primaries=0,
-            requested=None,
-            demand=None,
-            waiting_pods=0,
-            scaler=None,
-            subnet="",
-            subnet_cidr="",
-            exhausted=False,
-            starved=False,
-            writes=0,
-            restatements=0,
-            collected_leaks=0,
-            alarms=0,
-            last_decision="",
-        )
+        return NodeState(synced=self._synced.is_set(), in_contact=self._synced.is_set())
 
     def all_addresses(self) -> Iterable[Address]:
         """No addresses."""

@@ -102,6 +102,12 @@ class CidrHolder(Struct, frozen=True, kw_only=True):
     addresses: int
     """How many of its secondary addresses are in it."""
 
+    @property
+    def words(self) -> str:
+        """What it has of the CIDR, for people."""
+        parts = ["its primary address"] if self.primary else []
+        return " and ".join([*parts, f"{self.addresses} for pods"] if self.addresses else parts)
+
 
 class CidrHolders(Struct, frozen=True, kw_only=True):
     """The reserved addresses of a CIDR, by holder."""

@@ -54,13 +54,11 @@ class KubernetesCluster:
         await self._connection.close()
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """Read the object; NotFound when it does not exist."""
         return await self._item(kind, requests.get(kind.api, namespace, name))
 
     async def list(
         self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
     ) -> Page[R]:
-        """One page of objects, filtered by the server."""
         of = ListSelection(api=kind.api, namespace=namespace, **by)
         return await self._list(kind, of, limit=limit, more=more)
 
@@ -92,19 +90,15 @@ class KubernetesCluster:
             raise Unavailable(f"cannot {request.doing}: it was cut off in the midst of an event")
 
     async def create(self, item: R, *, manager: str) -> R:
-        """Create the object, and return it with the fields that the server sets."""
         return await self._item(type(item), requests.create(item, manager))
 
     async def replace(self, item: R, *, manager: str) -> R:
-        """Update the whole object; Conflict when its resourceVersion is stale."""
         return await self._item(type(item), requests.replace(item, manager))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
-        """Update only the status of the object."""
         return await self._item(type(item), requests.replace_status(item, manager))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """Server-side apply as `manager`."""
         return await self._item(type(item), requests.apply(item, manager, force=force))
 
     async def delete(
