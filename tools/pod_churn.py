@@ -18,8 +18,8 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import ClusterWrite
-from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import WorldDefaults
+from simulated_cluster import open_embedded_world
 
 NODES = 10
 MEAN_PAUSE_SECONDS = 60.0

@@ -22,9 +22,9 @@ from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import PluginCall
-from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import PortWrappers, WorldDefaults
+from simulated_cluster import open_embedded_world
 
 GRANT_SECONDS = 5.0
 """From a request to its grant: "several seconds" in the papers."""
