@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from podtide.core.audit.invariants import Ledger
 from podtide.core.subnet.statement import StatedDemand
 
 
@@ -89,6 +90,17 @@ class Subnet(Struct, frozen=True, kw_only=True):
     """The CIDRs that drain: nothing is granted of them, and each leaves the subnet when nothing in it is reserved."""
     draining_reserved: int = 0
     """Of the reserved ones, those in CIDRs that drain. They are in Q until they are given back."""
+
+    def ledger(self, held: int) -> Ledger:
+        """The counts for an audit. What is reserved beyond what containers hold must be in quarantine."""
+        resting = max(0, self.reserved - held)
+        return Ledger(
+            subnet=self.name,
+            capacity=self.capacity,
+            reserved=self.reserved - resting,
+            free=self.capacity - self.reserved,
+            resting=resting,
+        )
 
 
 class CidrHolder(Struct, frozen=True, kw_only=True):
