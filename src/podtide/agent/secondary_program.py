@@ -36,11 +36,7 @@ class SecondaryAgent:
         """Set once the cluster was reached."""
         self._lock = disk.lock(LOCK)
         self.networks = SecondaryNetworks(
-            cluster,
-            node_name,
-            namespace=networks_namespace,
-            disk=disk,
-            runtime=runtime.bind(node=node_name),
+            cluster, node_name, namespace=networks_namespace, disk=disk, runtime=runtime.bind(node=node_name)
         )
         self.addresses = NoPool(node_name, self.synced)
 
