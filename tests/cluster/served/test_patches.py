@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from podtide.cluster.port import Invalid
 from podtide.cluster.served.json_patch import json_patched, merge_patched
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import BadRequest
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
 
 LISTS = ("containers", "env", "finalizers")

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from podtide.cluster.port import Invalid
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import BadRequest
 
 
 def merge_patched(value: Any, patch: Any) -> Any:

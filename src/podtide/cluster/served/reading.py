@@ -15,9 +15,8 @@ from aiohttp import ClientConnectionResetError, web
 from podtide.cluster.embedded.records import ObjectVersion
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.port import Change
-from podtide.cluster.served.answers import list_answer, single_answer, table_maker
-from podtide.cluster.served.negotiation import JSON
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.answers import JSON, list_answer, single_answer, table_maker
+from podtide.cluster.served.statuses import BadRequest
 from podtide.cluster.served.target import ApiTarget, flag, number
 from podtide.resources.base import Api
 

@@ -16,7 +16,7 @@ from podtide.cluster.served.answers import object_answer
 from podtide.cluster.served.bodies import parsed, placed, read_object, whole_object
 from podtide.cluster.served.json_patch import json_patched, merge_patched
 from podtide.cluster.served.kinds import CUSTOM_KINDS
-from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.cluster.served.statuses import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
 from podtide.cluster.served.target import ApiTarget, flag
 from podtide.runtime.http_port import read_body
