@@ -21,7 +21,8 @@ from agent.pool_addresses import PoolAddresses
 from patience import PATIENCE_SECONDS
 from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.plugin_protocol import Answer, decode_answer, decode_call, encode_call
-from podtide.agent.api.server import SocketInUse, make_api, serving
+from podtide.agent.api.server import make_api, serving
+from podtide.agent.api.unix_socket import SocketInUse
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.listening import CannotListen, ListenAddress
 from podtide.runtime.port_limits import PortLimits

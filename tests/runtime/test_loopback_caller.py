@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from left_out import leave_out
-from podtide.agent.api.cns_callers import caller_uid
+from podtide.runtime.loopback_caller import caller_uid
 
 NOBODY = 65534
 BOTH_FAMILIES = pytest.mark.parametrize(
