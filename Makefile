@@ -144,11 +144,11 @@ bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possibl
 
 .PHONY: comparison
 comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
-	@$(BIN)/python tools/comparison.py
+	@PYTHONPATH=tools $(BIN)/python -m comparison
 
 .PHONY: batch-table
 batch-table: $(READY) ## Work out anew how far the batch comes back after a peak, for docs/decisions.md
-	@$(BIN)/python tools/batch_table.py
+	@PYTHONPATH=tools $(BIN)/python -m batch_table
 
 .PHONY: soak
 MINUTES ?= 10

@@ -5,9 +5,9 @@
 
 from collections.abc import Iterator
 
+from comparison.contestants import LADDER, PODTIDE
 from pod_churn import AT_60_PERCENT, AT_85_PERCENT, AT_EASE, count_writes
 from podtide.runtime import virtual_time
-from podtide.simulation.comparison.contestants import LADDER, PODTIDE
 
 PART = "churn"
 HOURS = 4

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from itertools import count, takewhile
 from pathlib import Path
 
+from comparison.ladder_baseline import decide_by_ladder
 from podtide.core.subnet.batch import BatchInForce, SubnetDecision, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import ContainerDemand
-from podtide.core.subnet.ladder_baseline import decide_by_ladder
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.statement import Statement, request_at, stated_demand
 

@@ -11,15 +11,16 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct, structs
 
-from podtide.agent.request.sizing_policy import ExactPolicy, ReactivePolicy, RequestPolicy
+from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.kubelet import KubeletHabits
-from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.nodes.other_agents import ReactivePolicy
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
+from simulated_cluster import open_embedded_world
 
 CIDR = "10.0.0.0/16"
 NODE = "node-0"

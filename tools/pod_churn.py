@@ -9,17 +9,17 @@ from io import StringIO
 
 from msgspec import Struct
 
+from comparison.contestants import Contestant
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.comparison.contestants import Contestant
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import ClusterWrite
-from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import WorldDefaults
+from simulated_cluster import open_embedded_world
 
 NODES = 10
 MEAN_PAUSE_SECONDS = 60.0
@@ -118,7 +118,7 @@ async def count_writes(contestant: Contestant, case: Case, hours: float) -> Writ
 def _writes(stage: Stage, point: int, node_hours: float) -> Writes:
     asked = {
         write.name: _without_statement(write.item)
-        for write in stage.writes_until(point)
+        for write in _writes_until(stage, point)
         if isinstance(write.item, NodeNetworkConfig)
     }
     batches = _batches(stage, point)
@@ -137,8 +137,12 @@ def _writes(stage: Stage, point: int, node_hours: float) -> Writes:
     )
 
 
+def _writes_until(stage: Stage, point: int) -> Iterator[ClusterWrite]:
+    return (entry for entry in stage.world.trace.entries[:point] if isinstance(entry, ClusterWrite))
+
+
 def _batches(stage: Stage, point: int) -> tuple[int, ...]:
-    in_force_then = _shown(stage.writes_until(point))[-1:]
+    in_force_then = _shown(_writes_until(stage, point))[-1:]
     return tuple(sorted({*in_force_then, *_shown(stage.writes_since(point))}))
 
 

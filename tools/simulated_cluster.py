@@ -5,13 +5,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import StringIO
 from time import perf_counter, process_time
+from typing import NoReturn
 
 from msgspec import Struct
 
-from podtide.runtime.clock import LoopClock
-from podtide.runtime.logging import make_logger
-from podtide.simulation.world.embedded_world import open_embedded_world
-from podtide.simulation.world.world import World
+from podtide.cluster.embedded import EmbeddedCluster
+from podtide.runtime.clock import Clock, LoopClock
+from podtide.runtime.logging import Logger, make_logger
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.checks.audit_loop import Auditor
+from podtide.simulation.trace import Trace
+from podtide.simulation.world.embedded_world import opened_allocator, options_for
+from podtide.simulation.world.world import World, WorldDefaults
 
 PATIENCE_SECONDS = 600.0
 SECONDS_BETWEEN_NODES = 0.01
@@ -41,6 +46,39 @@ class Passed(Struct, frozen=True):
     simulated: float
 
 
+async def attend(auditor: Auditor, trace: Trace) -> NoReturn:
+    """Look after every step, until an invariant is broken."""
+    stepped = asyncio.Event()
+    trace.listeners.append(lambda _entry: stepped.set())
+    while True:
+        await stepped.wait()
+        stepped.clear()
+        await auditor.look()
+
+
+@asynccontextmanager
+async def open_embedded_world(
+    *cidrs: str,
+    defaults: WorldDefaults | None = None,
+    cluster_subnets: bool = True,
+    clock: Clock,
+    seed: int | str,
+    log: Logger,
+) -> AsyncIterator[World]:
+    """A world without controllers and nodes. The first CIDR is the subnet of all pods, a second one that of IPv6."""
+    defaults = defaults or WorldDefaults()
+    cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{seed}/cluster"))
+    try:
+        async with opened_allocator(cidrs, defaults.settings, clock) as allocator:
+            options = options_for(cidrs, cluster_subnets=cluster_subnets)
+            async with World(
+                cluster, allocator, options, defaults=defaults, clock=clock, seed=seed, log=log
+            ) as world:
+                yield world
+    finally:
+        cluster.close()
+
+
 @asynccontextmanager
 async def cluster(nodes: int, subnet: str, *, audited: bool) -> AsyncIterator[World]:
     """A cluster whose nodes have all joined. If it is to be audited, the invariants are looked at after every step."""
@@ -49,7 +87,7 @@ async def cluster(nodes: int, subnet: str, *, audited: bool) -> AsyncIterator[Wo
     async with open_embedded_world(subnet, clock=clock, seed=1, log=log) as world:
         world.trace.is_kept = False
         if audited:
-            world.programs.start("auditor", world.auditor.attend())
+            world.programs.start("auditor", attend(world.auditor, world.trace))
         world.start_controller()
         for number in range(nodes):
             await world.add_node(f"node-{number}")

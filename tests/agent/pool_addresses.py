@@ -17,7 +17,6 @@ from podtide.runtime.clock import Clock
 SUBNETS = {4: ("10.1.0.0/16", "10.1.0.1", "10.1.0.4"), 6: ("fd00::/64", "fd00::1", "fd00::4")}
 
 STATE = NodeState(
-    node="node-1",
     synced=True,
     in_contact=True,
     counts={},
@@ -34,7 +33,6 @@ STATE = NodeState(
     restatements=3,
     collected_leaks=5,
     alarms=6,
-    last_decision="request 15",
 )
 
 

@@ -378,7 +378,7 @@ async def test_the_state_of_the_node_is_told_with_its_numbers() -> None:
         await bench.add("sandbox")
         await bench.settle()
         state = agent.addresses.state()
-        assert (state.node, state.synced, state.in_contact) == ("node-1", True, True)
+        assert (state.synced, state.in_contact) == (True, True)
         assert (state.counts[State.ASSIGNED], state.counts[State.AVAILABLE]) == (1, 14)
         assert (state.primaries, state.requested, state.demand, state.waiting_pods) == (1, 15, 2, 1)
         assert (state.subnet, state.subnet_cidr) == ("pods", "10.0.0.0/16")

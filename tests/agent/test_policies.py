@@ -1,9 +1,10 @@
 """The decision is swapped, and nothing else: the reactive baseline on the story of the design papers."""
 
 from agent.node_bench import Bench
-from podtide.agent.request.sizing_policy import ExactPolicy, PoolSituation, ReactivePolicy
+from podtide.agent.request.sizing_policy import ExactPolicy, PoolSituation
 from podtide.core.subnet.scaler import Scaler
 from podtide.runtime.settings import Settings
+from podtide.simulation.nodes.other_agents import ReactivePolicy
 
 BASELINE = Settings(add_wait_seconds=0.0)
 CALM = PoolSituation(demand=36, primaries=1, requested=16, held=16, assigned=1, releasing=0)

@@ -5,11 +5,11 @@ from msgspec import structs
 
 from agent.node_bench import Bench, container
 from agent.statements import AN_HOUR, demands, last_stated, stated
-from podtide.agent.request.sizing_policy import ReactivePolicy
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION
 from podtide.resources.node_network_config import ScalerStatus
 from podtide.resources.statement_annotation import MOST_NUMBER, render, statement_in
 from podtide.runtime.clock import LoopClock
+from podtide.simulation.nodes.other_agents import ReactivePolicy
 
 # The statement
 

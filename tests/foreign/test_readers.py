@@ -26,7 +26,7 @@ from podtide.cluster.kubernetes.decoding import decode_event, decode_item, decod
 from podtide.cluster.kubernetes.kubeconfig_file import read_files
 from podtide.cluster.port import ClusterError
 from podtide.cluster.served.bodies import parsed
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import BadRequest
 from podtide.cni.attachments import previous_addresses, valid_attachments
 from podtide.cni.config_text import with_ipam_type
 from podtide.cni.conflist import is_podtide_conflist

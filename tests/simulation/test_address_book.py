@@ -17,9 +17,9 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.checks.audit_loop import InvariantBroken
 from podtide.simulation.run.churn import Churn
-from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.recording import RecordingAllocator
 from podtide.simulation.world.world import World
+from simulated_cluster import attend, open_embedded_world
 
 NODES = ("node-0", "node-1", "node-2")
 PODS_EACH = 5
@@ -30,7 +30,7 @@ async def a_cluster(*, seed: int = 1) -> AsyncIterator[World]:
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
     async with open_embedded_world("10.0.0.0/24", clock=clock, seed=seed, log=log) as world:
-        world.programs.start("auditor", world.auditor.attend())
+        world.programs.start("auditor", attend(world.auditor, world.trace))
         world.start_controller()
         for node in NODES:
             await world.add_node(node)

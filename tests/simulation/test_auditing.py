@@ -9,6 +9,7 @@ from podtide.core.audit.invariants import Grant, NodeView, Picture, PodView, Vio
 from podtide.core.pool.states import State
 from podtide.simulation.checks.audit_loop import Auditor, InvariantBroken
 from podtide.simulation.trace import AllocatorCall, Trace
+from simulated_cluster import attend
 
 HOLDS = Picture(
     grants=(Grant("nc", "node", "pods", "10.0.0.2", {"a": "10.0.0.3"}),),
@@ -118,7 +119,7 @@ async def test_the_more_there_is_the_more_seldom_it_is_read_also_where_nodes_hav
 
 async def test_an_attendant_looks_after_every_step() -> None:
     trace, sights = Trace(), Sights()
-    attending = asyncio.create_task(sights.auditor(trace).attend())
+    attending = asyncio.create_task(attend(sights.auditor(trace), trace))
     await asyncio.sleep(1)
     sights.findings = (Violation(1, "10.0.0.3", "it is in two hands"),)
     await asyncio.sleep(1)

@@ -10,8 +10,9 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.run.settling import unsettled
-from podtide.simulation.world.embedded_world import NETWORK, SUBNET, open_embedded_world
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET
 from podtide.simulation.world.world import World
+from simulated_cluster import attend, open_embedded_world
 
 FIRST, LATER = "10.0.0.0/25", "10.9.0.0/24"
 NODES = ("node-0", "node-1", "node-2")
@@ -23,7 +24,7 @@ async def a_grown_cluster(pods_each: int) -> AsyncIterator[World]:
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
     async with open_embedded_world(FIRST, clock=clock, seed=1, log=log) as world:
-        world.programs.start("auditor", world.auditor.attend())
+        world.programs.start("auditor", attend(world.auditor, world.trace))
         world.start_controller()
         for node in NODES:
             await world.add_node(node)

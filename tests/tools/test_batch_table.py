@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from batch_table import ADDRESSES_PER_NODE, NODES, largest_demand, peak_demand, table
+from comparison.contestants import LADDER, PODTIDE, Contestant
+from comparison.ladder_baseline import decide_by_ladder
+from comparison.loads import Load
+from comparison.trial import compare
 from podtide.core.subnet.batch import decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.ladder_baseline import decide_by_ladder
 from podtide.core.subnet.statement import StatedDemand, taken_at
-from podtide.simulation.comparison.contestants import LADDER, PODTIDE, Contestant
-from podtide.simulation.comparison.loads import Load
-from podtide.simulation.comparison.trial import compare
 
 PAGE = (Path(__file__).parents[2] / "docs" / "decisions.md").read_text()
 CAPACITY = 253

@@ -2,9 +2,9 @@
 
 import pytest
 
+from comparison.contestants import LADDER, PODTIDE, Contestant
 from pod_churn import AT_60_PERCENT, AT_EASE, Case, Writes, changes, count_writes
 from podtide.runtime import virtual_time
-from podtide.simulation.comparison.contestants import LADDER, PODTIDE, Contestant
 
 
 def writes(contestant: Contestant, case: Case) -> Writes:

@@ -64,32 +64,29 @@ class PendingAdd(Struct, frozen=True):
 class NodeState(Struct, frozen=True, kw_only=True):
     """The state of the node at one instant, for metrics, health checks and people."""
 
-    node: str
     synced: bool
     in_contact: bool
-    counts: Mapping[State, int]
+    counts: Mapping[State, int] = {}
     """Addresses of all network containers by state."""
-    primaries: int
-    requested: int | None
+    primaries: int = 0
+    requested: int | None = None
     """`requestedIPCount` as last written or read; None while no NodeNetworkConfig is known."""
-    demand: int | None
+    demand: int | None = None
     """None while it is unknown, which it is until the agent has listed its pods."""
-    waiting_pods: int
+    waiting_pods: int = 0
     """Pods of this node that have no address yet."""
-    scaler: Scaler | None
-    subnet: str
-    subnet_cidr: str
-    exhausted: bool
-    starved: bool
-    writes: int
+    scaler: Scaler | None = None
+    subnet: str = ""
+    subnet_cidr: str = ""
+    exhausted: bool = False
+    starved: bool = False
+    writes: int = 0
     """How often this process wrote the NodeNetworkConfig."""
-    restatements: int
+    restatements: int = 0
     """How many of those changed only the statement beside the request."""
-    collected_leaks: int
-    alarms: int
+    collected_leaks: int = 0
+    alarms: int = 0
     """How often a network container lacked an address that it must not lack, or granted one of another container."""
-    last_decision: str
-    """The last decision in words, with its numbers."""
 
 
 class Addresses(Protocol):

@@ -76,26 +76,17 @@ class NodeAgent:
         if journal_slack_bytes is not None:
             self._journaled.shorten_after(journal_slack_bytes)
         self.networks = SecondaryNetworks(
-            cluster,
-            node_name,
-            namespace=networks_namespace,
-            disk=disk,
-            runtime=runtime,
+            cluster, node_name, namespace=networks_namespace, disk=disk, runtime=runtime
         )
         """The networks with ranges of their own."""
-        self._pods = self._informer(Pod, Scope(fields=field_is("spec.nodeName", node_name)))
-        key = config_key(node_name)
-        self._configs = self._informer(
-            NodeNetworkConfig,
-            Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name)),
+        self._pods = Informer(
+            cluster, Pod, Scope(fields=field_is("spec.nodeName", node_name)), runtime=runtime
         )
+        key = config_key(node_name)
+        config_scope = Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name))
+        self._configs = Informer(cluster, NodeNetworkConfig, config_scope, runtime=runtime)
         self._follower = ConfigFollower(
-            cluster,
-            node_name,
-            self._configs,
-            self._journaled,
-            changed=self._config_changed,
-            runtime=runtime,
+            cluster, node_name, self._configs, self._journaled, changed=self._config_changed, runtime=runtime
         )
         self._subnets = NodeSubnets(self._view, clock=runtime.clock)
         self._readiness = Readiness(
@@ -129,7 +120,6 @@ class NodeAgent:
             runtime=runtime,
         )
         state_reader = NodeStateReader(
-            node_name,
             readiness=self._readiness,
             follower=self._follower,
             subnets=self._subnets,
@@ -247,20 +237,7 @@ class NodeAgent:
         return NodeAddresses(stated, frozenset(address.ip for address in self.pool.addresses()))
 
     def _view(self, subnet: str) -> SubnetView:
-        return SubnetView(
-            subnet,
-            self._cluster,
-            changed=self._look,
-            runtime=self._runtime,
-        )
-
-    def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
-        return Informer(
-            self._cluster,
-            kind,
-            scope,
-            runtime=self._runtime,
-        )
+        return SubnetView(subnet, self._cluster, changed=self._look, runtime=self._runtime)
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

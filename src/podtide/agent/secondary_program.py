@@ -36,11 +36,7 @@ class SecondaryAgent:
         """Set once the cluster was reached."""
         self._lock = disk.lock(LOCK)
         self.networks = SecondaryNetworks(
-            cluster,
-            node_name,
-            namespace=networks_namespace,
-            disk=disk,
-            runtime=runtime.bind(node=node_name),
+            cluster, node_name, namespace=networks_namespace, disk=disk, runtime=runtime.bind(node=node_name)
         )
         self.addresses = NoPool(node_name, self.synced)
 
@@ -111,26 +107,7 @@ class NoPool:
 
     def state(self) -> NodeState:
         """The current state of the node: without addresses, requests and subnet."""
-        return NodeState(
-            node=self._node,
-            synced=self._synced.is_set(),
-            in_contact=self._synced.is_set(),
-            counts={},
-            primaries=0,
-            requested=None,
-            demand=None,
-            waiting_pods=0,
-            scaler=None,
-            subnet="",
-            subnet_cidr="",
-            exhausted=False,
-            starved=False,
-            writes=0,
-            restatements=0,
-            collected_leaks=0,
-            alarms=0,
-            last_decision="",
-        )
+        return NodeState(synced=self._synced.is_set(), in_contact=self._synced.is_set())
 
     def all_addresses(self) -> Iterable[Address]:
         """No addresses."""

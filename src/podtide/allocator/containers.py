@@ -1,5 +1,7 @@
 """A network container at the allocator: what a node wishes for, and what it was granted."""
 
+from typing import TypedDict
+
 from msgspec import Struct
 
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
@@ -96,6 +98,18 @@ class MoveResult(Struct, frozen=True, kw_only=True):
     """The addresses that came, a former primary among them."""
     missing: int
     """How many the former Node had beside these when it was removed: others may have them."""
+
+
+class ContainerFilter(TypedDict, total=False):
+    """Narrows a list of containers, each key in its own way; "" does not. `limit` is for a page, 500 if not given."""
+
+    cluster: str
+    node: str
+    network: str
+    subnet: str
+    limit: int
+    more: str
+    """The page before's token for the next."""
 
 
 class ContainerPage(Struct, frozen=True):

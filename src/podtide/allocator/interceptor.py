@@ -1,17 +1,17 @@
 """An Allocator port in front of another one, through which every request passes as a value.
 
-Recording and injected faults treat all methods of the port alike. They subclass `AllocatorInterceptor` and override
-`intercept`.
+Recording, injected faults, fencing and authority treat all methods of the port alike. They subclass
+`AllocatorInterceptor` and override `intercept`.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, Unpack
 
 from msgspec import Struct
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
 from podtide.allocator.port import Allocator
-from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
@@ -44,6 +44,8 @@ class AllocatorOperation(Struct, Generic[T], frozen=True):
     """The name of what it is about: a node, a container's id, a subnet, a network or a cluster."""
     send: Callable[[Allocator], Awaitable[T]]
     """Makes the same call on another allocator. It may be used any number of times."""
+    cluster: str = ""
+    """Whose nodes, bounds, term or report it is about; "" for what clusters share."""
 
     @property
     def is_read(self) -> bool:
@@ -91,25 +93,25 @@ class AllocatorInterceptor(Allocator):
         return await self._pass("list_subnets", network, lambda to: to.list_subnets(network))
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:
-        return await self._pass("put_container", wish.node, lambda to: to.put_container(wish))
+        return await self._pass("put_container", wish.node, lambda to: to.put_container(wish), wish.cluster)
 
     async def delete_container(self, container_id: str, *, cluster: str, cluster_uid: str = "") -> None:
         await self._pass(
             "delete_container",
             container_id,
             lambda to: to.delete_container(container_id, cluster=cluster, cluster_uid=cluster_uid),
+            cluster,
         )
 
     async def move_container(self, wish: Wish) -> MoveResult:
-        return await self._pass("move_container", wish.node, lambda to: to.move_container(wish))
+        return await self._pass("move_container", wish.node, lambda to: to.move_container(wish), wish.cluster)
 
-    async def quarantined(
-        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
-    ) -> QuarantinePage:
+    async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
         return await self._pass(
             "quarantined",
-            node or cluster,
-            lambda to: to.quarantined(cluster=cluster, node=node, due=due, limit=limit, more=more),
+            narrowed.get("node") or narrowed.get("cluster", ""),
+            lambda to: to.quarantined(**narrowed),
+            narrowed.get("cluster", ""),
         )
 
     async def end_quarantine(
@@ -127,29 +129,20 @@ class AllocatorInterceptor(Allocator):
             lambda to: to.end_quarantine(
                 container_id, addresses, cluster=cluster, cluster_uid=cluster_uid, reason=reason
             ),
+            cluster,
         )
 
     async def get_container(self, container_id: str, *, cluster: str) -> AllocatedContainer:
         return await self._pass(
-            "get_container", container_id, lambda to: to.get_container(container_id, cluster=cluster)
+            "get_container", container_id, lambda to: to.get_container(container_id, cluster=cluster), cluster
         )
 
-    async def list_containers(  # noqa: PLR0913 - the port's
-        self,
-        *,
-        cluster: str = "",
-        node: str = "",
-        network: str = "",
-        subnet: str = "",
-        limit: int = 500,
-        more: str = "",
-    ) -> ContainerPage:
+    async def list_containers(self, **narrowed: Unpack[ContainerFilter]) -> ContainerPage:
         return await self._pass(
             "list_containers",
-            cluster or network,
-            lambda to: to.list_containers(
-                cluster=cluster, node=node, network=network, subnet=subnet, limit=limit, more=more
-            ),
+            narrowed.get("cluster") or narrowed.get("network", ""),
+            lambda to: to.list_containers(**narrowed),
+            narrowed.get("cluster", ""),
         )
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
@@ -157,7 +150,10 @@ class AllocatorInterceptor(Allocator):
 
     async def set_bounds(self, network: str, name: str, *, cluster: str, bounds: Bounds) -> None:
         await self._pass(
-            "set_bounds", name, lambda to: to.set_bounds(network, name, cluster=cluster, bounds=bounds)
+            "set_bounds",
+            name,
+            lambda to: to.set_bounds(network, name, cluster=cluster, bounds=bounds),
+            cluster,
         )
 
     async def demand(self, network: str, name: str) -> SubnetDemandReport:
@@ -177,23 +173,30 @@ class AllocatorInterceptor(Allocator):
         )
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
-        return await self._pass("open_term", claim.cluster, lambda to: to.open_term(claim))
+        return await self._pass("open_term", claim.cluster, lambda to: to.open_term(claim), claim.cluster)
 
     async def close_term(self, claim: TermClaim) -> None:
-        await self._pass("close_term", claim.cluster, lambda to: to.close_term(claim))
+        await self._pass("close_term", claim.cluster, lambda to: to.close_term(claim), claim.cluster)
 
     async def adopt_container(self, held: HeldContainer) -> tuple[str, ...]:
-        return await self._pass("adopt_container", held.node, lambda to: to.adopt_container(held))
+        return await self._pass(
+            "adopt_container", held.node, lambda to: to.adopt_container(held), held.cluster
+        )
 
     async def keep_for_pods(self, shown: ShownAddresses) -> int:
-        return await self._pass("keep_for_pods", shown.node, lambda to: to.keep_for_pods(shown))
+        return await self._pass(
+            "keep_for_pods", shown.node, lambda to: to.keep_for_pods(shown), shown.cluster
+        )
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         await self._pass(
             "finish_report",
             cluster,
             lambda to: to.finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery),
+            cluster,
         )
 
-    async def _pass(self, verb: str, subject: str, send: Callable[[Allocator], Awaitable[T]]) -> T:
-        return await self.intercept(AllocatorOperation(verb, subject, send))
+    async def _pass(
+        self, verb: str, subject: str, send: Callable[[Allocator], Awaitable[T]], cluster: str = ""
+    ) -> T:
+        return await self.intercept(AllocatorOperation(verb, subject, send, cluster))

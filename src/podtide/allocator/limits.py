@@ -19,6 +19,7 @@ from podtide.resources.names import LONGEST_LABEL_VALUE
 LONGEST_NAME = 253
 MOST_WANTED = 65_536
 """Addresses a node may ask for, names it may release at once, pods that may wait."""
+USUAL_PAGE = 500
 LONGEST_PAGE = 1_000
 MOST_SEEN = 1_000
 """Subnets that one request may name the versions of; the client sends more in several."""

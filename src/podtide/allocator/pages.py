@@ -7,11 +7,13 @@ from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import Quarantined
 
 
-async def every_container(allocator: Allocator, cluster: str = "") -> AsyncIterator[AllocatedContainer]:
-    """The containers of a cluster, or of all."""
+async def every_container(
+    allocator: Allocator, cluster: str = "", *, network: str = ""
+) -> AsyncIterator[AllocatedContainer]:
+    """The containers of a cluster or of all, of a network or of all."""
     more, is_last = "", False
     while not is_last:
-        page = await allocator.list_containers(cluster=cluster, more=more)
+        page = await allocator.list_containers(cluster=cluster, network=network, more=more)
         for container in page.items:
             yield container
         more, is_last = page.more, not page.more

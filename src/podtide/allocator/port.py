@@ -13,17 +13,10 @@ An address of a subnet is in exactly one state:
 So Q = R + free, always, in every transaction.
 """
 
-from typing import Protocol
+from typing import Protocol, Unpack
 
-from podtide.allocator.containers import (
-    AllocatedContainer,
-    ContainerPage,
-    MoveResult,
-    Wish,
-)
-from podtide.allocator.quarantine import (
-    QuarantinePage,
-)
+from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
+from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
@@ -134,9 +127,7 @@ class Allocator(Protocol):
         """
         ...
 
-    async def quarantined(
-        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
-    ) -> QuarantinePage:
+    async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
         """One page of what is in quarantine, by removed container; `due` limits it to quarantines that are over.
 
         No quarantine lasts longer than its length from now, whatever the clock said when it began.
@@ -164,16 +155,7 @@ class Allocator(Protocol):
         """The container and its addresses."""
         ...
 
-    async def list_containers(  # noqa: PLR0913 - each narrows the answer in its own way
-        self,
-        *,
-        cluster: str = "",
-        node: str = "",
-        network: str = "",
-        subnet: str = "",
-        limit: int = 500,
-        more: str = "",
-    ) -> ContainerPage:
+    async def list_containers(self, **narrowed: Unpack[ContainerFilter]) -> ContainerPage:
         """Containers by id, narrowed by any of these, a page at a time."""
         ...
 

@@ -1,5 +1,7 @@
 """What removed nodes left: addresses that are kept from others until the controller releases them."""
 
+from typing import TypedDict
+
 from msgspec import Struct
 
 from podtide.core.machine_identity import MachineIdentity
@@ -22,6 +24,17 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     """Wall-clock seconds of the allocator, before which they should not be released."""
     seconds_left: float
     """How long that is, by the allocator's clock; 0 when it is over."""
+
+
+class QuarantineFilter(TypedDict, total=False):
+    """Narrows a list of what is in quarantine, as `ContainerFilter` does a list of containers."""
+
+    cluster: str
+    node: str
+    due: bool
+    """Only quarantines that are over."""
+    limit: int
+    more: str
 
 
 class QuarantinePage(Struct, frozen=True):

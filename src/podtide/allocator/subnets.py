@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from podtide.core.audit.invariants import Ledger
 from podtide.core.subnet.statement import StatedDemand
 
 
@@ -90,6 +91,17 @@ class Subnet(Struct, frozen=True, kw_only=True):
     draining_reserved: int = 0
     """Of the reserved ones, those in CIDRs that drain. They are in Q until they are given back."""
 
+    def ledger(self, held: int) -> Ledger:
+        """The counts for an audit. What is reserved beyond what containers hold must be in quarantine."""
+        resting = max(0, self.reserved - held)
+        return Ledger(
+            subnet=self.name,
+            capacity=self.capacity,
+            reserved=self.reserved - resting,
+            free=self.capacity - self.reserved,
+            resting=resting,
+        )
+
 
 class CidrHolder(Struct, frozen=True, kw_only=True):
     """A container that has addresses of a CIDR."""
@@ -101,6 +113,12 @@ class CidrHolder(Struct, frozen=True, kw_only=True):
     """Whether its primary address is in it."""
     addresses: int
     """How many of its secondary addresses are in it."""
+
+    @property
+    def words(self) -> str:
+        """What it has of the CIDR, for people."""
+        parts = ["its primary address"] if self.primary else []
+        return " and ".join([*parts, f"{self.addresses} for pods"] if self.addresses else parts)
 
 
 class CidrHolders(Struct, frozen=True, kw_only=True):

@@ -80,11 +80,7 @@ class AllocatorLocation(Struct, frozen=True, kw_only=True):
     async def allocator(self) -> AsyncIterator[AdministeredAllocator]:
         """Yields the allocator, open until the context ends."""
         if self.url:
-            from podtide.allocator.client import (  # noqa: PLC0415 - only one of the two ways is taken
-                AllocatorAddress,
-                AllocatorTimeouts,
-                HttpAllocator,
-            )
+            from podtide.allocator.client import AllocatorAddress, AllocatorTimeouts, HttpAllocator  # noqa: PLC0415 - only one of the two ways is taken
 
             server = AllocatorAddress(url=self.url, token_file=self.token_file, authority=self.ca_file)
             async with HttpAllocator(

@@ -44,11 +44,7 @@ class _ControllerAllocator(AllocatorLocation, frozen=True, kw_only=True):
     async def open(self, settings: Settings) -> AsyncIterator[Allocator]:
         """Yields the allocator, open until the context ends."""
         if self.url:
-            from podtide.allocator.client import (  # noqa: PLC0415 - one of two ways is taken
-                AllocatorAddress,
-                AllocatorTimeouts,
-                HttpAllocator,
-            )
+            from podtide.allocator.client import AllocatorAddress, AllocatorTimeouts, HttpAllocator  # noqa: PLC0415 - one of two ways is taken
 
             if self.token_file:
                 await FileCredentials(self.token_file, None).prove()  # that it cannot be read is said at once

@@ -6,7 +6,7 @@ import click
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator
-from podtide.allocator.subnets import CidrHolder, CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetSpec
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
 from podtide.cli.number_options import INTERVAL, BoundedCount
@@ -260,7 +260,7 @@ def draining_lines(subnet: Subnet, held: Sequence[CidrHolders]) -> Iterator[str]
         reserved = sum(each.primary + each.addresses for each in nodes) + cidr.quarantined
         yield f"  {cidr.cidr} drains: {reserved} addresses are still reserved, and it leaves when none is"
         for node in nodes[:_MOST_NODES]:
-            yield f"    {node.node} of {node.cluster} has {_holding(node)}"
+            yield f"    {node.node} of {node.cluster} has {node.words}"
         if len(nodes) > _MOST_NODES:
             yield f"    and {len(nodes) - _MOST_NODES} more nodes; all of them with `-o json`"
         if cidr.quarantined:
@@ -270,10 +270,3 @@ def draining_lines(subnet: Subnet, held: Sequence[CidrHolders]) -> Iterator[str]
                 "    an address on a pod stays until the pod is deleted; a primary address until its node asks for another, "
                 "as podtide's agents do, or is replaced"
             )
-
-
-def _holding(node: CidrHolder) -> str:
-    parts = ["its primary address"] if node.primary else []
-    if node.addresses:
-        parts.append(f"{node.addresses} for pods")
-    return " and ".join(parts)

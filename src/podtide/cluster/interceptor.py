@@ -5,11 +5,11 @@ override `intercept`, and where a list or a watch needs more than that, `interce
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, Unpack
 
 from msgspec import Struct
 
-from podtide.cluster.port import Cluster, Page, R, WatchEvent
+from podtide.cluster.port import Cluster, Page, R, Selectors, WatchEvent
 from podtide.resources.base import Resource
 
 T = TypeVar("T")
@@ -34,21 +34,15 @@ class ListRequest(Struct, Generic[R], frozen=True, kw_only=True):
 
     kind: type[R]
     namespace: str
-    fields: str
-    labels: str
+    fields: str = ""
+    labels: str = ""
     limit: int
     more: str
 
     async def send(self, cluster: Cluster) -> Page[R]:
         """The page that a cluster answers."""
-        return await cluster.list(
-            self.kind,
-            self.namespace,
-            fields=self.fields,
-            labels=self.labels,
-            limit=self.limit,
-            more=self.more,
-        )
+        selectors = Selectors(fields=self.fields, labels=self.labels)
+        return await cluster.list(self.kind, self.namespace, limit=self.limit, more=self.more, **selectors)
 
 
 class WatchRequest(Struct, Generic[R], frozen=True, kw_only=True):
@@ -57,18 +51,13 @@ class WatchRequest(Struct, Generic[R], frozen=True, kw_only=True):
     kind: type[R]
     namespace: str
     resource_version: str
-    fields: str
-    labels: str
+    fields: str = ""
+    labels: str = ""
 
     def send(self, cluster: Cluster) -> AsyncGenerator[WatchEvent[R], None]:
         """The events of a cluster."""
-        return cluster.watch(
-            self.kind,
-            self.namespace,
-            resource_version=self.resource_version,
-            fields=self.fields,
-            labels=self.labels,
-        )
+        selectors = Selectors(fields=self.fields, labels=self.labels)
+        return cluster.watch(self.kind, self.namespace, resource_version=self.resource_version, **selectors)
 
 
 class ClusterInterceptor(Cluster):
@@ -103,37 +92,18 @@ class ClusterInterceptor(Cluster):
             )
         )
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
+    async def list(
+        self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
     ) -> Page[R]:
         return await self.intercept_list(
-            ListRequest(kind=kind, namespace=namespace, fields=fields, labels=labels, limit=limit, more=more)
+            ListRequest(kind=kind, namespace=namespace, limit=limit, more=more, **by)
         )
 
     def watch(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        fields: str = "",
-        labels: str = "",
+        self, kind: type[R], namespace: str = "", *, resource_version: str, **by: Unpack[Selectors]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         return self.intercept_watch(
-            WatchRequest(
-                kind=kind,
-                namespace=namespace,
-                resource_version=resource_version,
-                fields=fields,
-                labels=labels,
-            )
+            WatchRequest(kind=kind, namespace=namespace, resource_version=resource_version, **by)
         )
 
     async def create(self, item: R, *, manager: str) -> R:

@@ -50,14 +50,7 @@ class _Tenure(Struct):
 class LeaderElection:
     """One candidate for one Lease. `identity` must be this process's alone, such as host name and a new uuid."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        lease: Key,
-        identity: str,
-        *,
-        runtime: Runtime,
-    ) -> None:
+    def __init__(self, cluster: Cluster, lease: Key, identity: str, *, runtime: Runtime) -> None:
         self._cluster = cluster
         self._key = lease
         self._settings = runtime.settings

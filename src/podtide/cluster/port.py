@@ -10,7 +10,7 @@ Resource versions are opaque strings: hand them back, do not read them.
 
 from collections.abc import AsyncGenerator
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -92,6 +92,13 @@ class Page(Struct, Generic[R], frozen=True):
     more: str = ""
 
 
+class Selectors(TypedDict, total=False):
+    """Which objects a list or a watch shows, in Kubernetes' syntax; "" for all."""
+
+    fields: str
+    labels: str
+
+
 class Cluster(Protocol):
     """A Kubernetes API as podtide uses it.
 
@@ -104,15 +111,8 @@ class Cluster(Protocol):
         """The object as it is now, or NotFound. A read sees every write that was answered before it began."""
         ...
 
-    async def list(  # noqa: PLR0913 - each narrows the answer in its own way, and all are Kubernetes' own
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
+    async def list(
+        self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
     ) -> Page[R]:
         """The objects of one namespace, or of all when it is empty, ordered by `namespace/name` as one text.
 
@@ -124,13 +124,7 @@ class Cluster(Protocol):
         ...
 
     def watch(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        fields: str = "",
-        labels: str = "",
+        self, kind: type[R], namespace: str = "", *, resource_version: str, **by: Unpack[Selectors]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """Every change after `resource_version`, in order, each once, as seen through the selectors.
 

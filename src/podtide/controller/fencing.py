@@ -7,12 +7,12 @@ are not checked.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
 from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorOperation, T
 from podtide.allocator.port import Allocator
-from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import AlreadyExists, Cluster, ClusterError, Conflict, NotFound, R
 from podtide.controller.allocator_term import AllocatorTerm
@@ -144,15 +144,13 @@ class GuardedAllocator(AllocatorInterceptor):
             container_id, addresses, cluster=cluster, cluster_uid=uid, reason=reason
         )
 
-    async def quarantined(
-        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
-    ) -> QuarantinePage:
+    async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
         """One page of what is in quarantine, without entries of clusters with another uid or with none.
 
         That no pod here shows such an address proves nothing of another cluster's pods, and the Node that could tell is
         deleted.
         """
-        page = await super().quarantined(cluster=cluster, node=node, due=due, limit=limit, more=more)
+        page = await super().quarantined(**narrowed)
         if self._term is None:
             return page
         uid = self._term.uid
@@ -163,20 +161,9 @@ class GuardedAllocator(AllocatorInterceptor):
             self._term.see_quarantined(left)
         return QuarantinePage(own, page.more)
 
-    async def list_containers(  # noqa: PLR0913 - the port's
-        self,
-        *,
-        cluster: str = "",
-        node: str = "",
-        network: str = "",
-        subnet: str = "",
-        limit: int = 500,
-        more: str = "",
-    ) -> ContainerPage:
+    async def list_containers(self, **narrowed: Unpack[ContainerFilter]) -> ContainerPage:
         """Read one page of containers; the term notes their versions."""
-        page = await super().list_containers(
-            cluster=cluster, node=node, network=network, subnet=subnet, limit=limit, more=more
-        )
+        page = await super().list_containers(**narrowed)
         for container in page.items:
             self._seen(container)
         return page

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from podtide.allocator.port import Allocator
 from podtide.cluster.informer import Informer, Scope
-from podtide.cluster.port import Cluster, R
+from podtide.cluster.port import Cluster
 from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.allocator_outage import AllocatorOutage
@@ -79,13 +79,13 @@ class Leader:
         self._sweep_queue, self._quarantine_queue = WorkQueue[str](), WorkQueue[str]()
 
         system = Scope(namespace=SYSTEM_NAMESPACE)
-        self._node_cache = self._informer(cluster, Node, Scope())
-        self._configs = self._informer(cluster, NodeNetworkConfig, system)
+        self._node_cache = Informer(cluster, Node, runtime=runtime)
+        self._configs = Informer(cluster, NodeNetworkConfig, system, runtime=runtime)
         # Without ClusterSubnets the kind may not be installed; if it is, existing ones are cleared.
-        self._subnet_cache = self._informer(
-            cluster, ClusterSubnet, system, can_do_without=not options.cluster_subnets
+        self._subnet_cache = Informer(
+            cluster, ClusterSubnet, system, runtime=runtime, can_do_without=not options.cluster_subnets
         )
-        self._states = self._informer(cluster, ClusterSubnetState, system)
+        self._states = Informer(cluster, ClusterSubnetState, system, runtime=runtime)
 
         self._reports = WorkQueue[int]()
         self._term = AllocatorTerm(
@@ -200,13 +200,17 @@ class Leader:
                 group.create_task(self._report_refusals())
                 await self._term.open()
                 group.create_task(self._term.keep())
-                group.create_task(self._report_workers().run(self._report.run))
+                group.create_task(Workers(self._reports, runtime=self._runtime).run(self._report.run))
                 self._sweep_queue.add(self._options.cluster)
-                group.create_task(self._workers(self._sweep_queue).run(self._sweep_cluster))
-                group.create_task(self._workers(self._quarantine_queue).run(self._quarantines.reconcile))
-                group.create_task(self._workers(self._node_queue).run(self._reconcile, count=_NODE_WORKERS))
+                group.create_task(Workers(self._sweep_queue, runtime=self._runtime).run(self._sweep_cluster))
                 group.create_task(
-                    self._workers(self._subnet_queue).run(
+                    Workers(self._quarantine_queue, runtime=self._runtime).run(self._quarantines.reconcile)
+                )
+                group.create_task(
+                    Workers(self._node_queue, runtime=self._runtime).run(self._reconcile, count=_NODE_WORKERS)
+                )
+                group.create_task(
+                    Workers(self._subnet_queue, runtime=self._runtime).run(
                         self._subnet_reconciler.reconcile, count=_SUBNET_WORKERS
                     )
                 )
@@ -266,23 +270,6 @@ class Leader:
     def _on_subnet(self, old: Resource | None, new: Resource | None) -> None:
         if self._subnets.is_used(name := _name(old, new)):
             self._subnet_queue.add(name)
-
-    def _informer(
-        self, cluster: Cluster, kind: type[R], scope: Scope, *, can_do_without: bool = False
-    ) -> Informer[R]:
-        return Informer(
-            cluster,
-            kind,
-            scope,
-            runtime=self._runtime,
-            can_do_without=can_do_without,
-        )
-
-    def _report_workers(self) -> Workers[int]:
-        return Workers(self._reports, runtime=self._runtime)
-
-    def _workers(self, queue: WorkQueue[str]) -> Workers[str]:
-        return Workers(queue, runtime=self._runtime)
 
 
 def _name(old: Resource | None, new: Resource | None) -> str:

@@ -52,12 +52,7 @@ class Controller:
 
         `identity` must be unique to this process, such as the host name and a new uuid.
         """
-        election = LeaderElection(
-            self._cluster,
-            LEASE,
-            identity,
-            runtime=self._runtime,
-        )
+        election = LeaderElection(self._cluster, LEASE, identity, runtime=self._runtime)
 
         async def lead(term: Term) -> NoReturn:
             await self._lead(term.check, identity)

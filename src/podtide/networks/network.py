@@ -12,13 +12,7 @@ from msgspec import Struct
 from podtide.cni.ipam_config import IpamConfig
 from podtide.core.networks.slices import Slicing
 from podtide.core.ranges import AddressRange, IPAddress, IPNetwork
-from podtide.resources.names import (
-    Naming,
-    SlicedRange,
-    classic_pool_name,
-    normalise_range,
-    reservation_name,
-)
+from podtide.resources.names import Naming, SlicedRange, classic_pool_name, normalise_range, reservation_name
 
 
 class NetworkRange(Struct, frozen=True, kw_only=True):

@@ -16,13 +16,7 @@ from podtide.core.ranges import IPAddress, IPNetwork, parse_network
 from podtide.networks.network import Network, NetworkRange
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import NETWORK_ANNOTATION
-from podtide.resources.names import (
-    InvalidName,
-    Naming,
-    normalise_address,
-    normalise_range,
-    reserved_address,
-)
+from podtide.resources.names import InvalidName, Naming, normalise_address, normalise_range, reserved_address
 from podtide.resources.node_slice_pool import NodeSlicePool
 
 

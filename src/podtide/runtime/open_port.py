@@ -89,12 +89,7 @@ class OpenPort:
     """Accepts the connections of one listener, and limits them. The listener is closed with it."""
 
     def __init__(
-        self,
-        listener: socket,
-        server: Server,
-        *,
-        limits: PortLimits,
-        tls: ssl.SSLContext | None = None,
+        self, listener: socket, server: Server, *, limits: PortLimits, tls: ssl.SSLContext | None = None
     ) -> None:
         self._listener = listener
         self._server = server

@@ -6,7 +6,6 @@
     faults/       what can go wrong, a file each
     run/          a fault plan carried out: trouble, rest, verdict
     scenario/     stories from YAML files
-    comparison/   podtide beside its baselines
     demo/         `podtide demo`
 
 Start with `run/simulate.py`.

@@ -4,13 +4,13 @@ The demonstration and the scenario files both use these. It works on virtual tim
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
 from podtide.cluster.port import NotFound
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.simulation.nodes.pods import NAMESPACE
-from podtide.simulation.trace import ClusterWrite, Entry, PluginCall
+from podtide.simulation.trace import ClusterWrite, PluginCall
 from podtide.simulation.world.world import World
 
 
@@ -73,15 +73,10 @@ class Stage:
 
     def writes_since(self, point: int) -> Iterator[ClusterWrite]:
         """The programs' writes after a point, in order."""
-        return self._writes(self.world.trace.entries[point:])
-
-    def writes_until(self, point: int) -> Iterator[ClusterWrite]:
-        """The programs' writes until a point, in order."""
-        return self._writes(self.world.trace.entries[:point])
-
-    def _writes(self, entries: Sequence[Entry]) -> Iterator[ClusterWrite]:
         return (
-            entry for entry in entries if isinstance(entry, ClusterWrite) and entry.cluster == self.world.name
+            entry
+            for entry in self.world.trace.entries[point:]
+            if isinstance(entry, ClusterWrite) and entry.cluster == self.world.name
         )
 
     def requests_since(self, point: int, node: str = "") -> list[int]:

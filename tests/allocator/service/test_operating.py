@@ -13,7 +13,7 @@ from allocator.contract.harness import HandClock, a_wish
 from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.service.operations import ServiceReadiness
-from podtide.allocator.service.utilization_cache import UtilizationCache
+from podtide.allocator.service.utilization import UtilizationCache
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.subnets import SubnetSpec, Utilization
 

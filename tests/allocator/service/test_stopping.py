@@ -15,8 +15,8 @@ from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate, InvalidCertificate
-from podtide.allocator.service.sampling import EVERY_SECONDS, keep_sampling
 from podtide.allocator.service.server import serving
+from podtide.allocator.service.utilization import EVERY_SECONDS, keep_sampling
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.subnets import SubnetSpec
 from podtide.runtime.clock import LoopClock, SystemClock

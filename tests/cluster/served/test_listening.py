@@ -12,7 +12,7 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served import SERVED_KINDS, serving
 from podtide.cluster.served.kubeconfig import ForeignKubeconfig, write_kubeconfig
 from podtide.cluster.served.protobuf import read_namespace
-from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.cluster.served.statuses import BadRequest, UnsupportedMediaType
 from podtide.runtime.listening import CannotListen, ListenAddress
 
 CREATE_NAMESPACE = (

@@ -8,11 +8,11 @@ import pytest
 
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.ages import age
+from podtide.cluster.served.answers import AnswerForm, form_for
 from podtide.cluster.served.discovery import discovery
 from podtide.cluster.served.kinds import SERVED_KINDS
-from podtide.cluster.served.negotiation import AnswerForm, form_for
 from podtide.cluster.served.openapi import openapi_documents
-from podtide.cluster.served.refusals import NotAcceptable
+from podtide.cluster.served.statuses import NotAcceptable
 from podtide.cluster.served.tables import TableMaker, columns_of, find_first
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.ip_pool import IPPool

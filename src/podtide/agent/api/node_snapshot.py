@@ -1,5 +1,7 @@
 """The state of the node at one instant, collected from the parts of the agent for metrics, health checks and people."""
 
+from msgspec import Struct
+
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.port import NodeState
@@ -10,52 +12,37 @@ from podtide.agent.request.subnets import NodeSubnets
 from podtide.agent.request.target import TargetCalculator
 
 
-class NodeStateReader:
+class NodeStateReader(Struct, frozen=True, kw_only=True, eq=False):
     """Reads the NodeState from the parts of the agent."""
 
-    def __init__(  # noqa: PLR0913 - the state is in all of these parts
-        self,
-        node: str,
-        *,
-        readiness: Readiness,
-        follower: ConfigFollower,
-        subnets: NodeSubnets,
-        journaled: JournaledPool,
-        targets: TargetCalculator,
-        requester: Requester,
-        leaks: LeakCollector,
-    ) -> None:
-        self._node = node
-        self._readiness = readiness
-        self._follower = follower
-        self._subnets = subnets
-        self._journaled = journaled
-        self._targets = targets
-        self._requester = requester
-        self._leaks = leaks
+    readiness: Readiness
+    follower: ConfigFollower
+    subnets: NodeSubnets
+    journaled: JournaledPool
+    targets: TargetCalculator
+    requester: Requester
+    leaks: LeakCollector
 
     def state(self) -> NodeState:
         """The current state of the node."""
-        is_known = self._readiness.is_complete
-        config, target = self._requester.config, self._requester.target
-        networks, demand = self._follower.networks, self._journaled.demand
+        is_known = self.readiness.is_complete
+        config = self.requester.config
+        networks, demand = self.follower.networks, self.journaled.demand
         return NodeState(
-            node=self._node,
             synced=is_known,
-            in_contact=self._readiness.is_in_contact,
-            counts=self._journaled.counts(),
+            in_contact=self.readiness.is_in_contact,
+            counts=self.journaled.counts(),
             primaries=len(networks),
             requested=config.spec.requested_ip_count if config is not None else None,
-            demand=self._journaled.needed if is_known else None,
+            demand=self.journaled.needed if is_known else None,
             waiting_pods=demand.waiting,
-            scaler=self._targets.scaler(config) if config is not None and is_known else None,
-            subnet=self._subnets.names,
+            scaler=self.targets.scaler(config) if config is not None and is_known else None,
+            subnet=self.subnets.names,
             subnet_cidr=", ".join(network.cidr for network in networks.values()),
-            exhausted=self._subnets.are_exhausted,
-            starved=self._subnets.are_starved,
-            writes=self._requester.writes,
-            restatements=self._requester.restatements,
-            collected_leaks=self._leaks.collected,
-            alarms=self._journaled.alarms,
-            last_decision=str(target.decided) if target is not None else "",
+            exhausted=self.subnets.are_exhausted,
+            starved=self.subnets.are_starved,
+            writes=self.requester.writes,
+            restatements=self.requester.restatements,
+            collected_leaks=self.leaks.collected,
+            alarms=self.journaled.alarms,
         )

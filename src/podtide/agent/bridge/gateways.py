@@ -38,11 +38,7 @@ class BridgeGateways:
     """The gateways of one node. `addresses` returns what the node has, or None while that is not known."""
 
     def __init__(
-        self,
-        bridge: Bridge,
-        addresses: Callable[[], NodeAddresses | None],
-        *,
-        runtime: Runtime,
+        self, bridge: Bridge, addresses: Callable[[], NodeAddresses | None], *, runtime: Runtime
     ) -> None:
         self.in_place = asyncio.Event()
         """Set once the bridge has had all gateways that it needs."""

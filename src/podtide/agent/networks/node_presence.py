@@ -22,12 +22,7 @@ class NodePresence:
     """The Node of this name, as the cluster has it."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        node: str,
-        *,
-        contact_timeout_seconds: float,
-        runtime: Runtime,
+        self, cluster: Cluster, node: str, *, contact_timeout_seconds: float, runtime: Runtime
     ) -> None:
         self._node = node
         self._contact_timeout_seconds = contact_timeout_seconds

@@ -22,20 +22,8 @@ from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound
 from podtide.core.errors import PodtideError
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.pool_copy import PoolCopy
-from podtide.core.networks.reservations import (
-    Key,
-    Reservation,
-    ReservationRequest,
-    ReservationVersion,
-)
-from podtide.core.networks.round import (
-    AddRequest,
-    DelRequest,
-    Placed,
-    ReservationAnswer,
-    Round,
-    Unanswered,
-)
+from podtide.core.networks.reservations import Key, Reservation, ReservationRequest, ReservationVersion
+from podtide.core.networks.round import AddRequest, DelRequest, Placed, ReservationAnswer, Round, Unanswered
 from podtide.core.ranges import IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta

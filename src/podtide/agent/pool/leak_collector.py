@@ -25,13 +25,7 @@ class LeakCollector:
     """Frees the addresses of sandboxes that were suspects for `grace_seconds`, if the cluster confirms the suspicion."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        node: str,
-        journaled: JournaledPool,
-        *,
-        grace_seconds: float,
-        runtime: Runtime,
+        self, cluster: Cluster, node: str, journaled: JournaledPool, *, grace_seconds: float, runtime: Runtime
     ) -> None:
         self.collected = 0
         self._cluster = cluster

@@ -20,13 +20,7 @@ from typing import NoReturn
 
 from podtide.agent.pool.journal import Identity
 from podtide.agent.pool.journaled_pool import JournaledPool
-from podtide.agent.request.node_config import (
-    NodeNetwork,
-    config_key,
-    is_settled,
-    networks_of,
-    refusal_of,
-)
+from podtide.agent.request.node_config import NodeNetwork, config_key, is_settled, networks_of, refusal_of
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster, ClusterError, NotFound

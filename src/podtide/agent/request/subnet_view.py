@@ -52,14 +52,7 @@ class ParametersInForce(Struct, frozen=True):
 class SubnetView:
     """Watches one subnet. `changed` is called when its state changed."""
 
-    def __init__(
-        self,
-        name: str,
-        cluster: Cluster,
-        *,
-        changed: Callable[[], None],
-        runtime: Runtime,
-    ) -> None:
+    def __init__(self, name: str, cluster: Cluster, *, changed: Callable[[], None], runtime: Runtime) -> None:
         self._key = Key(SYSTEM_NAMESPACE, name)
         self._cluster = cluster
         self._changed = changed
@@ -175,13 +168,7 @@ class SubnetView:
 
     def _informer(self, kind: type[R], *handlers: Handler[R]) -> Informer[R]:
         scope = Scope(namespace=self._key.namespace, fields=field_is("metadata.name", self._key.name))
-        informer = Informer(
-            self._cluster,
-            kind,
-            scope,
-            runtime=self._runtime,
-            can_do_without=True,
-        )
+        informer = Informer(self._cluster, kind, scope, runtime=self._runtime, can_do_without=True)
         for handler in (*handlers, lambda _old, _new: self._tell()):
             informer.add_handler(handler)
         return informer

@@ -1,7 +1,7 @@
 """The Allocator port over HTTP: each call a question, each answer decoded, each refusal the error it was."""
 
 from random import Random
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -12,11 +12,11 @@ from podtide.allocator.client.connection import (
     AllocatorHttpRequest,
     AllocatorTimeouts,
 )
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AdministeredAllocator
-from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,
@@ -117,12 +117,8 @@ class HttpAllocator(AdministeredAllocator):
             AllocatorHttpRequest("POST", path, doing, body=body_of(wish, "id", "cluster")), MoveResult
         )
 
-    async def quarantined(
-        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
-    ) -> QuarantinePage:
-        narrowed = {"cluster": cluster, "node": node, "due": "true" if due else "", "more": more}
-        query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
-        question = AllocatorHttpRequest("GET", "/quarantined", "list quarantines", query=query)
+    async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
+        question = AllocatorHttpRequest("GET", "/quarantined", "list quarantines", query=_query(narrowed))
         return await self._ask(question, QuarantinePage)
 
     async def end_quarantine(
@@ -150,19 +146,8 @@ class HttpAllocator(AdministeredAllocator):
         path = _container(cluster, container_id, doing)
         return await self._ask(AllocatorHttpRequest("GET", path, doing), AllocatedContainer)
 
-    async def list_containers(  # noqa: PLR0913 - the port's
-        self,
-        *,
-        cluster: str = "",
-        node: str = "",
-        network: str = "",
-        subnet: str = "",
-        limit: int = 500,
-        more: str = "",
-    ) -> ContainerPage:
-        narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
-        query = {key: value for key, value in narrowed.items() if value} | {"limit": str(limit)}
-        question = AllocatorHttpRequest("GET", "/containers", "list containers", query=query)
+    async def list_containers(self, **narrowed: Unpack[ContainerFilter]) -> ContainerPage:
+        question = AllocatorHttpRequest("GET", "/containers", "list containers", query=_query(narrowed))
         return await self._ask(question, ContainerPage)
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
@@ -274,6 +259,10 @@ def _cluster(name: str, doing: str) -> str:
 
 def _container(cluster: str, container_id: str, doing: str) -> str:
     return f"/clusters/{_part(cluster, doing)}/containers/{_part(container_id, doing)}"
+
+
+def _query(narrowed: ContainerFilter | QuarantineFilter) -> dict[str, str]:
+    return {key: "true" if value is True else str(value) for key, value in narrowed.items() if value != ""}
 
 
 def _part(name: str, doing: str) -> str:

@@ -19,7 +19,7 @@ from podtide.allocator.service.operations import OPERATION_ROUTES, Operations, P
 from podtide.allocator.service.refusals import error_handlers
 from podtide.allocator.service.subnets import SUBNET_ROUTES
 from podtide.allocator.service.tokens import Tokens
-from podtide.allocator.service.utilization_cache import UtilizationCache
+from podtide.allocator.service.utilization import UtilizationCache
 from podtide.allocator.wire import LARGEST_BODY_BYTES
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger

@@ -15,7 +15,7 @@ from podtide.allocator.port import Allocator
 from podtide.allocator.service.authority import CallerAllocator
 from podtide.allocator.service.refusals import AnyRequest, Unauthenticated
 from podtide.allocator.service.tokens import Tokens
-from podtide.allocator.service.utilization_cache import UtilizationCache
+from podtide.allocator.service.utilization import UtilizationCache
 from podtide.runtime.listening import host_of, is_loopback
 from podtide.runtime.logging import Logger
 

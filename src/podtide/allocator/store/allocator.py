@@ -1,11 +1,12 @@
 """The Allocator port on a database, in this process."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import Self, Unpack
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
 from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.limits import (
+    USUAL_PAGE,
     check_bounds,
     check_claim,
     check_ending,
@@ -18,7 +19,7 @@ from podtide.allocator.limits import (
     check_wish,
 )
 from podtide.allocator.port import AdministeredAllocator
-from podtide.allocator.quarantine import QuarantinePage
+from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.store import draining, queries, registry, subnets
 from podtide.allocator.store.adoption import AdoptContainer
 from podtide.allocator.store.audit import audit_database
@@ -175,17 +176,12 @@ class DatabaseAllocator(AdministeredAllocator):
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
 
-    async def quarantined(
-        self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
-    ) -> QuarantinePage:
-        narrowed = {"cluster": cluster, "node": node, "more": more}
-        narrowed = {what: name for what, name in narrowed.items() if name}
-        check_names(**narrowed)
-        check_page(limit)
-        after = narrowed.pop("more", "")
+    async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
+        due = narrowed.pop("due", False)
+        names, limit, after = _page(narrowed)
         if await self._database.read(began_in_the_future):
             await self._database.write(begin_now)
-        return await self._database.read(lambda now: list_quarantined(narrowed, limit, after, now, due=due))
+        return await self._database.read(lambda now: list_quarantined(names, limit, after, now, due=due))
 
     async def end_quarantine(
         self,
@@ -215,22 +211,9 @@ class DatabaseAllocator(AdministeredAllocator):
         check_names(container=container_id, cluster=cluster)
         return await self._database.read(lambda _now: queries.get_container(container_id, cluster))
 
-    async def list_containers(  # noqa: PLR0913 - the port's own
-        self,
-        *,
-        cluster: str = "",
-        node: str = "",
-        network: str = "",
-        subnet: str = "",
-        limit: int = 500,
-        more: str = "",
-    ) -> ContainerPage:
-        narrowed = {"cluster": cluster, "node": node, "network": network, "subnet": subnet, "more": more}
-        narrowed = {what: name for what, name in narrowed.items() if name}
-        check_names(**narrowed)
-        check_page(limit)
-        after = narrowed.pop("more", "")
-        return await self._database.read(lambda _now: queries.list_containers(narrowed, limit, after))
+    async def list_containers(self, **narrowed: Unpack[ContainerFilter]) -> ContainerPage:
+        names, limit, after = _page(narrowed)
+        return await self._database.read(lambda _now: queries.list_containers(names, limit, after))
 
     async def owed(self, network: str, name: str) -> tuple[Debt, ...]:
         check_names(network=network, subnet=name)
@@ -338,3 +321,12 @@ class DatabaseAllocator(AdministeredAllocator):
     async def audit(self) -> tuple[Violation, ...]:
         """The violations in the database, found by reading all of it."""
         return await self._database.read(lambda _now: audit_database())
+
+
+def _page(narrowed: ContainerFilter | QuarantineFilter) -> tuple[dict[str, str], int, str]:
+    """The names that narrow a list, its page's size, and the name that the page begins after."""
+    names = {what: name for what, name in narrowed.items() if name and isinstance(name, str)}
+    check_names(**names)
+    limit = narrowed.get("limit", USUAL_PAGE)
+    check_page(limit)
+    return names, limit, names.pop("more", "")

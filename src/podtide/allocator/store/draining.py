@@ -92,18 +92,7 @@ def read_holders(row: SubnetRow, block: Block) -> Script[CidrHolders]:
 
 def held_words(held: CidrHolders) -> str:
     """The holders as text for people."""
-    words = [
-        f"node {each.node} of {each.cluster} has "
-        + " and ".join(
-            part
-            for part in (
-                "its primary address" if each.primary else "",
-                f"{each.addresses} for pods" if each.addresses else "",
-            )
-            if part
-        )
-        for each in held.holders[:_MOST_NAMED]
-    ]
+    words = [f"node {each.node} of {each.cluster} has {each.words}" for each in held.holders[:_MOST_NAMED]]
     if len(held.holders) > _MOST_NAMED:
         words.append(f"{len(held.holders) - _MOST_NAMED} more nodes have addresses of it")
     if held.quarantined:

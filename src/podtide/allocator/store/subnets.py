@@ -10,13 +10,7 @@ from podtide.allocator.store.draining import end_drain
 from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_row import (
-    COLUMNS,
-    DUE,
-    SubnetRow,
-    find_subnet,
-    insert_subnet,
-)
+from podtide.allocator.store.subnet_row import COLUMNS, DUE, SubnetRow, find_subnet, insert_subnet
 from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
 from podtide.allocator.subnets import Subnet, SubnetSpec
 from podtide.core.ranges import parse_address

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from podtide.allocator.service.application import DEFAULT_REFRESH_SECONDS, Service, make_service
 from podtide.allocator.service.certificate import Certificate
-from podtide.allocator.service.sampling import keep_sampling
 from podtide.allocator.service.server import serving
 from podtide.allocator.service.tokens import Tokens
+from podtide.allocator.service.utilization import keep_sampling
 from podtide.allocator.store import StoreRules, open_allocator
 from podtide.cli.allocator.backup import backup, restore
 from podtide.cli.allocator.cluster import cluster, release

@@ -159,16 +159,7 @@ def _counts(records: AllocatorRecords) -> Iterator[Violation]:
 
 
 def _ledger(subnet: Subnet, held: Iterable[Grant]) -> Ledger:
-    """The counts. What is reserved and in no container is in quarantine, as far as can be seen from outside."""
-    granted = sum(1 + len(grant.addresses) for grant in held if grant.subnet == subnet.name)
-    resting = max(0, subnet.reserved - granted)
-    return Ledger(
-        subnet=subnet.name,
-        capacity=subnet.capacity,
-        reserved=subnet.reserved - resting,
-        free=subnet.capacity - subnet.reserved,
-        resting=resting,
-    )
+    return subnet.ledger(sum(1 + len(grant.addresses) for grant in held if grant.subnet == subnet.name))
 
 
 def _left_behind(

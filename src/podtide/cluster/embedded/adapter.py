@@ -13,13 +13,13 @@ import builtins
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from podtide.cluster.embedded.api_server import ApiServer, ApiServerLimits, ObjectSelection
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.store import StoreSnapshot
-from podtide.cluster.port import Page, WatchEvent
+from podtide.cluster.port import Page, Selectors, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
@@ -55,63 +55,43 @@ class EmbeddedCluster:
         """How often it went back to a snapshot."""
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """Read the object; NotFound when it does not exist."""
         await asyncio.sleep(0)
         if kind is Namespace and name == SYSTEM_NAMESPACE:
             make_namespaces(self.server, [name])
         return self.server.get(kind, name, namespace).decode(kind)
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
+    async def list(
+        self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
     ) -> Page[R]:
-        """One page of objects, filtered by the server."""
         await asyncio.sleep(0)
-        selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
+        selection = ObjectSelection(namespace=namespace, **by)
         listing = self.server.list(kind, selection, limit=limit, more=more)
         items = [record.decode(kind) for record in listing.records]
         return Page(items, str(listing.version), listing.more)
 
     async def watch(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        fields: str = "",
-        labels: str = "",
+        self, kind: type[R], namespace: str = "", *, resource_version: str, **by: Unpack[Selectors]
     ) -> AsyncGenerator[WatchEvent[R], None]:
-        """The changes after `resource_version`, in order, each once."""
         await asyncio.sleep(0)
-        selection = ObjectSelection(namespace=namespace, fields=fields, labels=labels)
+        selection = ObjectSelection(namespace=namespace, **by)
         with self.server.watching(kind, selection, resource_version) as watcher:
             unread = watcher.unread
             while unread or await watcher.news():
                 yield unread.popleft().event(kind)
 
     async def create(self, item: R, *, manager: str) -> R:
-        """Create the object, and return it with the fields that the server sets."""
         await asyncio.sleep(0)
         return self.server.create(type(item), _document(item), manager=manager).shared(type(item))
 
     async def replace(self, item: R, *, manager: str) -> R:
-        """Update the whole object; Conflict when its resourceVersion is stale."""
         await asyncio.sleep(0)
         return self.server.replace(type(item), _document(item), manager=manager).shared(type(item))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
-        """Update only the status of the object."""
         await asyncio.sleep(0)
         return self.server.replace_status(type(item), _document(item), manager=manager).shared(type(item))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """Server-side apply as `manager`."""
         await asyncio.sleep(0)
         document = _document(item, keep_unknown=False)
         return self.server.apply(type(item), document, manager=manager, force=force).shared(type(item))
@@ -119,7 +99,6 @@ class EmbeddedCluster:
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
-        """Delete the object; Conflict when uid or resourceVersion differ."""
         await asyncio.sleep(0)
         self.server.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
 

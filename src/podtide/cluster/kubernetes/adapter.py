@@ -8,7 +8,7 @@ silent is not trusted (see `watch`).
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from random import Random
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.access import Access
@@ -16,7 +16,7 @@ from podtide.cluster.kubernetes.connection import ApiServerConnection, ApiServer
 from podtide.cluster.kubernetes.credentials import credentials_of
 from podtide.cluster.kubernetes.decoding import LineSplitter, decode_event, decode_item, decode_page
 from podtide.cluster.kubernetes.requests import ApiRequest, ListSelection, version_number
-from podtide.cluster.port import Conflict, Gone, NotFound, Page, Unavailable, WatchEvent
+from podtide.cluster.port import Conflict, Gone, NotFound, Page, Selectors, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode
 from podtide.resources.pod import Pod, PodPhase
@@ -54,31 +54,16 @@ class KubernetesCluster:
         await self._connection.close()
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
-        """Read the object; NotFound when it does not exist."""
         return await self._item(kind, requests.get(kind.api, namespace, name))
 
-    async def list(  # noqa: PLR0913 - the port's
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        fields: str = "",
-        labels: str = "",
-        limit: int = 0,
-        more: str = "",
+    async def list(
+        self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
     ) -> Page[R]:
-        """One page of objects, filtered by the server."""
-        of = ListSelection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
+        of = ListSelection(api=kind.api, namespace=namespace, **by)
         return await self._list(kind, of, limit=limit, more=more)
 
     async def watch(
-        self,
-        kind: type[R],
-        namespace: str = "",
-        *,
-        resource_version: str,
-        fields: str = "",
-        labels: str = "",
+        self, kind: type[R], namespace: str = "", *, resource_version: str, **by: Unpack[Selectors]
     ) -> AsyncGenerator[WatchEvent[R], None]:
         """The changes after `resource_version`, in order, each once.
 
@@ -87,7 +72,7 @@ class KubernetesCluster:
         sooner than a server has answered that has come as far as this watch: one whose data was put back from a
         backup would accept a version from its own future, and keep silent until it got there.
         """
-        of = ListSelection(api=kind.api, namespace=namespace, fields=fields, labels=labels)
+        of = ListSelection(api=kind.api, namespace=namespace, **by)
         # Drawn at random, so that a thousand watches that began together do not end together for ever after.
         lasting = self._randomness.randint(self._watch_seconds, 2 * self._watch_seconds)
         request = requests.watch(of, resource_version=resource_version, timeout_seconds=lasting)
@@ -105,19 +90,15 @@ class KubernetesCluster:
             raise Unavailable(f"cannot {request.doing}: it was cut off in the midst of an event")
 
     async def create(self, item: R, *, manager: str) -> R:
-        """Create the object, and return it with the fields that the server sets."""
         return await self._item(type(item), requests.create(item, manager))
 
     async def replace(self, item: R, *, manager: str) -> R:
-        """Update the whole object; Conflict when its resourceVersion is stale."""
         return await self._item(type(item), requests.replace(item, manager))
 
     async def replace_status(self, item: R, *, manager: str) -> R:
-        """Update only the status of the object."""
         return await self._item(type(item), requests.replace_status(item, manager))
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
-        """Server-side apply as `manager`."""
         return await self._item(type(item), requests.apply(item, manager, force=force))
 
     async def delete(

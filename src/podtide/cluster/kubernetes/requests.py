@@ -37,8 +37,8 @@ class ListSelection(Struct, frozen=True, kw_only=True):
 
     api: Api
     namespace: str
-    fields: str
-    labels: str
+    fields: str = ""
+    labels: str = ""
 
 
 def get(api: Api, namespace: str, name: str) -> ApiRequest:

@@ -7,13 +7,9 @@ from aiohttp import web
 
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.port import Forbidden, Invalid
-from podtide.cluster.served.kinds import (
-    CUSTOM_KINDS,
-    STANDING_NAMESPACES,
-    CustomResourceDefinition,
-)
+from podtide.cluster.served.kinds import CUSTOM_KINDS, STANDING_NAMESPACES, CustomResourceDefinition
 from podtide.cluster.served.openapi import schema_of
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import BadRequest
 from podtide.cluster.served.tables import find_first
 from podtide.cluster.served.target import ApiTarget
 from podtide.resources.base import Resource

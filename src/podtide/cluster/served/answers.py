@@ -1,5 +1,6 @@
 """Answers that are written whole: an object, a list, a table, a Status."""
 
+from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any
 
@@ -8,9 +9,34 @@ from aiohttp import web
 
 from podtide.cluster.embedded.api_server import Listing
 from podtide.cluster.embedded.records import ObjectVersion
-from podtide.cluster.served.negotiation import JSON, AnswerForm, form_for
+from podtide.cluster.served.statuses import NotAcceptable
 from podtide.cluster.served.tables import TableMaker
 from podtide.cluster.served.target import ApiTarget
+
+JSON = "application/json"
+_ANY_JSON = frozenset((JSON, "application/*", "*/*"))
+_TABLE = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
+
+
+class AnswerForm(Enum):
+    """The form in which objects are returned."""
+
+    OBJECTS = auto()
+    TABLE = auto()
+
+
+def form_for(accept: str) -> AnswerForm:
+    """The first form in an Accept header that is supported."""
+    for choice in accept.split(",") if accept.strip() else (JSON,):
+        media_type, *parameters = (part.strip() for part in choice.split(";"))
+        if media_type not in _ANY_JSON:
+            continue
+        pairs = dict(parameter.partition("=")[::2] for parameter in parameters)
+        if "as" not in pairs:
+            return AnswerForm.OBJECTS
+        if _TABLE.items() <= pairs.items():
+            return AnswerForm.TABLE
+    raise NotAcceptable(f"the answer cannot be {accept!r}: accept application/json")
 
 
 def json_answer(document: Any, code: int = HTTPStatus.OK) -> web.Response:

@@ -10,9 +10,9 @@ import msgspec
 from aiohttp import web
 
 from podtide.cluster.embedded.records import Document
-from podtide.cluster.served.negotiation import JSON
+from podtide.cluster.served.answers import JSON
 from podtide.cluster.served.protobuf import PROTOBUF, read_namespace
-from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.cluster.served.statuses import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.target import ApiTarget
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document

@@ -9,12 +9,11 @@ import msgspec
 from aiohttp import web
 from msgspec import Meta, Struct
 
+from podtide.cluster.embedded import ApiServer, ObjectSelection
 from podtide.cluster.served.admission import admit_deletion, refuse_dry_run
 from podtide.cluster.served.answers import json_answer, object_answer
 from podtide.cluster.served.bodies import parsed
-from podtide.cluster.served.namespaces import empty_namespace
-from podtide.cluster.served.refusals import BadRequest
-from podtide.cluster.served.statuses import details_of, success
+from podtide.cluster.served.statuses import BadRequest, details_of, success
 from podtide.cluster.served.target import ApiTarget
 from podtide.resources.namespace import Namespace
 from podtide.resources.pod import Pod
@@ -55,10 +54,18 @@ async def delete(target: ApiTarget, request: web.Request) -> web.Response:
         grace_seconds=options.grace_period_seconds,
     )
     if kind is Namespace:
-        empty_namespace(server, name)
+        _empty(server, name)
     if left or kind is Pod:  # of a pod the API server shows the last state, and clients look at it
         return object_answer(left or last)
     return json_answer(success(details_of(kind.api, name, last.uid)))
+
+
+def _empty(server: ApiServer, namespace: str) -> None:
+    """Delete all objects in a namespace. What has finalizers stays until they are taken away."""
+    for table in tuple(server.store.tables.values()):
+        if table.kind.api.namespaced:
+            for record in server.list(table.kind, ObjectSelection(namespace=namespace)).records:
+                server.delete(table.kind, record.name, namespace, grace_seconds=0)
 
 
 def _delete_options(request: web.Request, body: bytes) -> DeleteOptions:

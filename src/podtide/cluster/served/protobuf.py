@@ -8,7 +8,7 @@ read, and one that says anything else is refused rather than taken by half.
 from collections.abc import Iterator
 
 from podtide.cluster.embedded.records import Document
-from podtide.cluster.served.refusals import BadRequest, UnsupportedMediaType
+from podtide.cluster.served.statuses import BadRequest, UnsupportedMediaType
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 

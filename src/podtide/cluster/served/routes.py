@@ -10,12 +10,10 @@ from msgspec.structs import replace as with_fields
 
 from podtide.cluster.embedded import ApiServer
 from podtide.cluster.served import deleting, reading, writing
-from podtide.cluster.served.answers import json_answer
+from podtide.cluster.served.answers import JSON, json_answer
 from podtide.cluster.served.discovery import discovery, root_of, version
-from podtide.cluster.served.negotiation import JSON
 from podtide.cluster.served.openapi import openapi_documents
-from podtide.cluster.served.refusals import ForbiddenHost
-from podtide.cluster.served.statuses import details_of, failure, status_of
+from podtide.cluster.served.statuses import ForbiddenHost, details_of, failure, status_of
 from podtide.cluster.served.target import ApiTarget
 from podtide.core.errors import PodtideError
 from podtide.runtime.listening import host_of, is_loopback

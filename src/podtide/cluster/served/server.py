@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from podtide.cluster.embedded import ApiServer
-from podtide.cluster.served.namespaces import make_standing_namespaces
+from podtide.cluster.embedded.namespaces import make_namespaces
+from podtide.cluster.served.kinds import STANDING_NAMESPACES
 from podtide.cluster.served.routes import make_application
 from podtide.runtime.http_port import serving_http
 from podtide.runtime.listening import ListenAddress
@@ -22,7 +23,7 @@ async def serving(server: ApiServer, address: ListenAddress) -> AsyncIterator[st
 
     Requests in flight are still answered. The cluster itself stays open: its owner closes it.
     """
-    make_standing_namespaces(server)
+    make_namespaces(server, STANDING_NAMESPACES)
     application = make_application(server)
     application.on_shutdown.append(_close_watches(server))
     async with serving_http(application, address, limits=_LIMITS) as found:

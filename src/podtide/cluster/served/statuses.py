@@ -1,19 +1,50 @@
-"""What went wrong, as the Status object that Kubernetes' clients expect, and the HTTP code that goes with it."""
+"""What went wrong, as the Status object that Kubernetes' clients expect, and the HTTP code that goes with it.
+
+Some of it HTTP knows and the Cluster port does not: there what is wrong is the request, not what it is about.
+"""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
-from podtide.cluster.port import (
-    AlreadyExists,
-    Conflict,
-    Forbidden,
-    Gone,
-    Invalid,
-    NotFound,
-)
-from podtide.cluster.served.refusals import RefusedRequest
-from podtide.core.errors import InvalidInput, PodtideError
+from podtide.cluster.port import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound
+from podtide.core.errors import FixError, InvalidInput, PodtideError
 from podtide.resources.base import Api
+
+
+class RefusedRequest(FixError):
+    """A request that is refused; `reason` is the reason in the Kubernetes Status."""
+
+    code: ClassVar[HTTPStatus]
+    reason: ClassVar[str]
+
+
+class BadRequest(RefusedRequest):
+    """A request that cannot be parsed, or contradicts itself."""
+
+    code = HTTPStatus.BAD_REQUEST
+    reason = "BadRequest"
+
+
+class ForbiddenHost(RefusedRequest):
+    """The request was meant for another host: a page in a browser may have been tricked into sending it here."""
+
+    code = HTTPStatus.FORBIDDEN
+    reason = "Forbidden"
+
+
+class NotAcceptable(RefusedRequest):
+    """The client accepts none of the supported forms."""
+
+    code = HTTPStatus.NOT_ACCEPTABLE
+    reason = "NotAcceptable"
+
+
+class UnsupportedMediaType(RefusedRequest):
+    """A body of an unsupported media type."""
+
+    code = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    reason = "UnsupportedMediaType"
+
 
 Status = dict[str, Any]
 

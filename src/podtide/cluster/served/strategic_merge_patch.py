@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import BadRequest
 
 _MERGE_KEYS = {
     "addresses": "type",

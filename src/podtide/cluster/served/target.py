@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podtide.cluster.embedded import ApiServer, ObjectSelection
-from podtide.cluster.served.refusals import BadRequest
+from podtide.cluster.served.statuses import BadRequest
 from podtide.resources.base import Resource
 
 _NUMBER = re.compile("[0-9]{1,18}")

@@ -244,13 +244,7 @@ class SliceController:
             self._queue.add_after(key, self._delay.seconds_until_due(key))
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
-        return Informer(
-            self._cluster,
-            kind,
-            scope,
-            runtime=self._runtime,
-            can_do_without=kind is not Node,
-        )
+        return Informer(self._cluster, kind, scope, runtime=self._runtime, can_do_without=kind is not Node)
 
     def _workers(self, queue: WorkQueue[Any]) -> Workers[Any]:
         return Workers(queue, runtime=self._runtime)

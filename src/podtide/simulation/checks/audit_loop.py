@@ -99,15 +99,6 @@ class Auditor:
                 seen = happened
             await asyncio.sleep(every_seconds)
 
-    async def attend(self) -> NoReturn:
-        """Look after every step, until an invariant is broken."""
-        stepped = asyncio.Event()
-        self._trace.listeners.append(lambda _entry: stepped.set())
-        while True:
-            await stepped.wait()
-            stepped.clear()
-            await self.look()
-
     def _raise(self, violations: Sequence[Violation]) -> None:
         if violations:
             raise InvariantBroken("; ".join(map(str, violations)))

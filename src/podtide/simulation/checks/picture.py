@@ -9,16 +9,17 @@ have to end.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from podtide.agent.port import Addresses
 from podtide.allocator.containers import AllocatedContainer
+from podtide.allocator.pages import every_container
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
 from podtide.controller.nodes.subnet_choice import node_uid
-from podtide.core.audit.invariants import Grant, Ledger, NodeView, Picture, PodView
+from podtide.core.audit.invariants import Grant, NodeView, Picture, PodView
 from podtide.core.pool.address import Address
 from podtide.core.pool.states import State
 from podtide.simulation.full_names import full_name
@@ -75,7 +76,7 @@ async def take_picture(machines: Sequence[MachineView], allocator: Allocator, ne
     for container in containers:
         held[container.subnet] += 1 + len(container.addresses)
     return Picture(
-        ledgers=tuple(ledger_of(subnet, held[subnet.name]) for subnet in subnets),
+        ledgers=tuple(subnet.ledger(held[subnet.name]) for subnet in subnets),
         grants=tuple(map(grant_of, containers)),
         nodes=nodes,
         pods=pods,
@@ -87,7 +88,7 @@ async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...],
     after = await allocator.list_subnets(network)
     while True:
         before = after
-        containers = [container async for container in _containers(allocator, network)]
+        containers = [container async for container in every_container(allocator, network=network)]
         after = await allocator.list_subnets(network)
         if _counts(before) == _counts(after):
             return after, containers
@@ -96,29 +97,6 @@ async def _read(allocator: Allocator, network: str) -> tuple[tuple[Subnet, ...],
 def _counts(subnets: Sequence[Subnet]) -> list[tuple[str, int, int, int]]:
     """The counts of the subnets that change with their containers. Ages change by themselves, and are left out."""
     return [(subnet.name, subnet.reserved, subnet.containers, subnet.owed) for subnet in subnets]
-
-
-async def _containers(allocator: Allocator, network: str) -> AsyncIterator[AllocatedContainer]:
-    more = ""
-    while True:
-        page = await allocator.list_containers(network=network, more=more)
-        for container in page.items:
-            yield container
-        more = page.more
-        if not more:
-            return
-
-
-def ledger_of(subnet: Subnet, held: int) -> Ledger:
-    """The subnet's counts. What it reserves beyond what containers hold must be in quarantine."""
-    resting = max(0, subnet.reserved - held)
-    return Ledger(
-        subnet=subnet.name,
-        capacity=subnet.capacity,
-        reserved=subnet.reserved - resting,
-        free=subnet.capacity - subnet.reserved,
-        resting=resting,
-    )
 
 
 def grant_of(container: AllocatedContainer) -> Grant:

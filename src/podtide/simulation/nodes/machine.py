@@ -1,5 +1,7 @@
 """A node's machine: its disk and its sandboxes, which outlive its programs, and the programs."""
 
+from msgspec import Struct, field
+
 from podtide.agent.program import NodeAgent
 from podtide.agent.request.sizing_policy import RequestPolicy
 from podtide.core.machine_identity import MachineIdentity
@@ -12,42 +14,32 @@ from podtide.simulation.nodes.container_runtime import ContainerRuntime
 from podtide.simulation.nodes.kubelet import Kubelet
 
 
-class Machine:
+class Machine(Struct, kw_only=True, eq=False):
     """One machine. The world starts and ends its programs."""
 
+    name: str
+    cluster: str = ""
+    """The cluster's name; "" where there is only one."""
+    uid: str
+    """The uid of the machine's Node."""
+    identity: MachineIdentity
+    """The ids of the machine and of its present boot."""
+    disk: Disk
+    runtime: ContainerRuntime
+    kubelet: Kubelet
+    settings: Settings
+    policy: RequestPolicy
     agent: NodeAgent | None = None
     """None while no agent runs."""
+    past_version: int | None = None
+    """If a restore of the cluster brought its deleted Node back: the version of the container that came back with the Node."""
+    named: set[str] = field(default_factory=set)
+    """Every name that this node's agents named for release."""
 
-    def __init__(  # noqa: PLR0913 - a machine is the sum of its parts
-        self,
-        name: str,
-        uid: str,
-        disk: Disk,
-        runtime: ContainerRuntime,
-        kubelet: Kubelet,
-        *,
-        settings: Settings,
-        policy: RequestPolicy,
-        identity: MachineIdentity,
-        cluster: str = "",
-    ) -> None:
-        self.name = name
-        self.cluster = cluster
-        """The cluster's name; "" where there is only one."""
-        self.full_name = full_name(cluster, name)
-        self.uid = uid
-        """The uid of the machine's Node."""
-        self.identity = identity
-        """The ids of the machine and of its present boot."""
-        self.disk = disk
-        self.runtime = runtime
-        self.kubelet = kubelet
-        self.settings = settings
-        self.policy = policy
-        self.past_version: int | None = None
-        """If a restore of the cluster brought its deleted Node back: the version of the container that came back with the Node."""
-        self.named: set[str] = set()
-        """Every name that this node's agents named for release."""
+    @property
+    def full_name(self) -> str:
+        """Its name, with its cluster's where there are several."""
+        return full_name(self.cluster, self.name)
 
     @property
     def knowing_agent(self) -> NodeAgent | None:

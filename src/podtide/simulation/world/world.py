@@ -216,11 +216,11 @@ class World:
             name, self._doors, self.networks, clock=self.clock, trace=self.trace, of_cluster=self.name
         )
         machine = Machine(
-            name,
-            node.metadata.uid,
-            self._new_disk(name),
-            runtime,
-            self._new_kubelet(name, runtime),
+            name=name,
+            uid=node.metadata.uid,
+            disk=self._new_disk(name),
+            runtime=runtime,
+            kubelet=self._new_kubelet(name, runtime),
             settings=settings or self.defaults.settings,
             policy=policy or self.defaults.policy,
             identity=identity,

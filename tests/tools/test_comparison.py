@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.scaler import Scaler
-from podtide.core.subnet.scaling import decide_request
-from podtide.simulation.comparison.contestants import (
+from comparison.contestants import (
     ADAPTIVE_BATCH,
     CONTESTANTS,
     IDEMPOTENT,
@@ -21,11 +18,14 @@ from podtide.simulation.comparison.contestants import (
     REACTIVE,
     Contestant,
 )
-from podtide.simulation.comparison.loads import BURST, LOADS, PEAK_AND_AFTER, SCARCE, Load
-from podtide.simulation.comparison.table import table
-from podtide.simulation.comparison.trial import TrialOutcome, compare
+from comparison.loads import BURST, LOADS, PEAK_AND_AFTER, SCARCE, Load
+from comparison.table import table
+from comparison.trial import TrialOutcome, compare
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
 
-PAGE = (Path(__file__).parents[3] / "docs" / "comparison.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
 
 
 @cache

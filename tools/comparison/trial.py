@@ -9,6 +9,8 @@ from io import StringIO
 
 from msgspec import Struct, structs
 
+from comparison.contestants import Contestant
+from comparison.loads import Load
 from podtide.core.subnet.scaler import DEFAULT_BATCH
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -16,15 +18,13 @@ from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
-from podtide.simulation.comparison.contestants import Contestant
-from podtide.simulation.comparison.loads import Load
 from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
 from podtide.simulation.trace import PluginCall
-from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import PortWrappers, WorldDefaults
+from simulated_cluster import open_embedded_world
 
 GRANT_SECONDS = 5.0
 """From a request to its grant: "several seconds" in the papers."""

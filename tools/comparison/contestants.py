@@ -13,18 +13,13 @@ force, and by whether they let an ADD wait. The controller always decides on a b
 
 from msgspec import Struct
 
-from podtide.agent.request.sizing_policy import (
-    Decided,
-    ExactPolicy,
-    PoolSituation,
-    ReactivePolicy,
-    RequestPolicy,
-)
+from comparison.ladder_baseline import decide_by_ladder
+from podtide.agent.request.sizing_policy import Decided, ExactPolicy, PoolSituation, RequestPolicy
 from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.subnet.batch import decide_batch
-from podtide.core.subnet.ladder_baseline import decide_by_ladder
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
+from podtide.simulation.nodes.other_agents import ReactivePolicy
 
 
 class AssignedOnly:

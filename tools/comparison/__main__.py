@@ -8,12 +8,12 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from podtide.simulation.comparison.contestants import CONTESTANTS
-from podtide.simulation.comparison.loads import BURST, LOADS, SCARCE
-from podtide.simulation.comparison.table import table
-from podtide.simulation.comparison.trial import TrialOutcome, compare
+from comparison.contestants import CONTESTANTS
+from comparison.loads import BURST, LOADS, SCARCE
+from comparison.table import table
+from comparison.trial import TrialOutcome, compare
 
-_DOCS = Path(__file__).parent.parent / "docs"
+_DOCS = Path(__file__).parent.parent.parent / "docs"
 _PAGE = _DOCS / "comparison.md"
 _PICTURE = _DOCS / "images" / "comparison.png"
 

@@ -3,9 +3,9 @@
 from fractions import Fraction
 from math import inf
 
+from comparison.ladder_baseline import decide_by_ladder, expected_at_most
 from podtide.core.subnet.batch import STARVED, BatchInForce, BatchMove, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.ladder_baseline import decide_by_ladder, expected_at_most
 from podtide.core.subnet.scaler import SubnetScaler
 
 HALF = Fraction(1, 2)

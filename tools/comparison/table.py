@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from podtide.simulation.comparison.trial import TrialOutcome
+from comparison.trial import TrialOutcome
 
 _COLUMNS = (
     "",
