@@ -50,5 +50,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     with asyncio.Runner(loop_factory=None if real_time else VirtualTimeLoop) as runner:
         runner.run(pyfuncitem.obj(**arguments))
     if real_time:
-        gc.collect(1)  # a connection that it left open is its own fault, not that of the test in which it would be found
+        # A connection that was left open is the fault of this test, not of the one in which it would be found.
+        gc.collect(1)
     return True
