@@ -12,7 +12,7 @@ from podtide.allocator.client.connection import (
     AllocatorHttpRequest,
     AllocatorTimeouts,
 )
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AdministeredAllocator
@@ -116,6 +116,12 @@ class HttpAllocator(AdministeredAllocator):
         return await self._ask(
             AllocatorHttpRequest("POST", path, doing, body=body_of(wish, "id", "cluster")), MoveResult
         )
+
+    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+        doing = f"reserve what node {reservation.node} of {reservation.cluster} has"
+        path = f"{_container(reservation.cluster, reservation.id, doing)}/reservation"
+        body = body_of(reservation, "id", "cluster")
+        return await self._ask(AllocatorHttpRequest("PUT", path, doing, body=body), AllocatedContainer)
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
 from podtide.allocator.errors import NotAllowed
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import QuarantinePage
@@ -84,6 +84,11 @@ class CallerAllocator:
         """Like `put_container`, after moving what the same machine had as an earlier Node (its own nodes only)."""
         self._check(wish.cluster)
         return await self._allocator.move_container(wish)
+
+    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+        """Have a container hold what another program gave its node (its own nodes only)."""
+        self._check(reservation.cluster)
+        return await self._allocator.reserve_container(reservation)
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Self
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
 from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.limits import (
     check_bounds,
@@ -13,6 +13,7 @@ from podtide.allocator.limits import (
     check_in_force,
     check_names,
     check_page,
+    check_reservation,
     check_shown,
     check_spec,
     check_wish,
@@ -43,6 +44,7 @@ from podtide.allocator.store.quarantines import (
     quarantines_of,
     subnet_of_quarantine,
 )
+from podtide.allocator.store.reservations import ReserveContainer
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.subnet_transaction import renew_now_in
 from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
@@ -174,6 +176,12 @@ class DatabaseAllocator(AdministeredAllocator):
     async def move_container(self, wish: Wish) -> MoveResult:
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
+
+    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+        check_reservation(reservation)
+        return await self._database.call(
+            reservation.network, reservation.subnet, ReserveContainer(reservation)
+        )
 
     async def quarantined(
         self, *, cluster: str = "", node: str = "", due: bool = False, limit: int = 500, more: str = ""
