@@ -171,12 +171,12 @@ def _lay_out(
             continue
         if name not in there:
             new.append(definition)
-    owners = {cidr: name for name, each in {**there, **_by_name(new)}.items() for cidr in each.cidrs}
-    if twins := first_overlap(owners):
+    owned = [(cidr, name) for name, each in {**there, **_by_name(new)}.items() for cidr in each.cidrs]
+    if twins := first_overlap(cidr for cidr, _name in owned):
+        names = sorted({name for cidr, name in owned if cidr in twins})
         objections.append(
             Objection(
-                f"{twins[0]} of subnet {owners[twins[0]]} and {twins[1]} of subnet {owners[twins[1]]} overlap: one address would "
-                "be in two subnets"
+                f"{' and '.join(sorted(set(twins)))} of subnets {' and '.join(names)} overlap: one address would be in two subnets"
             )
         )
     return layouts, new
