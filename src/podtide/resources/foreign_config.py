@@ -22,6 +22,8 @@ from podtide.resources.node_network_config import (
 )
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
+_OWN_PREFIX = "podtide.io/"
+
 
 class FormerConfig(Struct, frozen=True):
     """A NodeNetworkConfig as the other program left it, but for its metadata."""
@@ -92,12 +94,9 @@ def former_in(config: NodeNetworkConfig) -> FormerConfig | None:
 
 
 def without_marks(config: NodeNetworkConfig) -> NodeNetworkConfig:
-    """The object without podtide's annotations of a take-over."""
-    kept = {
-        key: value
-        for key, value in config.metadata.annotations.items()
-        if key not in {RESERVED_ANNOTATION, BEFORE_ANNOTATION}
-    }
+    """The object without any annotation of podtide's, those of its agents included."""
+    annotations = config.metadata.annotations
+    kept = {key: value for key, value in annotations.items() if not key.startswith(_OWN_PREFIX)}
     return structs.replace(config, metadata=structs.replace(config.metadata, annotations=kept))
 
 
