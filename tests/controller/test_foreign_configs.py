@@ -150,3 +150,16 @@ async def test_what_there_was_before_can_be_read_again() -> None:
         broken = structs.replace(marked.metadata, annotations={BEFORE_ANNOTATION: "{"})
         with pytest.raises(InvalidInput, match="n1"):
             former_in(structs.replace(marked, metadata=broken))
+
+
+async def test_versions_of_another_program_do_not_make_the_store_recover() -> None:
+    async with a_world() as world:
+        theirs = structs.replace(dnc.a_container("10.1.0.2", ["10.1.0.3"], version=900), vnet_id="blue")
+        config = await dnc.give(world.cluster, await world.add_node("n1"), "10.1.0.2", "10.1.0.3")
+        config = await reserve(world, await dnc.show(world.cluster, config, theirs))
+        world.replica().start()
+        await moment()
+        assert not (await world.allocator.list_clusters()).recovering
+        await world.add_node("n2")
+        await moment()
+        assert (await world.config("n2")).status.network_containers[0].primary_ip == "10.1.0.4"
