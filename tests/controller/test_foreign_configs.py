@@ -5,7 +5,7 @@ from msgspec import structs
 
 from controller import dnc
 from controller.world import World, a_world, moment
-from podtide.allocator.containers import Reservation
+from podtide.allocator.containers import ContainerReservation
 from podtide.controller.nodes.foreign_configs import LEFT_ALONE
 from podtide.core.errors import InvalidInput
 from podtide.resources.foreign_config import (
@@ -25,7 +25,7 @@ async def reserve(world: World, config: NodeNetworkConfig) -> NodeNetworkConfig:
     """Reserve what an object lists, and say so on it."""
     (container,) = config.status.network_containers
     await world.allocator.reserve_container(
-        Reservation(
+        ContainerReservation(
             id=config.node_uid,
             network="blue",
             subnet="pods",

@@ -60,7 +60,7 @@ class CidrInUse(Struct, frozen=True):
     gateway: str
 
 
-class Reservation(Struct, frozen=True, kw_only=True):
+class ContainerReservation(Struct, frozen=True, kw_only=True):
     """What another program gave a node of a subnet, before podtide took its place. `id` is the Node's uid."""
 
     id: str

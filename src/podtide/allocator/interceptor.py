@@ -9,7 +9,13 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.subnets import (
@@ -103,7 +109,7 @@ class AllocatorInterceptor(Allocator):
     async def move_container(self, wish: Wish) -> MoveResult:
         return await self._pass("move_container", wish.node, lambda to: to.move_container(wish))
 
-    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
         return await self._pass(
             "reserve_container", reservation.node, lambda to: to.reserve_container(reservation)
         )

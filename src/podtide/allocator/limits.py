@@ -5,7 +5,7 @@ The service's schema states the same numbers (`wire`), so that a client can know
 
 import re
 
-from podtide.allocator.containers import Reservation, Wish
+from podtide.allocator.containers import ContainerReservation, Wish
 from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec
 from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
 from podtide.core.errors import InvalidInput
@@ -128,7 +128,7 @@ def check_held(held: HeldContainer) -> None:
     _check_reported(held.node, len(held.addresses))
 
 
-def check_reservation(reservation: Reservation) -> None:
+def check_reservation(reservation: ContainerReservation) -> None:
     """Refuse an invalid reservation."""
     check_names(
         container=reservation.id,

@@ -18,8 +18,8 @@ from typing import Protocol
 from podtide.allocator.containers import (
     AllocatedContainer,
     ContainerPage,
+    ContainerReservation,
     MoveResult,
-    Reservation,
     Wish,
 )
 from podtide.allocator.quarantine import (
@@ -135,7 +135,7 @@ class Allocator(Protocol):
         """
         ...
 
-    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
         """Have the node's container hold these very addresses, which another program gave it; all of them or none.
 
         Those that it does not have yet get new names. What it has beside them stays: a container that podtide serves

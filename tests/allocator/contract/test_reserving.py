@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from allocator.contract.harness import AllocatorUnderTest, OpenAllocator, addresses, everything
 from allocator.contract.test_clusters import a_claim
-from podtide.allocator.containers import AllocatedContainer, Reservation
+from podtide.allocator.containers import AllocatedContainer, ContainerReservation
 from podtide.allocator.errors import AnotherCluster, NoSuchContainer, StaleWish, StoreRecovering, SubnetInUse
 from podtide.allocator.terms import SeenVersion
 from podtide.core.errors import InvalidInput
@@ -13,7 +13,7 @@ from podtide.core.errors import InvalidInput
 EAST = "uid-east"
 
 
-def given(node: str, primary: str, *others: str, **changed: object) -> Reservation:
+def given(node: str, primary: str, *others: str, **changed: object) -> ContainerReservation:
     """What another program gave a node of cluster east."""
     fields = {
         "id": node,
@@ -26,7 +26,7 @@ def given(node: str, primary: str, *others: str, **changed: object) -> Reservati
         "generation": 5,
         **changed,
     }
-    return Reservation(primary=primary, addresses=others, **fields)  # type: ignore[arg-type]  # as Reservation checks
+    return ContainerReservation(primary=primary, addresses=others, **fields)  # type: ignore[arg-type]  # as ContainerReservation checks
 
 
 async def reserve(

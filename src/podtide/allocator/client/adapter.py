@@ -12,7 +12,13 @@ from podtide.allocator.client.connection import (
     AllocatorHttpRequest,
     AllocatorTimeouts,
 )
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AdministeredAllocator
@@ -117,7 +123,7 @@ class HttpAllocator(AdministeredAllocator):
             AllocatorHttpRequest("POST", path, doing, body=body_of(wish, "id", "cluster")), MoveResult
         )
 
-    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
         doing = f"reserve what node {reservation.node} of {reservation.cluster} has"
         path = f"{_container(reservation.cluster, reservation.id, doing)}/reservation"
         body = body_of(reservation, "id", "cluster")

@@ -11,7 +11,13 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.errors import NotAllowed
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import QuarantinePage
@@ -85,7 +91,7 @@ class CallerAllocator:
         self._check(wish.cluster)
         return await self._allocator.move_container(wish)
 
-    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
         """Have a container hold what another program gave its node (its own nodes only)."""
         self._check(reservation.cluster)
         return await self._allocator.reserve_container(reservation)

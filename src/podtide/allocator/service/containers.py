@@ -10,7 +10,13 @@ from typing import Annotated, TypeAlias
 from litestar import delete, get, post, put
 from litestar.params import JSONBody, QueryParameter
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
@@ -81,7 +87,9 @@ async def reserve_container(
     allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[ReservationBody]
 ) -> AllocatedContainer:
     """Have a node hold these very addresses, which another program gave it: all or none. The same again changes nothing."""
-    return await allocator.reserve_container(stated_by(data, Reservation, cluster=cluster, id=container_id))
+    return await allocator.reserve_container(
+        stated_by(data, ContainerReservation, cluster=cluster, id=container_id)
+    )
 
 
 @get("/quarantined", responses=documented(HTTPStatus.FORBIDDEN))

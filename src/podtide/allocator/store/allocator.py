@@ -3,7 +3,13 @@
 from collections.abc import Callable
 from typing import Self
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Reservation, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.limits import (
     check_bounds,
@@ -177,7 +183,7 @@ class DatabaseAllocator(AdministeredAllocator):
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
 
-    async def reserve_container(self, reservation: Reservation) -> AllocatedContainer:
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
         check_reservation(reservation)
         return await self._database.call(
             reservation.network, reservation.subnet, ReserveContainer(reservation)

@@ -6,7 +6,7 @@ a part of them reserved, the rest would be granted to other nodes. They get name
 
 from msgspec import Struct
 
-from podtide.allocator.containers import AllocatedContainer, Reservation
+from podtide.allocator.containers import AllocatedContainer, ContainerReservation
 from podtide.allocator.errors import StaleWish, SubnetInUse
 from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.container_writes import another_cluster
@@ -29,7 +29,7 @@ _MOST_NAMED = 5
 class ReserveContainer(Struct, frozen=True):
     """Reserves what another program gave a node."""
 
-    reservation: Reservation
+    reservation: ContainerReservation
 
     @property
     def container(self) -> str:
@@ -76,7 +76,7 @@ class ReserveContainer(Struct, frozen=True):
         return row.for_callers(transaction.subnet)
 
 
-def _places(asked: Reservation, transaction: SubnetTransaction) -> tuple[AddressPlace, Masks]:
+def _places(asked: ContainerReservation, transaction: SubnetTransaction) -> tuple[AddressPlace, Masks]:
     """Where the primary is, and the other addresses by chunk."""
     layout = transaction.subnet.layout
     primary = layout.place(asked.primary)
@@ -97,7 +97,7 @@ def _places(asked: Reservation, transaction: SubnetTransaction) -> tuple[Address
 
 
 def _refuse_what_does_not_fit(
-    asked: Reservation, primary: AddressPlace, row: ContainerRow, transaction: SubnetTransaction
+    asked: ContainerReservation, primary: AddressPlace, row: ContainerRow, transaction: SubnetTransaction
 ) -> None:
     if row.cluster != asked.cluster:
         raise another_cluster(asked.id)

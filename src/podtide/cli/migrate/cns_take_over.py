@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct, structs
 
-from podtide.allocator.containers import AllocatedContainer, Reservation
+from podtide.allocator.containers import AllocatedContainer, ContainerReservation
 from podtide.allocator.errors import AnotherTerm, NoSuchContainer
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import SubnetSpec
@@ -268,8 +268,8 @@ async def _term(allocator: Allocator, options: TakeOverOptions, uid: str) -> Asy
 
 def _reservation(
     container: PlannedContainer, config: NodeNetworkConfig, options: TakeOverOptions, uid: str
-) -> Reservation:
-    return Reservation(
+) -> ContainerReservation:
+    return ContainerReservation(
         id=container_ids(container.node_uid)[container.is_second],
         network=options.network,
         subnet=container.subnet,
