@@ -41,10 +41,10 @@ RESERVATION = {
     "subnet": "pods",
     "cluster_uid": "e",
     "node": "n",
-    "primary": "10.0.0.8",
+    "primary": "10.0.0.80",
     "request_uid": "u",
     "generation": 1,
-    "addresses": ["10.0.0.9"],
+    "addresses": ["10.0.0.81"],
 }
 BODIES: dict[tuple[str, str], Any] = {
     ("PUT", ONE): SUBNET,
