@@ -300,8 +300,12 @@ def test_the_command_goes_from_a_look_to_the_hand_over_and_back(podtide: Run, tm
     database = a_database(tmp_path)
     with served(draw_cns, tmp_path) as kubeconfig:
         first = migrate(podtide, kubeconfig, database, "--dry-run")
+        unreserved = podtide("check", "--kubeconfig", str(kubeconfig), "--database", f"sqlite:///{database}")
         reserved = migrate(podtide, kubeconfig, database, "--reserve", "-o", "json")
+        where = ("--kubeconfig", str(kubeconfig), "--database", f"sqlite:///{database}")
+        beside = podtide("check", *where)
         handed = migrate(podtide, kubeconfig, database, "--hand-over", "--node", "n1")
+        between = podtide("check", *where)
         looked = migrate(podtide, kubeconfig, database, "--back", "--dry-run")
         back = migrate(podtide, kubeconfig, database, "--back")
         last = migrate(podtide, kubeconfig, database, "--dry-run")
@@ -318,9 +322,11 @@ def test_the_command_goes_from_a_look_to_the_hand_over_and_back(podtide: Run, tm
         "  1. stop DNC's request controller, which writes these NodeNetworkConfigs",
         "  2. see that podtide's controller does not run, then: podtide migrate cns --reserve",
     ]
+    assert "10.1.0.11" in unreserved.out, "a pod has what the allocator knows nothing of"
     document = json.loads(reserved.out)
     assert (document["done"], document["step"], document["objections"]) == (["n1", "n2"], "reserve", [])
     assert "handed over to podtide (1)\n  n1\n" in handed.out
+    assert all(check.out.startswith("clean") for check in (beside, between)), between.out
     assert (looked.status, looked.out) == (0, "")
     assert "given back (1)\n  n1\n" in back.out
     assert last.out.splitlines()[1:3] == first.out.splitlines()[1:3]
