@@ -23,7 +23,7 @@ from podtide.core.pool.pool import Owner
 from podtide.resources.base import ObjectMeta, OwnerReference
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import CONTAINER_FINALIZER, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,
@@ -185,7 +185,13 @@ class Bench:
             api_version="v1", kind="Node", name=NODE, uid=node.metadata.uid, controller=True
         )
         config = NodeNetworkConfig(
-            metadata=ObjectMeta(name=NODE, namespace=SYSTEM_NAMESPACE, owner_references=[reference])
+            metadata=ObjectMeta(
+                name=NODE,
+                namespace=SYSTEM_NAMESPACE,
+                owner_references=[reference],
+                # Containers of any ids are podtide's by this.
+                finalizers=[CONTAINER_FINALIZER] if containers else [],
+            )
         )
         config = await self.server.create(config, manager=MANAGER)
         if fill_in:

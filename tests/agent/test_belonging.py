@@ -385,3 +385,22 @@ async def test_a_list_anew_while_the_node_is_read_does_not_leave_the_agent_waiti
         bench.server.server.close_watches()
         await bench.settle(60)
         assert agent.synced.is_set()
+
+
+async def test_what_another_program_serves_is_neither_handed_out_nor_asked_about() -> None:
+    bench = Bench(settings=QUICK)
+    config = await bench.join(fill_in=False)
+    theirs = container("a-guid", addresses=[IPAssignment(name="another-guid", ip="10.0.0.9")])
+    await bench.fill_in([theirs])
+    pod = await bench.schedule("web")
+    await bench.report(pod, addresses=["10.0.0.9"])
+    async with bench.running(sync=False) as agent:
+        await bench.settle()
+        with pytest.raises(NotReady, match="podtide migrate cns --hand-over"):
+            await bench.add("sandbox")
+        assert list(agent.addresses.all_addresses()) == []
+        assert bench.cluster.applied == []
+        await bench.fill_in([structs.replace(theirs, id=config.node_uid)])
+        await bench.settle()
+        assert [address.ip for address in agent.addresses.all_addresses()] == ["10.0.0.9"]
+        assert agent.addresses.state().counts[State.ASSIGNED] == 1

@@ -78,7 +78,7 @@ class DrawnCluster:
             manager=MANAGER,
         )
         held = NetworkContainer(
-            id=node.metadata.uid,
+            id=owner.metadata.uid,
             subnet_name=subnet,
             vnet_id="blue",
             primary_ip=f"10.9.0.{len(name)}",

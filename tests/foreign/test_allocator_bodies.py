@@ -36,12 +36,23 @@ HELD = {
 SHOWN = {"network": "blue", "subnet": "pods", "cluster_uid": "e", "recovery": 1, "addresses": ["10.0.0.8"]}
 ONE = "/networks/blue/subnets/pods"
 EAST = "/clusters/east"
+RESERVATION = {
+    "network": "blue",
+    "subnet": "pods",
+    "cluster_uid": "e",
+    "node": "n",
+    "primary": "10.0.0.80",
+    "request_uid": "u",
+    "generation": 1,
+    "addresses": ["10.0.0.81"],
+}
 BODIES: dict[tuple[str, str], Any] = {
     ("PUT", ONE): SUBNET,
     ("POST", f"{ONE}/cidrs"): {"cidrs": ["10.0.1.0/24"], "gateways": ["10.0.1.9"]},
     ("POST", f"{ONE}/draining"): {"cidrs": ["10.0.1.0/24"], "at_once": False},
     ("PUT", f"{EAST}/containers/c"): WISH,
     ("POST", f"{EAST}/containers/c/move"): WISH,
+    ("PUT", f"{EAST}/containers/d/reservation"): RESERVATION,
     ("POST", f"{EAST}/containers/c/end-quarantine"): {"addresses": ["10.0.0.8"], "reason": "looked"},
     ("PUT", f"{EAST}/term"): TERM,
     ("PUT", f"{EAST}/report/c"): HELD,

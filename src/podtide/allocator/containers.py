@@ -62,6 +62,22 @@ class CidrInUse(Struct, frozen=True):
     gateway: str
 
 
+class ContainerReservation(Struct, frozen=True, kw_only=True):
+    """What another program gave a node of a subnet, before podtide took its place. `id` is the Node's uid."""
+
+    id: str
+    network: str
+    subnet: str
+    cluster: str
+    cluster_uid: str
+    node: str
+    primary: str
+    request_uid: str
+    """The uid of the NodeNetworkConfig that shows them, and its generation: the first wish is not older."""
+    generation: int
+    addresses: tuple[str, ...] = ()
+
+
 class AllocatedContainer(Struct, frozen=True, kw_only=True):
     """A network container: the addresses that a node has of a subnet."""
 

@@ -9,7 +9,14 @@ from typing import Generic, TypeVar, Unpack
 
 from msgspec import Struct
 
-from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerFilter,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.subnets import (
@@ -105,6 +112,14 @@ class AllocatorInterceptor(Allocator):
 
     async def move_container(self, wish: Wish) -> MoveResult:
         return await self._pass("move_container", wish.node, lambda to: to.move_container(wish), wish.cluster)
+
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
+        return await self._pass(
+            "reserve_container",
+            reservation.node,
+            lambda to: to.reserve_container(reservation),
+            reservation.cluster,
+        )
 
     async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
         return await self._pass(

@@ -5,7 +5,7 @@ The service's schema states the same numbers (`wire`), so that a client can know
 
 import re
 
-from podtide.allocator.containers import Wish
+from podtide.allocator.containers import ContainerReservation, Wish
 from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec
 from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
 from podtide.core.errors import InvalidInput
@@ -127,6 +127,23 @@ def check_held(held: HeldContainer) -> None:
     _check_number("version", held.version, LARGEST_VERSION)
     _check_number("recovery", held.recovery, LARGEST_NUMBER)
     _check_reported(held.node, len(held.addresses))
+
+
+def check_reservation(reservation: ContainerReservation) -> None:
+    """Refuse an invalid reservation."""
+    check_names(
+        container=reservation.id,
+        network=reservation.network,
+        subnet=reservation.subnet,
+        cluster=reservation.cluster,
+        uid=reservation.cluster_uid,
+        node=reservation.node,
+        request=reservation.request_uid,
+    )
+    _check_number("generation", reservation.generation, LARGEST_NUMBER)
+    _check_length("addresses", reservation.addresses, MOST_WANTED, "no node has as many")
+    for address in (reservation.primary, *reservation.addresses):
+        parse_address(address)
 
 
 def check_shown(shown: ShownAddresses) -> None:

@@ -15,7 +15,14 @@ So Q = R + free, always, in every transaction.
 
 from typing import Protocol, Unpack
 
-from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerFilter,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.subnets import (
     Bounds,
@@ -124,6 +131,18 @@ class Allocator(Protocol):
         the same transaction, with new names, and a former primary is the primary: so it needs no free address. It
         comes with the container's first version or not at all, because what comes later an agent takes for what
         nobody has. The same again moves nothing.
+        """
+        ...
+
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
+        """Have the node's container hold these very addresses, which another program gave it; all of them or none.
+
+        Those that it does not have yet get new names. What it has beside them stays: a container that podtide serves
+        already may have been granted more, and nothing is taken from it. The same again changes nothing.
+
+        SubnetInUse when another container has one of them, or left it in quarantine. InvalidInput when the subnet
+        cannot give one, or the container has another primary, is in another subnet, or is another node's. StaleWish
+        when the id was deleted, AnotherCluster and StoreRecovering as for `put_container`.
         """
         ...
 

@@ -59,6 +59,8 @@ class HeldContainer(Struct, frozen=True, kw_only=True):
     addresses: tuple[HeldAddress, ...] = ()
     gave_up: int = 0
     """How many more its NodeNetworkConfig shows by that version, which the node has named for release."""
+    is_foreign: bool = False
+    """Whether another program still serves the node: then the names are its own, and here the addresses get new ones."""
 
 
 class ShownAddresses(Struct, frozen=True, kw_only=True):

@@ -137,6 +137,19 @@ class WishBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     machine: MachineBody = MachineBody()
 
 
+class ReservationBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What another program gave a node of a subnet; the path has its cluster and id."""
+
+    network: Name
+    subnet: Name
+    cluster_uid: Name
+    node: Name
+    primary: AddressText
+    request_uid: Name
+    generation: Number
+    addresses: Annotated[tuple[AddressText, ...], Meta(max_length=MOST_WANTED)] = ()
+
+
 class EndingBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Addresses in quarantine that no pod has any more, and why that is certain."""
 
@@ -212,6 +225,7 @@ class HeldBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     recovery: Number
     addresses: Annotated[tuple[HeldAddressBody, ...], Meta(max_length=MOST_WANTED)] = ()
     gave_up: Annotated[int, Meta(ge=0, le=MOST_WANTED)] = 0
+    is_foreign: bool = False
 
 
 class ShownBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

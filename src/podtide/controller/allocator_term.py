@@ -34,6 +34,7 @@ from podtide.controller.counts import ControllerCounts
 from podtide.controller.options import ControllerOptions
 from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
+from podtide.resources.foreign_config import has_foreign_containers
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -100,7 +101,9 @@ class AllocatorTerm:
     # What the cluster has seen
 
     def see(self, config: NodeNetworkConfig) -> None:
-        """Note the versions that a NodeNetworkConfig shows."""
+        """Note the versions that a NodeNetworkConfig shows; those that another program wrote are none of the allocator's."""
+        if has_foreign_containers(config):
+            return
         for container in config.status.network_containers:
             if container.subnet_name:
                 self._note(

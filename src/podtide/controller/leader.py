@@ -28,6 +28,7 @@ from podtide.controller.events import EventRecorder
 from podtide.controller.fencing import Check, GuardedAllocator, GuardedWrites
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.container_status import own_addresses
+from podtide.controller.nodes.foreign_configs import ForeignConfigs
 from podtide.controller.nodes.node_reconciler import NodeReconciler
 from podtide.controller.nodes.quarantine import QuarantineReconciler
 from podtide.controller.nodes.recovery_report import RecoveryReport
@@ -124,6 +125,7 @@ class Leader:
         self._subnets = KnownSubnets(self._subnet_queue, defaults)
         self._quarantines = QuarantineReconciler(context, self._quarantine_queue, self._node_queue)
         requests = RequestReconciler(context, self._subnets, self._quarantines)
+        self._foreign = ForeignConfigs(context.events, runtime.log)
         self._nodes = NodeReconciler(
             context,
             self._node_cache,
@@ -132,6 +134,7 @@ class Leader:
             self._subnets,
             quarantines=self._quarantines,
             retirement=self._retirement,
+            foreign=self._foreign,
         )
         objects = SubnetObjects(context, self._subnet_cache, self._states)
         self._subnet_reconciler = SubnetReconciler(
@@ -242,8 +245,7 @@ class Leader:
                 place = ObjectMeta(name="podtide-controller", namespace=SYSTEM_NAMESPACE)
                 await self._events.record(Lease(metadata=place), REFUSED, objection, warning=True)
             else:
-                for node in self._node_cache.items():
-                    self._node_queue.add(node.metadata.name)
+                self._queue_every_node()
                 self._sweep_queue.add(self._options.cluster)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
@@ -266,6 +268,12 @@ class Leader:
         if new is not None:
             self._term.see(new)
         self._node_queue.add(_name(old, new))
+        if self._foreign.note(_name(old, new), new):
+            self._queue_every_node()
+
+    def _queue_every_node(self) -> None:
+        for node in self._node_cache.items():
+            self._node_queue.add(node.metadata.name)
 
     def _on_subnet(self, old: Resource | None, new: Resource | None) -> None:
         if self._subnets.is_used(name := _name(old, new)):

@@ -35,6 +35,12 @@ DOUBT_ANNOTATION = "podtide.io/doubt"
 CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""
 
+RESERVED_ANNOTATION = "podtide.io/reserved"
+"""On a NodeNetworkConfig that another program serves: which versions of its containers are reserved (see `podtide.resources.foreign_config`)."""
+
+BEFORE_ANNOTATION = "podtide.io/before"
+"""On a NodeNetworkConfig that was handed over: its request and status as the other program left them, as JSON."""
+
 NODE_ANNOTATION = "podtide.io/node"
 """On a node's own IPPool of a secondary network: the node. On that pool's Lease, and on a reservation: the node whose
 agent made it."""

@@ -648,3 +648,35 @@ async def test_what_a_node_gave_up_before_it_was_reported_is_gone_by_a_version_o
         now = await under.allocator.get_container("a", cluster="east")
         assert now.version > max(a.version, w.version)
         assert (await under.allocator.get_container("w", cluster="west")).version == w.version
+
+
+async def test_what_another_program_still_serves_is_held_again_under_new_names(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await two_nodes(under)
+        recovery = await go_back(under)
+        foreign = HeldContainer(
+            id="f",
+            network="blue",
+            subnet="pods",
+            cluster="east",
+            cluster_uid=EAST,
+            node="node-f",
+            primary="10.1.0.40",
+            version=0,
+            request_uid="request-f",
+            generation=3,
+            recovery=recovery,
+            addresses=(HeldAddress("their-name", "10.1.0.41"), HeldAddress("another", "10.1.0.42")),
+            is_foreign=True,
+        )
+        for _ in range(2):
+            assert await under.allocator.adopt_container(foreign) == ()
+        await finish(under, recovery, "east", "west")
+        held = await under.allocator.get_container("f", cluster="east")
+        assert (held.primary, addresses(held)) == ("10.1.0.40", {"10.1.0.41", "10.1.0.42"})
+        assert all(each.name.startswith("f-") for each in held.addresses)
+        assert not (await under.allocator.quarantined(node="node-f")).items
+        less = await under.put("f", 1, 4, cluster_uid=EAST, node="node-f", release=(held.addresses[0].name,))
+        assert addresses(less) == addresses(held) - {held.addresses[0].ip}

@@ -10,6 +10,7 @@ import pytest
 from msgspec import Struct
 
 from allocator.contract.harness import a_wish
+from allocator.contract.test_reserving import given
 from allocator.service.running import a_client, a_log, ask, open_store, served
 from podtide.allocator.client import HttpAllocator
 from podtide.allocator.errors import InForceConflict, NoSuchContainer, NotAllowed
@@ -62,6 +63,7 @@ async def test_a_cluster_reaches_its_own_containers_and_no_others(tmp_path: Path
             west.put_container(a_wish("a", 0, 2)),
             west.list_containers(cluster="east"),
             west.move_container(a_wish("a", 0, 2)),
+            west.reserve_container(given("a", "10.1.0.9")),
             west.quarantined(cluster="east"),
             west.end_quarantine("a", (), cluster="east", reason="none of ours"),
         ):

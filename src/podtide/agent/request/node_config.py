@@ -15,6 +15,7 @@ from podtide.core.ranges import parse_address, parse_network
 from podtide.core.subnet.scaler import NodeScaler
 from podtide.resources.base import Key
 from podtide.resources.conditions import ConditionStatus
+from podtide.resources.foreign_config import is_foreign
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import (
     ConfigStatus,
@@ -52,6 +53,11 @@ def refusal_of(config: NodeNetworkConfig | None, node: str) -> str:
         return f"{name} is being deleted: nothing new is handed out until there is another"
     if not config.node_uid:
         return f"{name} has no Node as its controller: it is not known whose addresses it lists; delete it"
+    if is_foreign(config):
+        return (
+            f"{name} lists network containers of another program, which may hand out their addresses on this node: "
+            f"`podtide migrate cns --hand-over --node {node}` lets podtide take its place"
+        )
     return ""
 
 

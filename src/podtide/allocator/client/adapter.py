@@ -12,7 +12,14 @@ from podtide.allocator.client.connection import (
     AllocatorHttpRequest,
     AllocatorTimeouts,
 )
-from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerFilter,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.port import AdministeredAllocator
@@ -116,6 +123,12 @@ class HttpAllocator(AdministeredAllocator):
         return await self._ask(
             AllocatorHttpRequest("POST", path, doing, body=body_of(wish, "id", "cluster")), MoveResult
         )
+
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
+        doing = f"reserve what node {reservation.node} of {reservation.cluster} has"
+        path = f"{_container(reservation.cluster, reservation.id, doing)}/reservation"
+        body = body_of(reservation, "id", "cluster")
+        return await self._ask(AllocatorHttpRequest("PUT", path, doing, body=body), AllocatedContainer)
 
     async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
         question = AllocatorHttpRequest("GET", "/quarantined", "list quarantines", query=_query(narrowed))

@@ -10,12 +10,18 @@ from typing import Annotated, TypeAlias
 from litestar import delete, get, post, put
 from litestar.params import JSONBody, QueryParameter
 
-from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.quarantine import QuarantinePage
 from podtide.allocator.service.callers import CALLER, Asked, Log
 from podtide.allocator.service.parameters import Limit, More, PathName, QueryName
 from podtide.allocator.service.refusals import REFUSALS_OF_A_CHANGE, AnyRequest, documented
-from podtide.allocator.wire import Ended, EndingBody, WishBody, stated_by
+from podtide.allocator.wire import Ended, EndingBody, ReservationBody, WishBody, stated_by
 
 Due: TypeAlias = Annotated[
     bool, QueryParameter(description="Only what has been in quarantine for long enough.")
@@ -76,6 +82,16 @@ async def move_container(
     return await allocator.move_container(stated_by(data, Wish, cluster=cluster, id=container_id))
 
 
+@put(f"{ONE}/reservation", responses=REFUSALS_OF_A_CHANGE)
+async def reserve_container(
+    allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[ReservationBody]
+) -> AllocatedContainer:
+    """Have a node hold these very addresses, which another program gave it: all or none. The same again changes nothing."""
+    return await allocator.reserve_container(
+        stated_by(data, ContainerReservation, cluster=cluster, id=container_id)
+    )
+
+
 @get("/quarantined", responses=documented(HTTPStatus.FORBIDDEN))
 async def list_quarantined(  # noqa: PLR0913 - each narrows the answer in its own way
     *,
@@ -124,6 +140,7 @@ CONTAINER_ROUTES = (
     delete_container,
     list_containers,
     move_container,
+    reserve_container,
     list_quarantined,
     end_quarantine,
 )

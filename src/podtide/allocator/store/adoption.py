@@ -106,7 +106,7 @@ def _number_as_named(held: HeldContainer, transaction: SubnetTransaction) -> Non
 
     Between them there may have been others, which drained and left since the backup.
     """
-    for address in held.addresses:
+    for address in () if held.is_foreign else held.addresses:
         place, name = transaction.subnet.layout.place(address.ip), parse_address_name(address.name)
         if place is None or name is None or name.container != held.id or name.place == place:
             continue
@@ -129,6 +129,9 @@ def _places(held: HeldContainer, transaction: SubnetTransaction) -> _ReportedPla
             outside.append(address.ip)
         elif place in counted:
             continue  # said twice
+        elif held.is_foreign:
+            key = (transaction.subnet.sequence + 1, place.chunk)
+            grants[key] = grants.get(key, 0) | 1 << place.position
         elif name is None or (name.container, name.place) != (held.id, place):
             add(unnamed, place.chunk, 1 << place.position)
         else:
@@ -188,7 +191,7 @@ def _hold(
     row.version = max(row.version, held.version)
     versions = [version for version, _chunk in there.grants]
     transaction.subnet.sequence = max(transaction.subnet.sequence, row.version, *versions)
-    if held.gave_up or lost:
+    if held.gave_up or lost or held.is_foreign:
         row.version = transaction.next_version()  # by the one that was reported, the node was shown more
     row.request_uid, row.generation = held.request_uid, held.generation
     row.cluster_uid, row.confirmed = held.cluster_uid, recovery

@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from typing import Self, Unpack
 
-from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
+from podtide.allocator.containers import (
+    AllocatedContainer,
+    ContainerFilter,
+    ContainerPage,
+    ContainerReservation,
+    MoveResult,
+    Wish,
+)
 from podtide.allocator.errors import NoSuchSubnet
 from podtide.allocator.limits import (
     USUAL_PAGE,
@@ -14,6 +21,7 @@ from podtide.allocator.limits import (
     check_in_force,
     check_names,
     check_page,
+    check_reservation,
     check_shown,
     check_spec,
     check_wish,
@@ -44,6 +52,7 @@ from podtide.allocator.store.quarantines import (
     quarantines_of,
     subnet_of_quarantine,
 )
+from podtide.allocator.store.reservations import ReserveContainer
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.subnet_transaction import renew_now_in
 from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
@@ -175,6 +184,12 @@ class DatabaseAllocator(AdministeredAllocator):
     async def move_container(self, wish: Wish) -> MoveResult:
         check_wish(wish)
         return await self._database.call(wish.network, wish.subnet, MoveContainer(wish))
+
+    async def reserve_container(self, reservation: ContainerReservation) -> AllocatedContainer:
+        check_reservation(reservation)
+        return await self._database.call(
+            reservation.network, reservation.subnet, ReserveContainer(reservation)
+        )
 
     async def quarantined(self, **narrowed: Unpack[QuarantineFilter]) -> QuarantinePage:
         due = narrowed.pop("due", False)

@@ -108,6 +108,18 @@ class Resting:
                     left.add(rest.holder)
         return taken, [holder for holder in sorted(left) if not self.is_in_quarantine(holder)]
 
+    def at_rest_of(self, masks: Mapping[int, int], holder: str) -> Script[dict[int, int]]:
+        """Those of these addresses that cool down, or are in quarantine of this removed container, by chunk; they stay so."""
+        self._know((yield Query(_ALL, (self._subnet,))))
+        found: dict[int, int] = {}
+        for rest in (*self._known, *self._added):
+            if rest.quarantined and rest.holder != holder:
+                continue
+            there = self._known.get(rest, 0) | self._added.get(rest, 0)
+            if mask := there & masks.get(rest.chunk, 0):
+                found[rest.chunk] = found.get(rest.chunk, 0) | mask
+        return found
+
     def take_quarantined(
         self, holder: str, wanted: Mapping[int, int] | None = None
     ) -> Script[dict[int, int]]:

@@ -141,6 +141,17 @@ class SubnetTransaction:
                 taken[chunk] = taken.get(chunk, 0) | mask
         return taken
 
+    def held_by_others(self, masks: dict[int, int], holder: str) -> Script[tuple[str, ...]]:
+        """Those of these addresses that a container has, or that another one than the holder left in quarantine."""
+        free = yield from self._supply.free_of(masks)
+        at_rest = yield from self._resting.at_rest_of(masks, holder)
+        used = {
+            chunk: rest
+            for chunk, mask in masks.items()
+            if (rest := mask & ~free.get(chunk, 0) & ~at_rest.get(chunk, 0))
+        }
+        return tuple(ip for chunk in sorted(used) for ip in self.subnet.layout.addresses(chunk, used[chunk]))
+
     def cool_down(self, masks: dict[int, int], holder: str) -> Script[None]:
         """Release a container's addresses: they are free after their cool-down."""
         self.subnet.unreserve(masks)

@@ -81,15 +81,18 @@ class Supply:
 
     def take_if_free(self, masks: dict[int, int]) -> Script[dict[int, int]]:
         """Take those of these addresses that are free or were never used; returns them by chunk."""
+        taken = yield from self.free_of(masks)
+        for chunk, mask in taken.items():
+            self._set(chunk, self._free[chunk] & ~mask)
+        return taken
+
+    def free_of(self, masks: Mapping[int, int]) -> Script[dict[int, int]]:
+        """Those of these addresses that are free or were never used, by chunk; they stay so."""
         for chunk in masks:
             for new in self._subnet.begin_up_to(chunk):
                 self._set(new, self._subnet.layout.mask(new))
         yield from self._read(masks)
-        taken = {chunk: mask & self._free[chunk] for chunk, mask in masks.items()}
-        for chunk, mask in taken.items():
-            if mask:
-                self._set(chunk, self._free[chunk] & ~mask)
-        return {chunk: mask for chunk, mask in taken.items() if mask}
+        return {chunk: free for chunk, mask in masks.items() if (free := mask & self._free[chunk])}
 
     def save(self) -> Script[None]:
         """Write the chunks that changed."""

@@ -28,6 +28,7 @@ from podtide.core.audit.invariants import (
 )
 from podtide.core.audit.networks import NetworkPicture, audit_settled_networks
 from podtide.core.pool.states import State
+from podtide.resources.foreign_config import has_foreign_containers, own_ids
 
 
 class AllocatorRecords(Struct, frozen=True, kw_only=True):
@@ -138,11 +139,14 @@ def _compare_with_records(
     shown: Picture, nodes: tuple[ObservedNode, ...], records: AllocatorRecords
 ) -> Iterator[Violation]:
     yield from records.broken
-    ours = {grant.container for grant in shown.grants}
+    # What another program serves has its ids and names there, and podtide's at the allocator.
+    foreign = {node.name for node in nodes if node.config and has_foreign_containers(node.config)}
+    ours = {id_ for node in nodes if node.config for id_ in own_ids(node.config).values()}
     kept = tuple(_grant(container) for container in records.containers if container.id in ours)
     as_kept = Picture(grants=kept, nodes=shown.nodes, pods=shown.pods)
     yield from audit(as_kept)
-    yield from audit_change(shown, as_kept)
+    by_name = tuple(grant for grant in shown.grants if grant.node not in foreign)
+    yield from audit_change(replace(shown, grants=by_name), as_kept)
     yield from _counts(records)
     yield from _left_behind(nodes, ours, records.containers)
 

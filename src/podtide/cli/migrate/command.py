@@ -8,6 +8,10 @@ from podtide.cli.lazy_group import LazyGroup
 @click.group(
     cls=LazyGroup,
     lazy={
+        "cns": (
+            "podtide.cli.migrate.cns:cns",
+            "Let podtide take the place of Azure CNS, with all pods running.",
+        ),
         "whereabouts": (
             "podtide.cli.migrate.whereabouts:whereabouts",
             "Let podtide take over the secondary networks of a cluster that runs Whereabouts.",

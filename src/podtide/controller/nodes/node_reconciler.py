@@ -10,6 +10,7 @@ its deletion never race. Two rules keep it safe (design R3, "Absence"):
 
     Node exists, no NodeNetworkConfig        create it, with request 0
     NodeNetworkConfig of another Node uid    that Node is deleted: delete its containers and the config, then as above
+    as another program wrote it              left alone until it is handed over (see `foreign_configs`)
     being deleted, and its Node exists       somebody deleted it: let it go and create it again, the containers stay
     Node deleted, NodeNetworkConfig or not   delete the containers, then remove the finalizer
 """
@@ -26,13 +27,15 @@ from podtide.controller.nodes.config_ownership import (
     uid_of,
     without_finalizer,
 )
+from podtide.controller.nodes.foreign_configs import ForeignConfigs
 from podtide.controller.nodes.quarantine import QuarantineReconciler
 from podtide.controller.nodes.request_reconciler import RequestReconciler
 from podtide.controller.nodes.retirement import Retirement
-from podtide.controller.nodes.subnet_choice import container_ids
 from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key
+from podtide.resources.container_ids import container_ids
+from podtide.resources.foreign_config import is_foreign
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -51,9 +54,11 @@ class NodeReconciler:
         *,
         quarantines: QuarantineReconciler,
         retirement: Retirement,
+        foreign: ForeignConfigs,
     ) -> None:
         self._context = context
         self._retirement = retirement
+        self._foreign = foreign
         self._nodes = nodes
         self._configs = configs
         self._requests = requests
@@ -87,6 +92,11 @@ class NodeReconciler:
         if node is None:
             self._forget(name)
             return None
+        if config is not None and is_foreign(config):
+            await self._foreign.leave_alone(config)
+            return None
+        if self._foreign.unreserved:
+            return None  # the end of that queues every node again
         if config is None:
             config = await self._context.writes.create(new_config(node))
         elif not is_bound(config, node):

@@ -15,11 +15,11 @@ from podtide.cluster.listing import get_if_there
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.pod_addresses import shown_on
-from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.controller.term_context import TermContext
 from podtide.core.machine_identity import Kinship, MachineIdentity, kinship
 from podtide.core.subnet.quarantine import QuarantineAction, course_of, ending_of
 from podtide.resources.base import ObjectMeta
+from podtide.resources.container_ids import node_uid
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.timestamps import to_time

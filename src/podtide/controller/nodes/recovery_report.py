@@ -24,6 +24,7 @@ from podtide.controller.nodes.pod_addresses import shown_by_node
 from podtide.controller.term_context import TermContext
 from podtide.core.ranges import parse_address, parse_network
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
+from podtide.resources.foreign_config import has_foreign_containers, own_ids
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
@@ -173,20 +174,23 @@ class RecoveryReport:
     def _held(self, config: NodeNetworkConfig, container: NetworkContainer, recovery: int) -> HeldContainer:
         # Addresses that the node named for release are never used there again: another node may have them by now.
         held = [each for each in container.ip_assignments if each.name not in config.spec.ips_not_in_use]
+        # Of what another program still serves, the network is that program's name for it, and so is the version.
+        is_own = not has_foreign_containers(config)
         return HeldContainer(
-            id=container.id,
-            network=container.vnet_id or self._context.options.network,
+            id=own_ids(config)[container.id],
+            network=(container.vnet_id if is_own else "") or self._context.options.network,
             subnet=container.subnet_name,
             cluster=self._context.options.cluster,
             cluster_uid=self._term.uid,
             node=config.metadata.name,
             primary=container.primary_ip or container.primary_ipv6,
-            version=container.version,
+            version=container.version if is_own else 0,
             request_uid=config.metadata.uid,
             generation=config.metadata.generation,
             recovery=recovery,
             addresses=tuple(HeldAddress(each.name, each.ip) for each in held),
             gave_up=len(container.ip_assignments) - len(held),
+            is_foreign=not is_own,
         )
 
 

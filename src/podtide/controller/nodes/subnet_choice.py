@@ -1,4 +1,4 @@
-"""Which subnets a node's addresses come from, and the ids of its network containers.
+"""Which subnets a node's addresses come from.
 
 A container stays in its subnet until its node is deleted (addresses leave a node only when the node names them), so
 what the node's NodeNetworkConfig shows takes precedence over labels and options, which say where a new container is
@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from podtide.controller.options import ControllerOptions
+from podtide.resources.container_ids import container_ids
 from podtide.resources.metadata_keys import SUBNET_LABEL, SUBNET_V6_LABEL
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NetworkContainer
-
-_SECOND = "-v6"
 
 
 class ContainerPlace(Struct, frozen=True, kw_only=True):
@@ -31,16 +30,6 @@ class ContainerPlace(Struct, frozen=True, kw_only=True):
     def is_elsewhere(self) -> bool:
         """Whether label or option name another subnet than the container's, which cannot move."""
         return self.subnet != self.stated
-
-
-def container_ids(node_uid: str) -> tuple[str, str]:
-    """All ids that containers of a node can have."""
-    return node_uid, f"{node_uid}{_SECOND}"
-
-
-def node_uid(container_id: str) -> str:
-    """The uid of the Node that a container belongs to."""
-    return container_id.removesuffix(_SECOND)
 
 
 def places_of(

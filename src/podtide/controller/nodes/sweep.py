@@ -16,11 +16,11 @@ from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.nodes.node_reconciler import NodeReconciler
 from podtide.controller.nodes.retirement import Retirement
-from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.controller.term_context import TermContext
 from podtide.core.subnet.cluster_identity import ContainerOwner, owner_of
 from podtide.core.subnet.retirement_brake import LOOK_AGAIN_SECONDS
 from podtide.resources.base import ObjectMeta
+from podtide.resources.container_ids import node_uid
 from podtide.resources.lease import Lease
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig

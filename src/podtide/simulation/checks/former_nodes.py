@@ -12,10 +12,10 @@ pods have these, of whichever Node they were.
 from collections import defaultdict
 
 from podtide.agent.pool.recovery import is_stand_in
-from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.core.audit.invariants import Violation
 from podtide.core.pool.address import Address
 from podtide.core.pool.states import State
+from podtide.resources.container_ids import node_uid
 
 _TAKEN_FROM_UNDER_A_POD = 4
 """The invariant that is broken at once: the pod has an address that is not granted to its node."""

@@ -18,10 +18,10 @@ from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.pages import every_container
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
-from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.core.audit.invariants import Grant, NodeView, Picture, PodView
 from podtide.core.pool.address import Address
 from podtide.core.pool.states import State
+from podtide.resources.container_ids import node_uid
 from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.kubelet import Sandbox
 

@@ -9,10 +9,10 @@ long that may take is bounded by the longest waits: quarantine, the grace of lea
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from podtide.controller.nodes.subnet_choice import node_uid
 from podtide.controller.program import LEASE
 from podtide.core.errors import StopError
 from podtide.core.pool.states import State
+from podtide.resources.container_ids import node_uid
 from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
