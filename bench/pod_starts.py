@@ -64,11 +64,12 @@ def measure() -> Iterator[tuple[str, str]]:
                     taken = _start(cluster, count)
                     times[who] += taken
                     last[who].append(max(taken))
+            pods = "1 pod" if count == 1 else f"{count} pods at once"
             for who, taken in times.items():
                 figure = f"{median(taken):.2f} s, last {median(last[who]):.2f} s"
-                yield f"{count} pods at once, {who}: median to running", figure
+                yield f"{pods}, {who}: median to running", figure
             yield (
-                f"{count} pods at once: podtide to host-local, medians",
+                f"{pods}: podtide to host-local, medians",
                 f"{median(times[PODTIDE]) / median(times[HOST_LOCAL]):.2f}",
             )
 

@@ -5,11 +5,11 @@ import pytest
 from podtide.core.removal import (
     FoundDefinition,
     FoundObject,
+    InstalledParts,
     LivingPod,
     NodeWork,
     Removal,
     RemovalWish,
-    Situation,
     plan_removal,
     some_of,
 )
@@ -40,7 +40,7 @@ def definition(
     return FoundDefinition(name="pools", is_labelled=is_labelled, objects=objects, users=users)
 
 
-def plan(situation: Situation, **wish: bool) -> Removal:
+def plan(situation: InstalledParts, **wish: bool) -> Removal:
     return plan_removal(situation, RemovalWish(**wish))
 
 
@@ -64,7 +64,7 @@ def test_an_object_is_podtides_by_its_label_a_mark_or_because_podtide_alone_wrot
 
 
 def test_everything_that_is_podtides_goes() -> None:
-    removal = plan(Situation(objects=(ROLE,), definitions=(definition(CONFIG),), has_agents=True))
+    removal = plan(InstalledParts(objects=(ROLE,), definitions=(definition(CONFIG),), has_agents=True))
     assert removal.objections == ()
     assert removal.node_work is NodeWork.REPLACE_AGENTS
     assert removal.objects == (ROLE,)
@@ -76,11 +76,11 @@ def test_everything_that_is_podtides_goes() -> None:
 
 def test_what_has_no_sign_of_podtide_is_left_though_it_was_found() -> None:
     unmarked = FoundObject(kind="Role", name="somebodys")
-    assert plan(Situation(objects=(unmarked,))).objects == ()
+    assert plan(InstalledParts(objects=(unmarked,))).objects == ()
 
 
 def test_a_definition_with_objects_of_another_program_stays_and_they_do_too() -> None:
-    removal = plan(Situation(definitions=(definition(OTHERS, pool("podtide-agent")),)))
+    removal = plan(InstalledParts(definitions=(definition(OTHERS, pool("podtide-agent")),)))
     assert removal.custom_resources == (pool("podtide-agent"),)
     assert removal.definitions == ()
     [kept] = removal.kept
@@ -90,7 +90,7 @@ def test_a_definition_with_objects_of_another_program_stays_and_they_do_too() ->
 
 def test_of_several_objects_of_others_the_first_is_named() -> None:
     nameless = FoundObject(kind="IPPool", name="b")
-    [kept] = plan(Situation(definitions=(definition(OTHERS, nameless),))).kept
+    [kept] = plan(InstalledParts(definitions=(definition(OTHERS, nameless),))).kept
     assert kept.reason == "2 objects in it are not podtide's, such as IPPool b, written by somebody"
 
 
@@ -109,13 +109,13 @@ def test_of_several_objects_of_others_the_first_is_named() -> None:
 def test_an_empty_definition_stays_where_it_is_wanted_needed_or_not_podtides(
     found: FoundDefinition, keeps: bool, reason: str
 ) -> None:
-    removal = plan(Situation(definitions=(found,)), keep_definitions=keeps)
+    removal = plan(InstalledParts(definitions=(found,)), keep_definitions=keeps)
     assert removal.definitions == ()
     assert [kept.reason for kept in removal.kept] == [reason]
 
 
 def test_the_database_stays_unless_that_is_asked_for() -> None:
-    situation = Situation(objects=(CLAIM, ROLE), has_agents=True)
+    situation = InstalledParts(objects=(CLAIM, ROLE), has_agents=True)
     removal = plan(situation)
     assert removal.objects == (ROLE,)
     [kept] = removal.kept
@@ -125,7 +125,7 @@ def test_the_database_stays_unless_that_is_asked_for() -> None:
 
 
 def test_a_database_alone_is_nothing_left_to_do() -> None:
-    assert plan(Situation(objects=(CLAIM,))).is_done
+    assert plan(InstalledParts(objects=(CLAIM,))).is_done
 
 
 PODS = tuple(
@@ -135,7 +135,7 @@ PODS = tuple(
 
 
 def test_it_is_refused_while_pods_hold_addresses_and_says_which() -> None:
-    removal = plan(Situation(pods=PODS, granted=frozenset({"10.1.0.3"}), has_agents=True))
+    removal = plan(InstalledParts(pods=PODS, granted=frozenset({"10.1.0.3"}), has_agents=True))
     assert removal.holders == (PODS[3],)
     [objection] = removal.objections
     assert objection.startswith("1 pod holds addresses of podtide's (default/web-3 on node-a)")
@@ -145,7 +145,7 @@ def test_it_is_refused_while_pods_hold_addresses_and_says_which() -> None:
 
 def test_of_many_pods_a_few_are_named() -> None:
     granted = frozenset(address for pod in PODS for address in pod.addresses)
-    [objection] = plan(Situation(pods=PODS, granted=granted, has_agents=True)).objections
+    [objection] = plan(InstalledParts(pods=PODS, granted=granted, has_agents=True)).objections
     assert objection.startswith("8 pods hold addresses of podtide's (default/web-0 on node-a, ")
     assert "default/web-4 on node-a and 3 more)" in objection
     assert "web-5" not in objection
@@ -153,20 +153,20 @@ def test_of_many_pods_a_few_are_named() -> None:
 
 def test_an_address_of_a_secondary_network_is_one_too() -> None:
     removal = plan(
-        Situation(pods=PODS, pods_in_pools=frozenset({"default/web-2", "default/gone"}), has_agents=True)
+        InstalledParts(pods=PODS, pods_in_pools=frozenset({"default/web-2", "default/gone"}), has_agents=True)
     )
     assert removal.holders == (PODS[2],)
     assert removal.objections
 
 
 def test_pods_with_addresses_of_other_networks_do_not_matter() -> None:
-    removal = plan(Situation(pods=PODS, granted=frozenset({"10.2.0.1"}), has_agents=True))
+    removal = plan(InstalledParts(pods=PODS, granted=frozenset({"10.2.0.1"}), has_agents=True))
     assert removal.objections == ()
     assert removal.may_free_addresses
 
 
 def test_force_overrides_but_what_pods_have_is_not_freed() -> None:
-    removal = plan(Situation(pods=PODS, granted=frozenset({"10.1.0.3"}), has_agents=True), force=True)
+    removal = plan(InstalledParts(pods=PODS, granted=frozenset({"10.1.0.3"}), has_agents=True), force=True)
     assert removal.objections == ()
     assert not removal.may_free_addresses
 
@@ -174,18 +174,18 @@ def test_force_overrides_but_what_pods_have_is_not_freed() -> None:
 @pytest.mark.parametrize(
     ("situation", "wish", "work"),
     [
-        (Situation(has_agents=True, has_remover=True), {}, NodeWork.REPLACE_AGENTS),
-        (Situation(has_remover=True), {}, NodeWork.GO_ON),
-        (Situation(), {"has_image": True}, NodeWork.FROM_IMAGE),
-        (Situation(objects=(ROLE,)), {}, NodeWork.UNKNOWN),
-        (Situation(definitions=(definition(),)), {}, NodeWork.UNKNOWN),
-        (Situation(definitions=(definition(CONFIG),)), {"keep_definitions": True}, NodeWork.UNKNOWN),
-        (Situation(objects=(ROLE,)), {"force": True}, NodeWork.NOTHING),
-        (Situation(), {}, NodeWork.NOTHING),
+        (InstalledParts(has_agents=True, has_remover=True), {}, NodeWork.REPLACE_AGENTS),
+        (InstalledParts(has_remover=True), {}, NodeWork.GO_ON),
+        (InstalledParts(), {"has_image": True}, NodeWork.FROM_IMAGE),
+        (InstalledParts(objects=(ROLE,)), {}, NodeWork.UNKNOWN),
+        (InstalledParts(definitions=(definition(),)), {}, NodeWork.UNKNOWN),
+        (InstalledParts(definitions=(definition(CONFIG),)), {"keep_definitions": True}, NodeWork.UNKNOWN),
+        (InstalledParts(objects=(ROLE,)), {"force": True}, NodeWork.NOTHING),
+        (InstalledParts(), {}, NodeWork.NOTHING),
     ],
 )
 def test_nodes_are_clean_only_where_a_remover_has_been(
-    situation: Situation, wish: dict[str, bool], work: NodeWork
+    situation: InstalledParts, wish: dict[str, bool], work: NodeWork
 ) -> None:
     removal = plan(situation, **wish)
     assert removal.node_work is work
@@ -194,8 +194,8 @@ def test_nodes_are_clean_only_where_a_remover_has_been(
 
 
 def test_a_remover_that_is_left_is_something_to_do() -> None:
-    assert not plan(Situation(has_remover=True)).is_done
-    assert plan(Situation()).is_done
+    assert not plan(InstalledParts(has_remover=True)).is_done
+    assert plan(InstalledParts()).is_done
 
 
 def test_a_long_list_is_cut() -> None:

@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from node_bench.bench import NodeBench
@@ -73,6 +74,11 @@ def assigned(node: Node) -> set[str]:
     finally:
         connection.close()
     return {each["IPAddress"] for each in answer["IPConfigurationStatus"]}
+
+
+def told(pods: Sequence[Pod]) -> list[str]:
+    """What must not change of pods that are left alone."""
+    return sorted(json.dumps([pod.uid, pod.addresses, pod.restarts]) for pod in pods)
 
 
 def processes_of(node: Node, command: str) -> list[int]:

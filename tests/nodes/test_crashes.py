@@ -1,6 +1,5 @@
 """Programs and machines that end at once, while pods come and go on real nodes; default settings."""
 
-import json
 import os
 import signal
 import time
@@ -10,7 +9,7 @@ import pytest
 from node_bench.cluster import ClusterSpec, NodeCluster
 from node_bench.podtide_installation import wait_until
 from node_bench.workloads import Pod
-from nodes.audit import agreed, processes_of
+from nodes.audit import agreed, processes_of, told
 from nodes.churn import STEP_SECONDS, churning
 
 CLUSTER = ClusterSpec()
@@ -116,8 +115,3 @@ def by_name(pods: list[Pod]) -> list[Pod]:
 
 def sorted_pods(cluster: NodeCluster) -> list[Pod]:
     return by_name(cluster.workloads.pods("struck"))
-
-
-def told(pods: list[Pod]) -> list[str]:
-    """What must not change of pods that are left alone."""
-    return sorted(json.dumps([pod.uid, pod.addresses, pod.restarts]) for pod in pods)

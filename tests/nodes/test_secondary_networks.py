@@ -12,6 +12,7 @@ from node_bench.cluster import ClusterSpec, NodeCluster
 from node_bench.podtide_installation import NAMESPACE, wait_until
 from node_bench.workloads import Document, Pod
 from nodes.audit import agreed
+from nodes.secondary_addresses import held, second_address
 
 CLUSTER = ClusterSpec()
 RANGE = "10.20.0.0/16"
@@ -47,23 +48,6 @@ def network(cluster: NodeCluster) -> None:
 
 def pools(cluster: NodeCluster) -> set[str]:
     return set(cluster.podtide.kubectl("get", "ippools", "--output=name").split())
-
-
-def held(cluster: NodeCluster) -> dict[str, str]:
-    """The pods that hold an address of the network, as its pools say, by the address."""
-    answer = json.loads(cluster.podtide.kubectl("get", "ippools", "--output=json"))
-    return {
-        str(
-            ip_address(int(ip_network(pool["spec"]["range"], strict=False).network_address) + int(offset))
-        ): of["podref"]
-        for pool in answer["items"]
-        for offset, of in pool["spec"].get("allocations", {}).items()
-    }
-
-
-def second_address(cluster: NodeCluster, pod: Pod, interface: str) -> str:
-    shown = cluster.workloads.run_in(pod, "ip", "-4", "-o", "address", "show", "dev", interface)
-    return shown.split(" inet ")[1].split("/")[0].strip()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 import tarfile
 import threading
 from pathlib import Path
@@ -21,6 +22,7 @@ from container_images.context import (
     sources_hash,
 )
 from container_images.debian import check_machine
+from container_images.earlier_sources import earlier_sources
 from container_images.mirrors import pip_configuration, pip_settings, uv_configuration
 from container_images.oci import write_archive
 from container_images.podtide_image import podtide_name
@@ -155,6 +157,7 @@ def test_a_base_image_is_made_for_every_stage_of_the_dockerfile() -> None:
 
 def test_the_image_has_the_name_that_a_kubelet_looks_for() -> None:
     assert podtide_name() == f"docker.io/library/podtide:{__version__}"
+    assert podtide_name("earlier") == "docker.io/library/podtide:earlier"
 
 
 def test_a_build_is_told_of_the_machine_s_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +183,39 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_images_are_kept_beside_the_control_plane_s_programs(cache: Path, tmp_path: Path) -> None:
     assert cache == tmp_path / "podtide" / "container-images"
+
+
+@pytest.fixture
+def two_commits(tmp_path: Path) -> tuple[Path, str]:
+    """A repository, and the first of its commits."""
+    root = tmp_path / "clone"
+    root.mkdir()
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True, text=True)  # noqa: S607 - this machine's git
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    for content in ("earlier", "later"):
+        (root / "file").write_text(content)
+        git("add", "file")
+        git("commit", "--quiet", "--message", content)
+    return root, git("rev-parse", "HEAD~")
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_files_of_an_earlier_commit_are_as_it_had_them(two_commits: tuple[Path, str]) -> None:
+    root, commit = two_commits
+    assert (earlier_sources(quiet, commit, root) / "file").read_text() == "earlier"
+    assert (root / "file").read_text() == "later"
+
+
+def test_a_clone_that_lacks_the_earlier_commit_is_told_of(cache: Path, two_commits: tuple[Path, str]) -> None:
+    root, _ = two_commits
+    with pytest.raises(CannotBuild, match=r"has no commit 1234567, .*git fetch --unshallow"):
+        earlier_sources(quiet, "1234567" * 5 + "12345", root)
+    assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
 def test_half_a_file_never_appears_and_a_failure_leaves_nothing(cache: Path) -> None:

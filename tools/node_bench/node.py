@@ -165,6 +165,7 @@ class Node:
             shutil.copy(program, plugins / name)
         machine.write("/etc/containerd/config.toml", settings.CONTAINERD)
         machine.write("/etc/resolv.conf", "")
+        machine.write("/etc/hostname", f"{self.name}\n")
         machine.write(f"{settings.STATIC_PODS}/.keep", "")
         configuration = settings.kubelet_configuration(
             cgroup=machine.group,

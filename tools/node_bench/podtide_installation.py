@@ -41,9 +41,7 @@ class Installation:
 
     def install(self) -> None:
         """`helm install`; programs start then."""
-        home = self._home.machine
-        home.run("mkdir", "-p", DATABASE_DIRECTORY)
-        home.run("chown", f"{USER}:{USER}", DATABASE_DIRECTORY)
+        self._make_room_for_database()
         self.helm("install", "podtide", str(CHART), *self._value_options)
 
     def upgrade(self, **values: object) -> None:
@@ -119,6 +117,11 @@ class Installation:
             finally:
                 forwarding.terminate()
 
+    def _make_room_for_database(self) -> None:
+        home = self._home.machine
+        home.run("mkdir", "-p", DATABASE_DIRECTORY)
+        home.run("chown", f"{USER}:{USER}", DATABASE_DIRECTORY)
+
     @property
     def _home(self) -> Node:
         """The node that the allocator's database is on."""
@@ -128,8 +131,8 @@ class Installation:
     def _value_options(self) -> list[str]:
         return [f"--set-json={name}={json.dumps(value)}" for name, value in self.values.items()]
 
-    def _run(self, command: list[str]) -> str:
-        environment = {"HOME": str(self._directory), "PATH": "/usr/bin:/bin"}
+    def _run(self, command: list[str], **variables: str) -> str:
+        environment = {"HOME": str(self._directory), "PATH": "/usr/bin:/bin", **variables}
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=WAIT_SECONDS, env=environment
         )

@@ -78,7 +78,7 @@ class NodeWork(StrEnum):
     NOTHING = "nothing"
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class InstalledParts(Struct, frozen=True, kw_only=True):
     """What was found in a cluster."""
 
     objects: tuple[FoundObject, ...] = ()
@@ -134,7 +134,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         return not self.holders
 
 
-def plan_removal(found: Situation, wish: RemovalWish) -> Removal:
+def plan_removal(found: InstalledParts, wish: RemovalWish) -> Removal:
     """Decide what is removed and what stays."""
     holders = holders_of(found.pods, found.granted, found.pods_in_pools)
     objects = tuple(sorted(each for each in found.objects if _goes(each, wish)))
@@ -199,7 +199,7 @@ def _reason_to_keep(kind: FoundDefinition, wish: RemovalWish) -> str:
     return "" if kind.is_labelled else "another program installed it"
 
 
-def _node_work(found: Situation, wish: RemovalWish, *, is_anything_left: bool) -> NodeWork:
+def _node_work(found: InstalledParts, wish: RemovalWish, *, is_anything_left: bool) -> NodeWork:
     if found.has_agents:
         return NodeWork.REPLACE_AGENTS
     if found.has_remover:

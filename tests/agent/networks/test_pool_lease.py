@@ -70,6 +70,17 @@ async def test_it_is_given_up_when_the_agent_stops() -> None:
         assert (taken.holder_identity, taken.lease_transitions) == (NODE, 2)
 
 
+async def test_a_write_that_only_frees_an_address_does_not_take_it() -> None:
+    bench = await cut_bench()
+    async with bench.machine() as node:
+        await node.add("c1", SLICED)
+        await node.networks.stop()
+    async with bench.machine() as node:
+        await node.delete("c1", SLICED)
+        assert await bench.pool(NAME) == {}
+        assert (await lease(bench)).holder_identity == ""
+
+
 async def test_after_a_crash_its_own_is_taken_up_again() -> None:
     bench = await cut_bench()
     async with bench.machine() as node:

@@ -2,7 +2,8 @@
 
 Correctness does not rest on it (every write tests the version it was made from), so a Lease that cannot be taken is
 said in the log, and nothing waits for it. It is held for long, because thousands of nodes have several each: it is
-renewed along with writes of the pool, and never for its own sake.
+renewed along with writes of the pool that give addresses, and never for its own sake. Whereabouts' plugin does wait for it: a
+node's slice is podtide's, or Whereabouts', and not both at a time.
 
 It is marked with the node: by that the controller, when it collects what a gone node has left, tells a pool's Lease from
 one that another program happens to have under the name of a pool.
@@ -46,7 +47,7 @@ class PoolLease:
         return self._clock.monotonic() >= self._due_at
 
     async def keep(self) -> None:
-        """Along with a write of the pool: take the Lease, or renew it."""
+        """Along with a write of the pool that gives an address: take the Lease, or renew it."""
         self._due_at = self._clock.monotonic() + TERM_SECONDS / 2
         try:
             self._held = await self._take()

@@ -252,7 +252,7 @@ class PoolLoop:
             raise Reread(decided.reread)
         self._tell_failed(decided, asked)
         if copy.is_changed:
-            await self._write(pool, copy)
+            await self._write(pool, copy, gives_addresses=bool(decided.placed))
         if decided.placed and (self._may_have_gone_back or not self._is_watching()):
             # An API server that is stopped for a restore ends its watches: the reservations may be lost by now.
             raise Reread("the cluster may have gone back since the addresses were reserved")
@@ -376,8 +376,9 @@ class PoolLoop:
             return error
         return None
 
-    async def _write(self, pool: IPPool, copy: PoolCopy) -> None:
-        self._keep_lease(pool.metadata)
+    async def _write(self, pool: IPPool, copy: PoolCopy, *, gives_addresses: bool) -> None:
+        if gives_addresses:
+            self._keep_lease(pool.metadata)
         try:
             written = await self._cluster.replace(with_entries(pool, copy), manager=AGENT_MANAGER)
         except Conflict:
@@ -411,7 +412,11 @@ class PoolLoop:
             self._copy.restore([address])
 
     def _keep_lease(self, pool: ObjectMeta) -> None:
-        """Side by side with the write: nothing waits for the Lease."""
+        """Side by side with a write that gives addresses: nothing waits for the Lease.
+
+        Who only frees them does not take it. A network that went back to Whereabouts still has pods of podtide's, and
+        Whereabouts' plugin on this node would wait for the Lease in vain.
+        """
         if self._make_lease is None:
             return
         if self._lease is None:

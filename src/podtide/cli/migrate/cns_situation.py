@@ -33,7 +33,7 @@ AGENT_LABELS = (("app.kubernetes.io/name", "podtide"), ("app.kubernetes.io/compo
 """The labels of podtide's agents, as the chart has them."""
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class CnsSituation(Struct, frozen=True, kw_only=True):
     """The objects of a cluster, read in this order: what a node may hand out is read before the pods that have it."""
 
     configs: tuple[NodeNetworkConfig, ...]
@@ -88,7 +88,7 @@ class Situation(Struct, frozen=True, kw_only=True):
         }
 
 
-async def read_situation(cluster: Cluster) -> Situation:
+async def read_situation(cluster: Cluster) -> CnsSituation:
     """Read a cluster."""
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
     nodes = await list_all(cluster, Node)
@@ -96,7 +96,7 @@ async def read_situation(cluster: Cluster) -> Situation:
     for pod in await list_all(cluster, Pod):
         if pod.spec.node_name and not has_ended(pod):
             pods[pod.spec.node_name].append(pod)
-    return Situation(
+    return CnsSituation(
         configs=tuple(sorted(configs, key=lambda config: config.metadata.name)),
         nodes={node.metadata.name: node for node in nodes},
         pods={name: tuple(there) for name, there in pods.items()},

@@ -25,7 +25,7 @@ from podtide.allocator.terms import TermClaim
 from podtide.cli.migrate.cns_situation import (
     AGENT_LABELS,
     CNS_LABEL,
-    Situation,
+    CnsSituation,
     defined,
     is_handed_over,
     read_situation,
@@ -222,14 +222,14 @@ async def _give_back(cluster: Cluster, *, dry_run: bool) -> TakeOver:
 
 async def _plan(
     cluster: Cluster, allocator: Allocator, options: TakeOverOptions
-) -> tuple[Situation, TakeOverPlan]:
+) -> tuple[CnsSituation, TakeOverPlan]:
     situation = await read_situation(cluster)
     subnets = await allocator.list_subnets(options.network)
     given = [situation.given(config) for config in situation.foreign]
     return situation, plan_take_over(given, defined(subnets))
 
 
-def _found(situation: Situation, plan: TakeOverPlan) -> TakeOver:
+def _found(situation: CnsSituation, plan: TakeOverPlan) -> TakeOver:
     already = [config.metadata.name for config in situation.foreign if is_reserved(config)]
     return TakeOver(
         plan=plan, already=tuple(already), objections=tuple(each.words for each in plan.objections)

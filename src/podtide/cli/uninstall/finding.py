@@ -8,7 +8,7 @@ from podtide.cli.uninstall.remover import REMOVER
 from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, NotFound
 from podtide.controller.program import LEASE
-from podtide.core.removal import FoundDefinition, FoundObject, LivingPod, Situation
+from podtide.core.removal import FoundDefinition, FoundObject, InstalledParts, LivingPod
 from podtide.networks.migration import WHEREABOUTS
 from podtide.networks.pods import has_ended
 from podtide.resources.installed_kinds import (
@@ -34,7 +34,7 @@ _LABELLED = f"{NAME_LABEL}={PODTIDE}"
 class FoundCluster(Struct, frozen=True, kw_only=True):
     """What is decided on, and the DaemonSets that carrying it out begins with."""
 
-    situation: Situation
+    situation: InstalledParts
     agents: tuple[DaemonSet, ...]
     remover: DaemonSet | None
     namespace: str
@@ -55,7 +55,7 @@ async def find(cluster: Cluster) -> FoundCluster:
     remover = next((item for item in daemon_sets if item.metadata.name == REMOVER), None)
     pools = [item for item in await list_if_known(cluster, IPPool) if f"IPPool {item.key}" in own]
     return FoundCluster(
-        situation=Situation(
+        situation=InstalledParts(
             objects=tuple(each for each in objects if each.name != REMOVER),
             definitions=definitions,
             pods=tuple(await _living_pods(cluster)),
