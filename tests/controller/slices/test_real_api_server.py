@@ -16,6 +16,7 @@ from controller.world import CountedCluster
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import NotFound
 from podtide.controller.slices.program import SliceController
+from podtide.networks.confirmation import is_confirmed
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import NODE_GONE_ANNOTATION
@@ -79,10 +80,10 @@ async def test_nodes_and_networks_come_and_go(control_plane: ControlPlane) -> No
         async def find() -> IPPool:
             return await cluster.get(IPPool, f"{namespace}-{node.metadata.name}", namespace)
 
-        async def is_made() -> bool:
-            return (await find()).spec.allocations == {}
+        async def is_ready() -> bool:
+            return is_confirmed(await find())
 
-        await until(is_made)
+        await until(is_ready)  # that is the controller's last write of it, and no agent uses a pool before
         pool = await find()
         listed = await cluster.get(NodeSlicePool, namespace, namespace)
         assert listed.status is not None
