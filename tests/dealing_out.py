@@ -27,9 +27,9 @@ class GroupScheduling(LoadGroupScheduling):  # type: ignore[misc]  # pytest-xdis
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One worker more than cores where groups are dealt out: those on real nodes and real control planes mostly wait."""
-    return len(os.sched_getaffinity(0)) + 1 if config.getvalue("dist") == "loadgroup" else None
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores: tests on real nodes, control planes, databases and plugins wait for them most of the time."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

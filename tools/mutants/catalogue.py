@@ -159,8 +159,8 @@ MUTANTS = (
     Mutant(
         name="answer-before-the-write",
         file="agent/networks/pool_loop.py",
-        old="await self._write(pool, copy)",
-        new="asyncio.ensure_future(self._write(pool, copy))",
+        old="await self._write(pool, copy, gives_addresses=bool(decided.placed))",
+        new="asyncio.ensure_future(self._write(pool, copy, gives_addresses=bool(decided.placed)))",
         why="an ADD of a secondary network is answered before the pool's write is acknowledged",
         networks=4,
     ),
