@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from podtide.cluster.kubernetes.access import InvalidAccess, KeyPair, Plugin, Secret
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
+from podtide.runtime.child_process import kill
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 
 _LONGEST_COMPLAINT = 200
@@ -75,9 +76,7 @@ async def run_plugin(plugin: Plugin, timeout_seconds: float) -> Credential:
 async def _end(process: Process, *, alone: bool) -> None:
     """End it, and all that it started unless that shares a terminal with us; then wait until its output has ended."""
     if alone:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await kill(process)
     else:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podtide.agent.program import NodeAgent
+from podtide.runtime.child_process import kill
 
 
 class PluginCaller(Protocol):
@@ -55,7 +56,6 @@ class ExecutablePlugin:
         try:
             output, _nothing = await process.communicate(stdin)
         except asyncio.CancelledError:
-            process.kill()
-            await process.wait()
+            await kill(process)
             raise
         return process.returncode or 0, output
