@@ -175,3 +175,46 @@ def test_without_a_pool_there_is_something_to_look_at_again_if_sandboxes_have_an
     assert state.look_again_seconds is None
     state.vanished(has_any=True)
     assert state.look_again_seconds == 20.0
+
+
+def test_what_a_pods_older_sandbox_has_is_given_up_once_its_newer_one_had_another_address_for_long() -> None:
+    state, pool = restoration(), a_pool(_1=WEB, _2=NEWER_WEB)
+    newer = RecordedAddress(address=SECOND, holder=NEWER_WEB, reservation_name="10.0.0.2")
+    both = [RECORDED, newer]
+    for now in (0.0, PATIENCE - 1.0):
+        assert state.compare(pool, both, {}, now).confirmed == both
+        assert state.look_again_seconds is not None, "nobody may ask for the pool again"
+    freed = state.compare(pool, both, {}, PATIENCE)
+    assert (freed.confirmed, freed.forgotten) == ([newer], []), "its record stays until the pool is written"
+    assert (pool.allocations.holder(FIRST), pool.allocations.holder(SECOND)) == (None, NEWER_WEB)
+    assert state.compare(pool, both, {}, PATIENCE).forgotten == [RECORDED]
+    state.compare(pool, [newer], {}, PATIENCE)
+    assert state.look_again_seconds is None
+
+
+def test_what_both_sandboxes_of_a_pod_may_have_is_not_freed_for_the_older_ones_sake() -> None:
+    state, pool = restoration(), a_pool(_1=structs.replace(NEWER_WEB, earlier=("c1",)), _2=NEWER_WEB)
+    both = [RECORDED, RecordedAddress(address=SECOND, holder=NEWER_WEB, reservation_name="")]
+    state.compare(pool, both, {}, 0.0)
+    assert state.compare(pool, both, {}, PATIENCE).forgotten == [RECORDED]
+    assert pool.allocations.holder(FIRST) is not None
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        RecordedAddress(address=FIRST, holder=NEWER_WEB, reservation_name=""),
+        RecordedAddress(address=SECOND, holder=WEB, reservation_name=""),
+        RecordedAddress(address=SECOND, holder=structs.replace(NEWER_WEB, pod_uid="u2"), reservation_name=""),
+        RecordedAddress(
+            address=SECOND, holder=structs.replace(NEWER_WEB, ifname="net2"), reservation_name=""
+        ),
+    ],
+    ids=["the same address", "the same sandbox", "another pod of that name", "another interface"],
+)
+def test_nothing_else_that_was_given_later_makes_an_address_be_given_up(newer: RecordedAddress) -> None:
+    state = restoration()
+    for now in (0.0, 2 * PATIENCE):
+        pool = a_pool(_1=structs.replace(WEB, earlier=("c2",)), _2=newer.holder)
+        assert RECORDED in state.compare(pool, [RECORDED, newer], {}, now).confirmed
+        assert pool.allocations.holder(FIRST) is not None

@@ -8,6 +8,9 @@ new is given of it for a moment (`is_held_up`).
 Entries of this node's pods that no sandbox has are ghosts: given up since the backup, and back with it. They are not given
 again, because another node may have given the address since; and that node puts it back over them. Those that no node
 claimed in as long as repair would wait are removed.
+
+A pod whose sandbox is replaced keeps its address, unless that could not be put back in time: then the newer sandbox has
+another, and the older one, whose DEL may never come, is given up after as long as repair would wait.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -96,6 +99,8 @@ class Restoration:
         """Since when there may be ghosts; None when there are none."""
         self._recorded: dict[Place, RecordedAddress] = {}
         self._missing_since: dict[Place, float] = {}
+        self._superseded_since: dict[Place, float] = {}
+        """What a pod's newer sandbox has another address for."""
         self._said: set[Place] = set()
         self._leaving: set[Key] = set()
         self._asked: set[tuple[str, str]] = set()
@@ -165,11 +170,14 @@ class Restoration:
         self._recorded = {each.place: each for each in recorded}
         self._is_settled, self._has_failed = True, False
         comparison = Comparison()
+        superseded = self._superseded(recorded, now)
         for each in recorded:
-            if copy.covers(each.address):
-                self._compare(copy, each, exists.get(each.place, True), comparison, now)
-            else:
+            if not copy.covers(each.address):
                 self._alarm(each, f"is no part of the node's slice {copy.allocations.range} any more")
+            elif now - superseded.get(each.place, now) >= self._patience_seconds:
+                self._abandon(copy, each, comparison)
+            else:
+                self._compare(copy, each, exists.get(each.place, True), comparison, now)
         return comparison
 
     def put(self, copy: PoolCopy, put_back: PutBack) -> None:
@@ -212,6 +220,26 @@ class Restoration:
         return self._went_back_at is not None and not self._is_recorded(address, there)
 
     # Details
+
+    def _superseded(self, recorded: Sequence[RecordedAddress], now: float) -> Mapping[Place, float]:
+        """Since when newer sandboxes have other addresses instead; `recorded` is in the order in which they were given."""
+        last = {(each.holder.podref, each.holder.ifname): each for each in recorded}
+        since = self._superseded_since
+        self._superseded_since = {
+            each.place: since.get(each.place, now)
+            for each in recorded
+            if _is_instead_of(last[each.holder.podref, each.holder.ifname], each)
+        }
+        self._is_settled = not self._superseded_since
+        return self._superseded_since
+
+    def _abandon(self, copy: PoolCopy, recorded: RecordedAddress, comparison: Comparison) -> None:
+        """Free it, and forget it once the pool does not have it: a write may fail."""
+        there = copy.allocations.holder(recorded.address)
+        if there is not None and tuple(there.sandboxes) == (recorded.holder.id,):
+            copy.set_holder(recorded.address, None)
+        else:
+            comparison.forgotten.append(recorded)
 
     def _compare(
         self,
@@ -263,3 +291,12 @@ class Restoration:
         return any(
             each.address == address and is_of_one_pod(each.holder, there) for each in self._recorded.values()
         )
+
+
+def _is_instead_of(newer: RecordedAddress, older: RecordedAddress) -> bool:
+    """Whether a pod's interface has another address by a newer sandbox."""
+    return (
+        newer.key != older.key
+        and newer.address != older.address
+        and is_of_one_pod(newer.holder, older.holder)
+    )
