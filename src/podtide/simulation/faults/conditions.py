@@ -4,6 +4,7 @@ Every fault makes its own draw for every request, before the request is sent, an
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from enum import StrEnum
@@ -80,6 +81,8 @@ class Conditions:
         self, seed: int | str, faults: Iterable[LineFault], report: Callable[[str, str], None]
     ) -> None:
         self.is_bad = False
+        self.restored_at = -math.inf
+        """When etcd of any cluster was last restored from a backup."""
         self.fuses = dict[str, Fuse]()
         """The programs that are to be killed at one of their next requests, by name."""
         self.stalls: dict[str, asyncio.Event] = {}

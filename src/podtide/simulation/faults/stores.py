@@ -65,7 +65,10 @@ class AllocatorRestored(Mishap):
         known = [await scene.allocator.knows(name) for name in sorted(clusters)]
         if scene.allocator.has_backup or not all(known):
             return ""  # in a backup without the clusters' uids, any cluster could be the first to use a name
-        if _is_status_old(scene) or scene.clock.monotonic() - scene.restored_at < _HEALED_WITHIN_SECONDS:
+        since = (
+            scene.clock.monotonic() - scene.conditions.restored_at
+        )  # of any cluster: they share the allocator
+        if _is_status_old(scene) or since < _HEALED_WITHIN_SECONDS:
             return ""  # if both records of a grant go back at once, only the node knows of it
         age = chance.uniform(_NEWEST_DATABASE_SECONDS, _OLDEST_DATABASE_SECONDS)
         scene.allocator.take_backup()
@@ -217,7 +220,7 @@ def _remover(scene: FaultScene, node: Node) -> Act:
 def _restore(scene: FaultScene, backup: StoreSnapshot) -> None:
     scene.cluster.restore(backup)
     scene.world.auditor.begin_anew()  # what a restored Node held before its deletion is not a finding
-    scene.restored_at = scene.clock.monotonic()
+    scene.restored_at = scene.conditions.restored_at = scene.clock.monotonic()
     scene.world.network_book.restored(
         item
         for kind in (OverlappingRangeIPReservation, NodeSlicePool, IPPool)
