@@ -10,6 +10,7 @@ from podtide.controller.nodes.foreign_configs import LEFT_ALONE
 from podtide.core.errors import InvalidInput
 from podtide.resources.foreign_config import (
     former_in,
+    has_foreign_containers,
     is_foreign,
     is_reserved,
     marked_reserved,
@@ -163,3 +164,17 @@ async def test_versions_of_another_program_do_not_make_the_store_recover() -> No
         await world.add_node("n2")
         await moment()
         assert (await world.config("n2")).status.network_containers[0].primary_ip == "10.1.0.4"
+
+
+async def test_an_old_status_that_somebody_put_back_is_not_another_programs() -> None:
+    async with a_world() as world:
+        given = await dnc.give(world.cluster, await world.add_node("n1"), "10.1.0.2", "10.1.0.3")
+        own = structs.replace(
+            given, metadata=structs.replace(given.metadata, finalizers=[CONTAINER_FINALIZER])
+        )
+        (former,) = own.status.network_containers
+        assert not has_foreign_containers(own)
+        assert own_ids(own) == {former.id: former.id}, "it is reported as it is"
+        for mark in (marked_reserved, with_former):  # a hand-over or a way back that is not finished
+            assert has_foreign_containers(mark(own))
+            assert own_ids(mark(own)) == {former.id: own.node_uid}

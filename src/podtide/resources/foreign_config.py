@@ -38,24 +38,27 @@ def is_foreign(config: NodeNetworkConfig) -> bool:
 
 
 def has_foreign_containers(config: NodeNetworkConfig) -> bool:
-    """Whether its status is as another program wrote it."""
+    """Whether its status is as another program wrote it.
+
+    An object of podtide's whose status shows containers of a former Node, because somebody put an old status back, is
+    none: it has the finalizer, and no mark of a take-over.
+    """
+    marks = config.metadata.annotations
+    is_in_take_over = RESERVED_ANNOTATION in marks or BEFORE_ANNOTATION in marks
+    if CONTAINER_FINALIZER in config.metadata.finalizers and not is_in_take_over:
+        return False
     ids = {container.id for container in config.status.network_containers if container.id}
     return bool(config.node_uid and ids) and ids.isdisjoint(container_ids(config.node_uid))
 
 
 def own_ids(config: NodeNetworkConfig) -> dict[str, str]:
     """The id that each network container has at podtide's allocator: its own, or the one for its family."""
-    first, second = container_ids(config.node_uid)
     shown = [each for each in config.status.network_containers if each.id]
+    if not has_foreign_containers(config):
+        return {each.id: each.id for each in shown}
+    first, second = container_ids(config.node_uid)
     has_v4 = any(each.primary_ip for each in shown)
-    return {
-        each.id: each.id
-        if each.id in {first, second}
-        else second
-        if has_v4 and not each.primary_ip
-        else first
-        for each in shown
-    }
+    return {each.id: second if has_v4 and not each.primary_ip else first for each in shown}
 
 
 def is_reserved(config: NodeNetworkConfig) -> bool:
