@@ -105,7 +105,10 @@ def test_an_end_needs_a_reason_and_addresses_in_quarantine(podtide: Run, tmp_pat
         assert "--reason" in podtide("quarantine", "end", "10.1.0.2", *where).err
         wrong = podtide("quarantine", "end", "10.1.0.2", "10.1.0.9", "--reason", "r", *where)
         assert "10.1.0.9 is not in quarantine" in wrong.err
-        assert "is no IP address" in podtide("quarantine", "end", "nonsense", "--reason", "r", *where).err
+        assert (
+            "is not a valid IP address"
+            in podtide("quarantine", "end", "nonsense", "--reason", "r", *where).err
+        )
         assert listed(podtide, where) == HAD
 
 

@@ -208,7 +208,7 @@ def test_a_cidr_with_host_bits_is_refused_alike(podtide: Run, where: Where, chan
     podtide("subnet", "add", "blue", "pods", "10.1.0.0/29", "10.2.0.0/29", *where)
     refused = podtide("subnet", change, "blue", "pods", "10.2.0.1/29", *where)
     assert (refused.status, refused.out) == (2, "")
-    assert refused.err.endswith("10.2.0.1/29 begins within a network: write 10.2.0.0/29\n")
+    assert refused.err.endswith("10.2.0.1/29 is not the first address of its network: write 10.2.0.0/29\n")
 
 
 def test_a_subnet_that_a_file_states_gets_what_it_lacks_and_keeps_what_people_gave_it(

@@ -339,7 +339,7 @@ async def test_a_config_of_another_controller_keeps_its_finalizers_and_stays() -
 async def test_a_run_that_ran_out_of_time_is_taken_up_by_the_next() -> None:
     installation = await installed()
     installation.remover_works = False
-    with pytest.raises(NotYet, match=r"the remover on 0 of 0 nodes .*: run it again and it goes on"):
+    with pytest.raises(NotYet, match=r"the remover on 0 of 0 nodes .*: run it again to continue"):
         await uninstall(installation)
     assert "NodeNetworkConfig node-a" in installation.left()
     installation.remover_works = True
@@ -369,7 +369,7 @@ async def test_forced_it_goes_on_without_nodes_that_do_not_answer(capsys: pytest
 async def test_after_helm_uninstall_it_needs_an_image_to_clean_nodes_with() -> None:
     installation = await installed()
     await installation.cluster.delete(DaemonSet, "podtide-agent", SYSTEM_NAMESPACE)
-    with pytest.raises(Refused, match="name podtide's image with --image"):
+    with pytest.raises(Refused, match="give podtide's image with --image"):
         await uninstall(installation)
     options = structs.replace(OPTIONS, wish=RemovalWish(has_image=True), image="podtide:2")
     await uninstall(installation, options)

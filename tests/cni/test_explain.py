@@ -129,7 +129,7 @@ def test_a_primary_network_has_no_range_to_explain() -> None:
 
 
 def test_a_taken_address_that_is_none_is_an_error() -> None:
-    with pytest.raises(InvalidRange, match="'nope' is no IP address"):
+    with pytest.raises(InvalidRange, match="'nope' is not a valid IP address"):
         explain_assign(ipam(range="10.0.0.0/24"), ["nope"])
 
 

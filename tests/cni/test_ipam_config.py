@@ -400,10 +400,18 @@ def test_leading_zeroes_of_ipv4_are_dropped_wherever_an_address_may_stand() -> N
         ({"range": "10.0.0.0"}, InvalidRange, "no prefix length"),
         ({"range": "10.0.0.0/33"}, InvalidRange, "no prefix length"),
         ({"range": "10.0.0.1-fd00::5/64"}, MixedFamilies, "use one family"),
-        ({"range": "10.0.0.0/24", "exclude": ["nope"]}, InvalidRange, "exclude: 'nope' is no IP address"),
-        ({"range": "10.0.0.0/24", "gateway": "nope"}, InvalidRange, "gateway: 'nope' is no IP address"),
-        ({"type": "podtide", "gateway": "nope"}, InvalidConfig, "gateway: 'nope' is no IP address"),
-        ({"ipRanges": [{}]}, InvalidRange, "range: '' is no IP address"),
+        (
+            {"range": "10.0.0.0/24", "exclude": ["nope"]},
+            InvalidRange,
+            "exclude: 'nope' is not a valid IP address",
+        ),
+        (
+            {"range": "10.0.0.0/24", "gateway": "nope"},
+            InvalidRange,
+            "gateway: 'nope' is not a valid IP address",
+        ),
+        ({"type": "podtide", "gateway": "nope"}, InvalidConfig, "gateway: 'nope' is not a valid IP address"),
+        ({"ipRanges": [{}]}, InvalidRange, "range: '' is not a valid IP address"),
         (
             {"range": "10.0.0.0/24", "node_slice_size": "big"},
             InvalidSlice,

@@ -121,14 +121,14 @@ def test_a_start_or_end_at_the_edge_of_the_network_loses_nothing_and_needs_no_wa
             "nope",
             None,
             ("10.0.0.1", "10.0.0.254"),
-            "range_start is ignored: 'nope' is no IP address (as 10.0.0.5 or fd00::5 is)",
+            "range_start is ignored: 'nope' is not a valid IP address such as 10.0.0.5 or fd00::5",
         ),
         (
             "10.0.0.0/24",
             None,
             "10.0.0.999",
             ("10.0.0.1", "10.0.0.254"),
-            "range_end is ignored: '10.0.0.999' is no IP address (as 10.0.0.5 or fd00::5 is)",
+            "range_end is ignored: '10.0.0.999' is not a valid IP address such as 10.0.0.5 or fd00::5",
         ),
         (
             "10.0.0.5-10.0.0.25/24",
@@ -184,19 +184,19 @@ def test_a_range_of_which_nothing_is_left_has_no_capacity_and_a_warning() -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "range: '' is no IP address"),
+        ("", "range: '' is not a valid IP address"),
         ("10.0.0.0", "range: '10.0.0.0' has no prefix length (as 10.0.0.0/24 has)"),
         ("fd00::", "range: 'fd00::' has no prefix length (as fd00::/120 has)"),
         ("10.0.0.0/33", "range: '10.0.0.0/33' has no prefix length of IPv4 (/0 to /32)"),
         ("fd00::/129", "range: 'fd00::/129' has no prefix length of IPv6 (/0 to /128)"),
-        ("10.0.0.0/-1", "range: '10.0.0.0/' is no IP address"),
+        ("10.0.0.0/-1", "range: '10.0.0.0/' is not a valid IP address"),
         ("10.0.0.0/", "range: '10.0.0.0/' has no prefix length of IPv4"),
         ("10.0.0.0/255.255.255.0", "has no prefix length of IPv4"),
         ("10.0.0.0/" + "9" * 5000, "has no prefix length of IPv4"),
-        ("10.0.0/24", "range: '10.0.0' is no IP address"),
-        ("10.0.0.256/24", "range: '10.0.0.256' is no IP address"),
-        ("fe80::1%eth0/64", "range: 'fe80::1%eth0' is no IP address"),
-        ("x-10.0.0.5/24", "range: 'x' is no IP address"),
+        ("10.0.0/24", "range: '10.0.0' is not a valid IP address"),
+        ("10.0.0.256/24", "range: '10.0.0.256' is not a valid IP address"),
+        ("fe80::1%eth0/64", "range: 'fe80::1%eth0' is not a valid IP address"),
+        ("x-10.0.0.5/24", "range: 'x' is not a valid IP address"),
         ("10.0.0.1-10.0.0.5", "range: '10.0.0.5' has no prefix length"),
         ("10.0.0.1-10.0.1.5/24", "range 10.0.0.1-10.0.1.5/24 begins outside of 10.0.1.0/24, where it ends"),
         (
@@ -218,7 +218,10 @@ def test_what_is_no_range_is_refused_in_one_line(text: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("exclude", "message"),
     [
-        ("nope", "exclude: 'nope' is no IP address (as 10.0.0.5 or fd00::5 is); write an address, or a CIDR"),
+        (
+            "nope",
+            "exclude: 'nope' is not a valid IP address such as 10.0.0.5 or fd00::5; write an address, or a CIDR",
+        ),
         ("10.0.0.0/40", "exclude: '10.0.0.0/40' has no prefix length of IPv4 (/0 to /32)"),
         (
             "010.0.0.1",
@@ -237,7 +240,7 @@ def test_an_exclude_that_is_no_address_is_refused(exclude: str, message: str) ->
 
 
 def test_a_gateway_that_is_no_address_is_refused() -> None:
-    with pytest.raises(InvalidRange, match="gateway: 'router' is no IP address"):
+    with pytest.raises(InvalidRange, match="gateway: 'router' is not a valid IP address"):
         parse_range("10.0.0.0/24", gateway="router")
 
 

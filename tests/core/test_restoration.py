@@ -97,7 +97,7 @@ def test_what_is_in_use_twice_is_told_of_once() -> None:
     assert [(str(each.address), reason) for each, reason in state.alarms] == [
         ("10.0.0.1", "is held for default/other by the pool"),
         ("10.0.0.2", "is reserved for another pod"),
-        ("10.0.7.1", "is no part of the node's slice 10.0.0.0/29 any more"),
+        ("10.0.7.1", "is outside of the node's slice, which is 10.0.0.0/29 now"),
     ]
     assert state.look_again_seconds == 20.0
 

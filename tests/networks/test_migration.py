@@ -105,7 +105,7 @@ def test_definitions_of_others_and_of_the_primary_network_are_none_of_its_busine
 def test_a_definition_that_cannot_be_read_is_left_alone_with_the_reason() -> None:
     found = plan(attachment("bad", range="10.0.0.0/99"), attachment("odd", range="::/16"))
     assert "prefix length" in left(found)["default/bad"]
-    assert "is none that Kubernetes takes" in left(found)["default/odd"]
+    assert "is not a valid Kubernetes name" in left(found)["default/odd"]
     assert found.changes == ()
 
 

@@ -284,7 +284,7 @@ def test_two_objects_that_say_the_same_are_equal_wherever_they_came_from() -> No
         ),
         (
             b"[]",
-            "a NodeNetworkConfig was expected, and this is no JSON object: Expected `object`, got `array`",
+            "cannot read a NodeNetworkConfig: it is not a JSON object: Expected `object`, got `array`",
         ),
     ],
 )
@@ -303,7 +303,7 @@ def test_a_list_or_map_that_is_something_else_is_named() -> None:
 
 def test_what_is_no_json_says_so_for_either_way_of_decoding() -> None:
     for kind in (Pod, NodeNetworkConfig):
-        with pytest.raises(InvalidObject, match="no JSON object"):
+        with pytest.raises(InvalidObject, match="not a JSON object"):
             decode(kind, b"<html>")
 
 

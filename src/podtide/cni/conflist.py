@@ -12,12 +12,13 @@ of them:
 
 Neither adds a default route by itself: the routes are IPAM's to say, and so they are in its part.
 
-The list is of CNI 1.0.0 unless told otherwise. A runtime asks plugins for STATUS and GC from 1.1.0 on, and podtide answers
-both; but a plugin that does not know the version it is called with refuses every call, so one old interface plugin would
-leave a node without pods (Debian 12's know 1.0.0 at most). What is lost at 1.0.0: the list stays on the disk, so a node that
-was rebooted counts as ready before its agent is, and its first ADDs are told to try again. GC is hardly missed: a runtime
-that collects garbage asks for a DEL of what it knows to be dead, and the agent finds by itself what nobody knows of any
-more. And the reference interface plugins that know 1.1.0 pass STATUS on to IPAM, but not GC (release 1.9.0).
+The list is of CNI 1.0.0 unless told otherwise. A runtime asks plugins for STATUS and GC from 1.1.0 on, and podtide
+answers both; but a plugin that does not know the version it is called with refuses every call, so one old interface
+plugin would leave a node without pods (Debian 12's know 1.0.0 at most). What is lost at 1.0.0: the list stays on the
+disk, so a node that was rebooted counts as ready before its agent is, and its first ADDs are told to try again. GC is
+hardly missed: a runtime that collects garbage calls DEL for sandboxes that it knows to be dead, and the agent collects
+by itself those that the runtime has forgotten. And the reference interface plugins that know 1.1.0 pass STATUS on to
+IPAM, but not GC (release 1.9.0).
 
 With 1.1.0 the list offers both versions (`cniVersions`, which came with 1.1.0): a runtime that knows 1.1.0 takes that, and an
 older one sees 1.0.0 alone. So the choice depends on the interface plugins, not on the runtime as well.

@@ -1,7 +1,7 @@
 """What the runtime is told when something went wrong: `{cniVersion, code, msg, details}`, and which code for which error.
 
 The runtime acts on the code alone: it tries again on 11, marks the node unready on 50 and 51, and gives a pod up
-on the rest. So the choice is made in one place, by the kind of the exception, and whoever raises one need not know
+on the rest. So the choice is made in one place, by the kind of the exception, and the code that raises it need not know
 CNI.
 """
 

@@ -1,6 +1,6 @@
 """Which address the next ADD would get, and why: `podtide explain assign`.
 
-A pure answer to a configuration and a list of taken addresses, by the very functions that assign in earnest. It
+A pure answer to a configuration and a list of taken addresses, by the same functions that assign addresses. It
 carries all of its terms, so that text, JSON and page can tell the same story.
 """
 

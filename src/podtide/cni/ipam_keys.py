@@ -1,4 +1,4 @@
-"""The keys of an `ipam` object as they are written, before anybody asks what they mean (design W15).
+"""The keys of an `ipam` object as they are written, before they are interpreted (design W15).
 
 `datastore`, `etcd_*` and `sleep_for_race` are keys of the peer that mean nothing here; they are ignored like any other
 unknown key.

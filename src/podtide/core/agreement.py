@@ -1,8 +1,8 @@
 """Which of several statements about one thing counts, when they differ.
 
 Several NetworkAttachmentDefinitions may describe one network. Where they differ, none of them may win by being read
-last: what is in force stays, and whoever states something else is told. Where nothing that is in force is stated by
-anybody, there is no telling who is right, and nothing counts until they agree.
+last: what is in force stays, and the definitions that state something else are reported. Where no definition states what
+is in force, none of them can be preferred, and nothing counts until they agree.
 """
 
 from collections.abc import Hashable, Sequence

@@ -147,7 +147,7 @@ def parse_address(text: str) -> IPAddress:
             return IPv6Address(text)
         return IPv4Address(_LEADING_ZEROES.sub("", text))
     except AddressValueError:
-        raise InvalidRange(f"{text!r} is no IP address (as 10.0.0.5 or fd00::5 is)") from None
+        raise InvalidRange(f"{text!r} is not a valid IP address such as 10.0.0.5 or fd00::5") from None
 
 
 @lru_cache(maxsize=256)

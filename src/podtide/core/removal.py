@@ -1,11 +1,11 @@
 """What of podtide is removed from a cluster, what stays, and when removing is refused.
 
 podtide shares its kinds with Azure CNS and Whereabouts, so that an object is of such a kind does not make it podtide's.
-It is podtide's by what nobody else writes: podtide's label, podtide's finalizer, or that podtide alone wrote it (besides
-people with kubectl). Whatever is not certain stays, with the CustomResourceDefinition that it needs.
+It is podtide's by what no other program writes: podtide's label, podtide's finalizer, or that podtide alone wrote it
+(besides people with kubectl). Whatever is not certain stays, with the CustomResourceDefinition that it needs.
 
 A node is clean when the remover has run there. So the remover goes last of all: where neither it nor agents are found and
-other things are, agents were removed without it, and nobody has cleaned the nodes.
+other things are, agents were removed without it, and their files are still on the nodes.
 """
 
 from collections.abc import Iterable
@@ -220,7 +220,7 @@ def _objections(holders: tuple[LivingPod, ...], work: NodeWork) -> tuple[str, ..
         )
     if work is NodeWork.UNKNOWN:
         said.append(
-            "agents were removed already, and nobody has removed their files from the nodes: name podtide's image with --image, "
-            "and it is done; or say --force, and these files stay"
+            "the agents were removed before, but their files are still on the nodes: give podtide's image with --image to "
+            "remove these files, or --force to leave them there"
         )
     return tuple(said)

@@ -1,4 +1,4 @@
-"""Keys that nobody knows and that are nearly one that is known: the spelling mistakes in a configuration.
+"""Unknown keys that are similar to a known one: the spelling mistakes in a configuration.
 
 An unknown key is ignored, as Go's JSON reader ignores it. A misspelt one must not be: without its `range`, a network of
 type podtide gives addresses of the node's pool; without its `range_end`, a network is larger than its author thinks.

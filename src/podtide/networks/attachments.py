@@ -1,7 +1,7 @@
 """The secondary networks that NetworkAttachmentDefinitions describe, read leniently.
 
-Whoever looks over a whole cluster meets definitions of other plugins, of the primary network, and mistakes. None of
-them is a reason not to look at the rest, so each is read by itself and comes out as one of three.
+A list of a whole cluster has definitions of other plugins, of the primary network, and mistakes. None of them may keep
+the rest from being read, so each is parsed by itself, with one of three results.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +48,7 @@ def read_attachment(attachment: NetworkAttachmentDefinition) -> AttachedNetwork 
     except ForeignIpam:
         return NotOurs(attachment.key)
     except InvalidInput as error:
-        # One without a word of us in it is another plugin's, however broken.
+        # A definition that does not name an IPAM type of ours is another plugin's, however broken.
         is_ours = any(f'"{word}"' in text for word in IPAM_TYPES)
         return Unreadable(attachment.key, str(error)) if is_ours else NotOurs(attachment.key)
     if network is None:

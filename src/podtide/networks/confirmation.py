@@ -1,10 +1,10 @@
-"""Whether a node's own IPPool of a slice counts, or is no more than the trace of a request.
+"""Whether a node's own IPPool of a slice counts, or was only created by a late request.
 
-A request that makes an object can arrive late, or twice, and then it makes an object that nobody wants any more: it
-carries no version that the API server could refuse it by. So a pool that was made is inert. It counts once the slices
-controller has written the pool's own uid on it, which it does after the slice was listed. No request to make a pool can
-have that uid in it, because the API server chooses it when it makes the pool; and the write that confirms is of one
-version of one object, so that it comes to nothing when that is gone.
+A create request can arrive late, or twice, and then creates an object that is not wanted any more: it carries no
+resourceVersion that the API server could reject it by. So a new pool is inert. It counts once the slices controller has
+written the pool's own uid on it, which it does after the slice was listed. No create request can contain that uid,
+because the API server chooses it on creation; and the write that confirms has uid and resourceVersion as preconditions,
+so that it fails with a conflict when that object is gone.
 """
 
 from podtide.resources.ip_pool import IPPool

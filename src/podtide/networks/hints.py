@@ -1,8 +1,8 @@
 """Which networks a definition may be about that cannot be read.
 
-Until somebody mends it, what such a definition describes is not to be given up for lack of a definition. But it is no
-reason to keep everything: it still has words in it, and addresses. A network that it neither names nor has an address
-of is not the one it means, or not so that anybody could know; and what is given up then is only what nobody uses.
+Until it is corrected, the network of such a definition must not be removed as if it had no definition. But not every
+network has to stay for that: the text still contains names and addresses. A network that it neither names nor has an
+address of is very likely not the one it describes; and what is removed then is only what no pod uses.
 """
 
 import re

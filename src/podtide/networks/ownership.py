@@ -1,8 +1,8 @@
 """Which network a pool or a reservation belongs to, found from the object itself.
 
-Going from a network to its objects is a matter of names (`network`). Whoever looks over all objects of a cluster goes
-the other way, and there names are ambiguous: `a-b-10.0.0.0-24` is the slice of node `b` in network `a`, or of node
-`a-b` in an unnamed one. Where the networks that are known leave two answers there is none: nothing is concluded from a
+The names of a network's objects follow from the network (`network`). A list of all objects of a cluster needs the other
+direction, and there names are ambiguous: `a-b-10.0.0.0-24` is the slice of node `b` in network `a`, or of node
+`a-b` in an unnamed one. Where two of the known networks are possible, the answer is none: nothing is concluded from a
 guess.
 """
 

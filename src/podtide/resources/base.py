@@ -1,8 +1,8 @@
 """What all Kubernetes objects share: metadata, the API they belong to, and what is kept of the unknown.
 
-A struct names only the fields podtide uses, so decoding a pod of four kilobytes touches a dozen
-values. What a struct does not name is kept aside in `original` where the object is one that podtide
-replaces whole, so that a read-modify-write loses nothing of anybody else's (see `codec`).
+A struct names only the fields podtide uses, so decoding a pod of four kilobytes touches a dozen values. What a struct
+does not name is kept aside in `original` where the object is one that podtide replaces whole, so that a
+read-modify-write loses nothing that others wrote (see `codec`).
 
 Three conventions keep the wire as Kubernetes wants it, and the CRDs follow them:
 

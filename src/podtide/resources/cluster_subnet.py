@@ -1,7 +1,7 @@
 """ClusterSubnet: how every node's pool in one subnet is sized, and how full the subnet is.
 
 Spec is for people: overrides of what the controller is configured with. Status is the request controller's: what is
-in force, which is what agents go by. An object without `status.scaler` says nothing to them.
+in force, which agents follow. They ignore an object without `status.scaler`.
 """
 
 from typing import Annotated, ClassVar

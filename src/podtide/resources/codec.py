@@ -101,7 +101,7 @@ def _any_document(kind: type[Resource], data: bytes) -> Document:
     try:
         return decode_json(data, dict[str, Any])
     except UnreadableJson as error:
-        raise InvalidObject(f"a {kind.api.kind} was expected, and this is no JSON object: {error}") from error
+        raise InvalidObject(f"cannot read a {kind.api.kind}: it is not a JSON object: {error}") from error
 
 
 @cache

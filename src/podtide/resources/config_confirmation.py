@@ -1,9 +1,9 @@
-"""A node's doubt whether its NodeNetworkConfig is of the present, and the controller's answer to it.
+"""An agent's question whether its NodeNetworkConfig is up to date, and the controller's answer to it.
 
-An etcd that is restored brings back objects that were gone, as they were: nothing in such an object tells what became
-of its addresses meanwhile. So an agent that saw its object go, and sees it again, writes a mark on it that nobody ever
-used; and the controller repeats the mark in the status in which it shows what the allocator has after the mark was
-read. No past contains that answer.
+An etcd that is restored from a backup brings back deleted objects as they were: nothing in such an object tells that it
+is stale, and its addresses may belong to other nodes by now. So an agent whose object was deleted and is there again
+writes a random mark on it; and the controller repeats the mark in a status that shows what the allocator has after the
+mark was read. No backup can contain that answer, because the mark is new.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from podtide.resources.metadata_keys import DOUBT_ANNOTATION
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 CONFIRMED = "Confirmed"
-"""The condition: that the status is of the present. Said only once an agent asked, and of its last question."""
+"""The condition that the status is up to date. It is set only after an agent asked, and answers its last question."""
 _WORDS = "what is shown is what the allocator had after the node's agent asked: "
 
 

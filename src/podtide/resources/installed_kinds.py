@@ -119,7 +119,7 @@ InstalledDefinition = _built_in(
 InstalledLease = _of(Lease)
 
 CHART_KINDS: tuple[type[Installed], ...] = (
-    # Policies first: one whose parameters are of a kind that is gone would refuse everybody's Leases.
+    # Policies first: one whose parameters are of a kind that is gone would refuse all Leases.
     _built_in(
         _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
     ),

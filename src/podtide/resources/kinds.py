@@ -1,4 +1,4 @@
-"""All kinds podtide knows, for whoever must go through them: the CRDs, the embedded cluster, discovery."""
+"""All kinds podtide knows, for code that iterates over them: the CRDs, the embedded cluster, discovery."""
 
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet

@@ -30,7 +30,7 @@ STATEMENT_ANNOTATION = "podtide.io/statement"
 """On a NodeNetworkConfig: what its request was computed from, as JSON (see `podtide.core.subnet.statement`)."""
 
 DOUBT_ANNOTATION = "podtide.io/doubt"
-"""On a NodeNetworkConfig: the mark by which its agent asks whether it is of the present (see `podtide.resources.config_confirmation`)."""
+"""On a NodeNetworkConfig: the mark by which its agent asks whether it is up to date (see `podtide.resources.config_confirmation`)."""
 
 CONTAINER_FINALIZER = "podtide.io/network-container"
 """On a NodeNetworkConfig: it stays until its network containers are deleted at the allocator."""

@@ -1,8 +1,8 @@
 """What objects are called (design W14): a name is how pools, slices and reservations are found without a search.
 
 They must come out as Whereabouts forms them, byte for byte, or two programs keep two books of one range. Every name
-is checked before it is returned: a range, a network or a node can yield text that Kubernetes takes for no name, and
-that is better said here, with the reason, than by an API server in the middle of an ADD.
+is checked before it is returned: a range, a network or a node can yield text that is not a valid Kubernetes name,
+and it is better to refuse it here, with the reason, than by an API server in the middle of an ADD.
 """
 
 import re
@@ -131,7 +131,7 @@ def _name(kind: str, *parts: str) -> str:
         )
     if not _NAME.fullmatch(name):
         raise InvalidName(
-            f"{kind} name {name!r} is none that Kubernetes takes: lower-case letters, digits, '-' and '.' only, "
+            f"{kind} name {name!r} is not a valid Kubernetes name: use lower-case letters, digits, '-' and '.' only, "
             "a letter or digit at both ends and beside each '.'; choose another network_name or range"
         )
     return name

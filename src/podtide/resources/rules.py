@@ -1,6 +1,6 @@
 """Rules between the fields of one part of an object, which a schema of types and limits cannot state.
 
-An API server is given a rule as CEL, in the CRD, and refuses what breaks it before anybody acts on it. The embedded
+An API server is given a rule as CEL, in the CRD, and refuses what breaks it before it is stored. The embedded
 cluster evaluates no CEL: it has the same rule as a Python function. That the two agree is held by the contract suite,
 which tries both on the same objects.
 """
@@ -20,5 +20,5 @@ class Rule(Struct, frozen=True, kw_only=True):
     cel: str
     """For the API server; `self` is the part."""
     message: str
-    """For whoever broke it: what is wrong, and what to give instead."""
+    """Shown to the author of the object: what is wrong, and what to give instead."""
     is_met: Callable[[Fields], bool]

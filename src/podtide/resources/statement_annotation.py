@@ -2,7 +2,7 @@
 
     {"demand":20,"batch":16,"buffer":0.5,"max":250,"primaries":1,"request":31,"number":1750000000000,"top":16}
 
-It stands beside the request that it belongs to and goes by no schema, so people and other programs can put anything
+It stands beside the request that it belongs to and has no schema, so people and other programs can put anything
 there, or change the request and leave it. What cannot be read, or does not belong, counts as absent. Fields that are
 not known are passed over: a newer agent may say more.
 """

@@ -110,7 +110,8 @@ async def test_a_cidr_is_named_exactly_to_grow_by_and_to_shrink_by(open_allocato
         await two_cidrs(under)
         for change in (under.allocator.grow_subnet, under.allocator.shrink_subnet):
             with pytest.raises(
-                InvalidInput, match=r"10\.1\.0\.1/29 begins within a network: write 10\.1\.0\.0/29"
+                InvalidInput,
+                match=r"10\.1\.0\.1/29 is not the first address of its network: write 10\.1\.0\.0/29",
             ):
                 await change("blue", "pods", ("10.1.0.1/29",))
 

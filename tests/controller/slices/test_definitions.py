@@ -15,7 +15,7 @@ from podtide.resources.node_slice_pool import NodeSlicePool
         (conf(ipam(range="10.0.0.0")), "range: '10.0.0.0' has no prefix length"),
         (conf(ipam(range="10.0.0.1-fd00::9/64")), "ends in IPv6"),
         (conf(ipam(network_name="Blue")), "network_name 'Blue' cannot be part of an object's name"),
-        (conf(ipam(network_name="a..b")), "NodeSlicePool name 'a..b' is none that Kubernetes takes"),
+        (conf(ipam(network_name="a..b")), "NodeSlicePool name 'a..b' is not a valid Kubernetes name"),
     ],
 )
 async def test_what_is_wrong_with_a_definition_is_said_once(config: str, sentence: str) -> None:

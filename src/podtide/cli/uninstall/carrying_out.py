@@ -1,4 +1,4 @@
-"""Carries a removal out, step by step. Every step may be broken off and begun again.
+"""Carries a removal out, step by step. Every step can be interrupted and repeated.
 
 1. The remover is made, but on no node yet: from here on a later run knows that nodes are to be cleaned.
 2. Agents and controllers are stopped. An agent that ran beside the remover would put its files back, and a controller its
@@ -6,7 +6,7 @@
 3. The remover cleans the nodes.
 4. What the cluster has at the allocator becomes free, if that was asked for.
 5. What the chart made is deleted, admission policies first: one whose parameters are of a kind that is gone would refuse
-   what it matches to everybody.
+   every write that it matches.
 6. Custom resources are deleted, podtide's finalizer is taken off, and then the CustomResourceDefinitions go.
 7. The remover goes last.
 """
@@ -82,7 +82,7 @@ class Carrier:
                 await self._delete(kind, chosen)
 
     async def delete_custom_resources(self, objects: Iterable[FoundObject]) -> None:
-        """Delete custom resources, and take podtide's finalizer off, as nobody else is left who would."""
+        """Delete custom resources, and remove podtide's finalizer, as no program is left that would."""
         by_kind = _by_kind(objects)
         for kind in INSTALLED_CUSTOM_KINDS:
             chosen = by_kind.get(kind.api.kind, [])
@@ -198,7 +198,7 @@ class Carrier:
         while what := await left():
             if loop.time() >= (until or self._until):
                 raise NotYet(
-                    f"there was no more time to wait for {what}. Nothing is lost: run it again and it goes on, or give it "
+                    f"timed out while waiting for {what}. Nothing is lost: run it again to continue, or give it "
                     "more time with --timeout"
                 )
             await asyncio.sleep(_POLL_SECONDS)

@@ -1,9 +1,8 @@
 """The invariants, checked one change at a time: what a change breaks is found by looking at what it touched alone.
 
-`audit` reads a whole picture, and that is right for a cluster one comes to. Whoever follows a cluster from its
-beginning is told of every change anyway, and this is for them: a grant costs the size of its container, whatever
-befalls an address costs the same in a cluster of ten nodes and of five thousand. Both find the same, and say it in the
-same words.
+`audit` reads a whole snapshot, which suits a cluster that is looked at once. This is for a program that follows a
+cluster from its beginning and sees every change: checking a grant costs the size of its container, and a change to one
+address costs the same in a cluster of ten nodes and of five thousand. Both find the same violations, in the same words.
 """
 
 from collections import Counter

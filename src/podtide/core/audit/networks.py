@@ -7,10 +7,11 @@ whose ranges overlap) and slices (which part of a range is which node's). A pict
     2  Every address held in a guarded pool is reserved for its holder; when nothing is under way, the reverse holds too.
     6  When nothing is under way, nothing is held for a pod that is gone.
 
-Reservations are made before, and removed after, what they are for. So a reservation alone may be somebody's work in
-progress, but an address that is held and not reserved never is. And a pod whose network was cut anew may for a while
-have its address in two pools: in the new one for its new sandbox, and in the old one until the old sandbox's DEL.
-`audit_networks` checks what is true at every instant, `audit_settled_networks` what is true besides when there is peace.
+Reservations are made before, and removed after, what they are for. So a reservation alone may belong to a call in
+flight, but an address that is held and not reserved never is. And a pod whose network was cut anew may for a while have
+its address in two pools: in the new one for its new sandbox, and in the old one until the old sandbox's DEL.
+`audit_networks` checks what is true at every instant, `audit_settled_networks` what is true besides when nothing is
+under way.
 """
 
 from collections import defaultdict

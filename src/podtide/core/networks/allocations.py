@@ -3,17 +3,17 @@
 An ADD gets the lowest free address, and the one it has when it is repeated; a DEL gives back what the sandbox's
 interface holds. Entries are indexed both ways, so neither looks at the others.
 
-When a pod comes with a new sandbox, Whereabouts gives it what its name holds. But a name is no proof: a StatefulSet's
+When a pod comes with a new sandbox, Whereabouts gives it what its name holds. But a name proves nothing: a StatefulSet's
 pod that was lost with its node has the name of the one that replaces it, and may still live. So an address is given
 again to the same pod by its uid; where a uid is not known, only if the earlier sandbox is one of this node's own, which
 the runtime has replaced (design R12, "Reservations").
 
-Which of a pod's sandboxes is the one that lives, nobody can tell from the calls alone: an ADD that a runtime gave up may
-come minutes after that of the sandbox which followed, and its DEL later still. So an address that was taken over is
+The calls alone do not tell which of a pod's sandboxes is alive: an ADD that the runtime gave up may arrive minutes after
+the ADD of the sandbox that replaced it, and its DEL later still. So an address that was taken over is
 free only when a DEL has come for every sandbox that had it. Where one never comes, repair finds the pod gone.
 
-The pool is built from an IPPool's map and rendered back to one. Keys that are no offset in this network are somebody
-else's doing: they hold no address here, and come back out as they went in.
+The pool is built from an IPPool's map and rendered back to one. Keys that are not a valid offset in this network
+were written by another program: they hold no address here, and are rendered unchanged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -102,7 +102,7 @@ class Allocations:
         return ((self.range.address(offset), self._entries[offset]) for offset in sorted(self._entries))
 
     def holder(self, address: IPAddress) -> Allocation | None:
-        """Who holds the address, if anybody does."""
+        """The holder of the address, if it has one."""
         return self._entries.get(self.range.offset(address))
 
     def held_by(self, id: str, ifname: str) -> list[IPAddress]:  # noqa: A002 - the wire's own name for it
@@ -197,7 +197,7 @@ class Allocations:
             self._by_sandbox.setdefault((sandbox, allocation.ifname), set()).add(offset)
 
     def _drop(self, offset: int) -> None:
-        """Forget who holds the offset, if anybody does."""
+        """Forget the holder of the offset, if it has one."""
         allocation = self._entries.pop(offset, None)
         if allocation is None:
             return

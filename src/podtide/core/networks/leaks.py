@@ -1,4 +1,4 @@
-"""Addresses of secondary networks that are held for nobody, and when they may be taken back.
+"""Leaked addresses of secondary networks, whose pods are gone, and when they may be freed.
 
 A DEL can be lost: the runtime died, the machine is gone, Whereabouts swallowed an error. What such a pod held would be
 held for ever. A holder names its pod by uid, or where that is not known (Whereabouts does not write it) by name alone:
@@ -10,8 +10,8 @@ held for ever. A holder names its pod by uid, or where that is not known (Wherea
     not shown  it has no uid, and the pod of its name runs and shows other addresses: it is an earlier one's
 
 A pod that is Pending is alive: it holds addresses before it runs. A holder that names no pod is never suspected, since
-nothing could prove it dead. To suspect is not to know: a suspect has to be one in two looks, some time apart (`LeakGrace`),
-and whoever takes back asks the cluster once more.
+nothing could prove it dead. A cache may be stale, so suspicion is not enough: a holder has to be suspected by two checks
+some time apart (`LeakGrace`), and before its address is freed, the caller reads the pod from the API server once more.
 """
 
 from collections.abc import Hashable, Mapping

@@ -1,8 +1,8 @@
 """The entries of an IPPool as they were last read or written, and the changes that are about to be written.
 
-The object in the cluster is the truth: a copy whose write failed is thrown away, and made anew from what is read. How large
-the object is follows along entry by entry, because it is better to say that a pool is full of bytes before an API server
-does (Kubernetes stores no object of more than 1.5 MB).
+The object in the cluster is the truth: a copy whose write failed is dropped, and a new one is made from what is read. The
+size of the object is counted entry by entry, so that an ADD that would make it too large is refused with a clear message
+before the API server refuses the write (Kubernetes stores no object of more than 1.5 MB).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -65,8 +65,8 @@ class PoolCopy:
     ) -> tuple[IPAddress, Allocation | None]:
         """Give the asking interface an address within the bounds; answers it, and who had it before.
 
-        `is_ghost` is asked of what the pool had when it was read. RangeFull when there is none, PoolTooLarge when there
-        is no room to write it down.
+        `is_ghost` is asked of what the pool had when it was read. RangeFull when there is none, PoolTooLarge when the
+        IPPool would become too large.
         """
         address = self.allocations.choose(
             asking,

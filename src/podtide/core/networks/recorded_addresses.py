@@ -1,15 +1,15 @@
-"""What a node gave to its sandboxes, held against what a pool says of it: which of the two counts, where they differ.
+"""What a node gave to its sandboxes, compared with what a pool says of it: which of the two counts, where they differ.
 
-A pool is the truth that all nodes share, and repair strikes off what is held for pods that are gone. But a pool can go
+A pool is the truth that all nodes share, and repair removes what is held for pods that are gone. But a pool can go
 back, with the whole cluster, when etcd is restored from a backup: then it lacks what was given since, and has again what
 was given up. So a node remembers what its sandboxes have (design R7, "A store that went back"), and:
 
     the pool has it for the sandbox, or its pod    nothing to do
-    the cluster went back since it was given       it is put back, whoever the pool says had it at the backup,
-                                                   unless the sandbox's DEL has come: then it stays that other's
-    the pool has it for another                    contested: both may live, and people have to see to it
-    nobody has it, and the pod lives               it is put back: somebody struck off what is in use
-    nobody has it, and the pod is gone             withheld for as long as its sandbox may take to end, then forgotten
+    the cluster went back since it was given       it is put back, also where the pool has it for another,
+                                                   unless the sandbox's DEL has come: then the other keeps it
+    the pool has it for another                    contested: both may live, and a person has to decide
+    the pool has it free, and the pod lives        it is put back: an address in use was removed from the pool
+    the pool has it free, and the pod is gone      withheld for as long as its sandbox may take to end, then forgotten
 
 An entry of one of this node's pods that the node does not remember was given up after the backup: it is a ghost.
 """
@@ -28,7 +28,7 @@ class Standing(StrEnum):
     WITHHELD = "withheld"
     FORGOTTEN = "forgotten"
     LEFT = "left"
-    """To whom the pool has it for."""
+    """It stays with the pod that the pool has it for."""
 
 
 def standing_of(  # noqa: PLR0913 - all that it depends on

@@ -15,8 +15,8 @@ deleted after; so between the two there is a reservation without an allocation, 
 Whatever is not in the table cannot happen. Addresses with an entry here, and those that were refused a short while ago, are
 withheld: the pool offers them to no other interface.
 
-Reservations are also other programs' to delete: repair collects one that no pool bears out, and so do people. So what was
-seen of one, that it is ours or another's, expires after a while and is then asked again.
+Reservations are also other programs' to delete: repair deletes one that no pool has an entry for, and so may people. So
+what was seen of one, that it is ours or another's, expires after a while and is then asked again.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping

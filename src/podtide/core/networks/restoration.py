@@ -173,7 +173,7 @@ class Restoration:
         superseded = self._superseded(recorded, now)
         for each in recorded:
             if not copy.covers(each.address):
-                self._alarm(each, f"is no part of the node's slice {copy.allocations.range} any more")
+                self._alarm(each, f"is outside of the node's slice, which is {copy.allocations.range} now")
             elif now - superseded.get(each.place, now) >= self._patience_seconds:
                 self._abandon(copy, each, comparison)
             else:

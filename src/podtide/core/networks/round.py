@@ -32,7 +32,7 @@ class Unanswered(Struct, frozen=True):
 
     error: Exception
     will_pass: bool
-    """Whether to try again; otherwise somebody has to see to it."""
+    """Whether a retry may help; otherwise a person has to correct something."""
 
 
 ReservationAnswer: TypeAlias = ReservationVersion | Unanswered | None

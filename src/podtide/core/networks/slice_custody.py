@@ -4,18 +4,18 @@ A pool carries the uid of the Node it was made for. When that Node is gone its m
 have addresses of the slice; so the pool rests for a quarantine, counted from when the Node was found to be gone
 (design R5, "A node deleted while its machine lives"). After that:
 
-    nobody bears the node's name    the pool is collected, once no pod holds an address in it
-    another Node bears it now       it takes the pool over; what pods still hold in it stays held
+    no Node has the name now        the pool is collected, once no pod holds an address in it
+    another Node has the name       it takes the pool over; what pods still hold in it stays held
 
-The second is no inheritance in disguise. During the quarantine the new Node has no pool, and after it the old one's
-agent has stopped; but pods may have outlived their Node's uid (a kubelet that registers again keeps them), and their
-addresses must neither be handed out again nor keep the node without a pool for as long as they run.
+The second is safe. During the quarantine the new Node has no pool, and after it the old one's agent has stopped; but
+pods may have outlived their Node's uid (a kubelet that registers again keeps them), and their addresses must neither be
+handed out again nor keep the node without a pool for as long as they run.
 
-A Node that bears the name takes the pool over at once where there is nothing to wait for: it runs on the same machine,
-whose one agent wrote the pool and goes on doing so; or nobody holds anything in the pool, and whoever still writes it as
-the old one's is refused, because the pool has changed.
+A Node of the same name takes the pool over at once where there is nothing to wait for: it runs on the same machine,
+whose one agent wrote the pool and goes on doing so; or no address of the pool is held, and a late write by the old
+Node's agent fails with a conflict, because the pool has changed.
 
-A pool that is inert (`podtide.networks.confirmation`) was never anybody's: it waits for nothing, whichever Node it names.
+A pool that is inert (`podtide.networks.confirmation`) was never used: it waits for nothing, whichever Node it names.
 """
 
 from enum import Enum, auto
@@ -40,7 +40,7 @@ class CustodyStep(Enum):
     HOLD = auto()
     """The quarantine is over, and pods hold addresses in it."""
     HAND_OVER = auto()
-    """To the Node that bears the name now."""
+    """To the Node that has the name now."""
     COLLECT = auto()
 
 

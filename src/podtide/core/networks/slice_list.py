@@ -1,8 +1,8 @@
 """Which slices the object that lists them names, and how many it can.
 
-Whoever reads it wants to see the free slices too, as Whereabouts lists them. But 65,536 slices are three megabytes, and
-an API server takes one and a half; so a large list names only what is assigned (design W12). Even that has an end: nodes
-beyond it wait, and are told why, instead of every write failing.
+Readers of the object want to see the free slices too, as Whereabouts lists them. But 65,536 slices are three megabytes,
+and an API server takes one and a half; so a large list names only what is assigned (design W12). Even that has an end:
+nodes beyond it wait, and are told why, instead of every write failing.
 """
 
 from collections.abc import Sequence

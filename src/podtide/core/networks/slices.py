@@ -3,10 +3,10 @@
 A range is cut into slices of one size, 2^k of them, of which none is ever written down: a slice is its index. The
 decision takes what is assigned, which nodes there are and what is occupied, and answers the whole plan. Its rules: what
 is assigned never moves, slices of nodes that are gone are freed before any is assigned, newcomers get the first free
-slice in address order, and nobody waits while one is free.
+slice in address order, and no node waits while one is free.
 
 Slices cover the whole network, whatever start, end and excludes say, because that is how Whereabouts counts them. But
-these hold within slices too (design T13), so a slice in which they leave no address is offered to nobody.
+these hold within slices too (design T13), so a slice in which they leave no address is never assigned.
 """
 
 import re
@@ -147,8 +147,8 @@ def assign_slices(  # noqa: PLR0913 - what is so, each by itself
 ) -> SlicePlan:
     """Plan the slices of `nodes`, given what is `assigned` so far.
 
-    A slice that overlaps anything `occupied` (every existing IPPool; looked through only when there is somebody new) is
-    given to nobody new. An assignment that is `live` (an address of it is in use or in quarantine) is never freed: it
+    A slice that overlaps anything `occupied` (every existing IPPool; looked through only when there is a new node) is
+    not assigned to a new node. An assignment that is `live` (an address of it is in use or in quarantine) is never freed: it
     stays with a node that is gone, and where its slice is none of the new ones it is a conflict. One that is `unused` (no
     pool of it could ever be used) is freed where it overlaps anything `contested`, which other networks have first.
     """

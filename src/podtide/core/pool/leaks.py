@@ -1,4 +1,4 @@
-"""Sandboxes that seem to hold an address for nobody, and since when.
+"""Sandboxes that seem to have leaked: their pod is gone but they hold an address. And since when.
 
 A DEL can be lost: the runtime died, the node was rebooted, somebody removed the sandbox by hand. What such a sandbox
 held would be held for ever. It is suspected as long as one of these is so, and may be collected after a grace period:
@@ -7,8 +7,8 @@ held would be held for ever. It is suspected as long as one of these is so, and 
     ended        its pod has succeeded or failed, and with that its sandbox has no more to do
     superseded   a newer sandbox of its pod has asked for an address, and a pod has one sandbox at a time
 
-To suspect is not to know. That a pod is gone or has ended is what a cache says, so whoever collects asks the cluster
-first. A sandbox that does not say whose it is is never suspected: nothing could prove it dead.
+That a pod is gone or has ended is known from a cache, which may be stale: so before a sandbox is collected, the caller
+reads its pod from the API server. A sandbox that does not name its pod is never suspected: nothing could prove it dead.
 """
 
 from collections.abc import Iterable

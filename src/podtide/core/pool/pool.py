@@ -109,7 +109,7 @@ class Pool:
             if address.ip not in contested
         ]
         for address in quarantined:
-            address.used = True  # somebody may have had it a moment ago: let it cool down
+            address.used = True  # a pod may have had it a moment ago: let it cool down
             self._records.move(address, AddressEvent.PROGRAMMED, now)
         return len(quarantined)
 
@@ -143,7 +143,7 @@ class Pool:
             raise BrokenPool(
                 f"sandbox {owner.sandbox} ({owner.interface}) holds {held[0]} and cannot take more: {CONTRADICTION}"
             )
-        self._records.own(owner, addresses)  # first, so that whoever hears of the move sees whose it is
+        self._records.own(owner, addresses)  # first, so that those notified of the move see the owner
         for address in addresses:
             self._records.move(address, AddressEvent.TAKEN, now)
         return addresses

@@ -13,7 +13,7 @@ cannot happen; asked for, it is a StopError, because the next step could give on
     Quarantined           TAKEN → Assigned                 PROGRAMMED → Available      WITHDRAWN → (absent), alarm
     Orphaned              FREED → (absent)                 GRANTED → Assigned
 
-- PendingRelease is final. It ends when the container comes without the address; until then nobody gets it, whatever
+- PendingRelease is final. It ends when the container comes without the address; until then no pod gets it, whatever
   demand does.
 - An address leaves only after this node named it. One that is withdrawn unnamed is an alarm: if a pod has it, it
   stays with the pod (Orphaned) and is not handed on after; if it is free, it is withheld.

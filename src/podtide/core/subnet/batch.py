@@ -15,12 +15,12 @@ stated its demand) and then never.
 No further change is made before every container has answered the last one, or `answer_seconds` have passed: until then R
 and the statements are those of the batch before. What a person sets is in force at once.
 
-    starved     somebody is owed an address and none is left: batch 1, buffer 0
+    starved     a container is owed an address and none is left: batch 1, buffer 0
 
 It is entered when batch 1 did not help, or when no rung can: a burst does not jump past rungs that fit. It ends when as
-many addresses are free as there are containers, for then each of them can take back the one it keeps at batch 1, and
-nobody is owed again. Starved overrides a pin and a lowest batch, or pods that fit would go without; it ends as well once R⁺ at
-them is at most Q, and they are in force again.
+many addresses are free as there are containers, for then each of them can take back the one it keeps at batch 1, and no
+container is owed again. Starved overrides a pin and a lowest batch, or pods that fit would go without; it ends as well
+once R⁺ at them is at most Q, and they are in force again.
 """
 
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""How many addresses, in words that can be read: IPv6 has numbers that nobody can, and that are not even true.
+"""A count of addresses as short text: those of IPv6 are too long to read, and not exact either.
 
 A subnet counts to 2^53 at most (see `layout`), so of an IPv6 /64 the numbers say what podtide uses, not what there is.
 """

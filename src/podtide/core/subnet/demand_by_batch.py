@@ -2,14 +2,16 @@
 
     R⁻(B) = F + Σ h(U⁻, B)        R⁺(B) = F + Σ h(U⁺, B)
 
-F is what no batch governs: addresses in quarantine, and those reserved for nobody's pool. The sums go over distinct
-statements with their counts, not over containers, so that they cost the same for fifty nodes as for five thousand.
+F is what no batch governs: addresses in quarantine, and reserved ones that are in no node's pool. The sums go over
+distinct statements with their counts, not over containers, so that they cost the same for fifty nodes as for five
+thousand.
 
 A container has answered the batch in force once it states it (or a smaller one, where its node's other subnet, or the
 exhaustion it was told of, asks for that). One that has not answered in time may be a dead agent's, which gives nothing
-back: it counts with no less than it holds or asks for, or the batch would go up and down on what the dead never release.
-One that has answered and still holds more than it asks for cannot give that back yet (its agent lost its records, for one):
-in time it counts with that surplus at every rung, or others would keep a batch that there is no room for.
+back: it counts with no less than it holds or asks for, or the batch would oscillate on addresses that a dead agent
+never releases. One that has answered and still holds more than it asks for cannot give that back yet (its agent lost
+its records, for one): in time it counts with that surplus at every rung, or others would keep a batch that there is no
+room for.
 """
 
 from collections.abc import Mapping

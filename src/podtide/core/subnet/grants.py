@@ -1,9 +1,9 @@
 """Who is served when a subnet is short, and what a name of a granted address means.
 
-The allocator gives what there is (design D8, "Grants"). Whoever got less than it asked for has a claim, and claims have an
-order: nodes with waiting pods first, more of them before fewer, then the longest owed. Nobody takes what claims before
-its own need; so whoever comes later, or comes more often, gains nothing by it. A claim that is not renewed lapses: it may
-be a node's that is gone, and addresses held for the gone are nobody's.
+The allocator gives what there is (design D8, "Grants"). A container that got less than it asked for has a claim, and
+claims have an order: nodes with waiting pods first, more of them before fewer, then the longest owed. No container gets
+addresses that an earlier claim needs, so asking later, or more often, brings no advantage. A claim that is not renewed
+lapses: its node may be gone, and addresses kept for it would serve no pod.
 """
 
 from collections.abc import Iterable, Iterator

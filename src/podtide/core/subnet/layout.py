@@ -256,7 +256,7 @@ def exact_network(text: str) -> IPNetwork:
     """A CIDR that names its own network address: a subnet is stated once, so a slip is better refused than guessed."""
     network = parse_network(text)
     if parse_address(text.partition("/")[0]) != network.network_address:
-        raise InvalidRange(f"{text} begins within a network: write {network}")
+        raise InvalidRange(f"{text} is not the first address of its network: write {network}")
     if network.num_addresses <= NEVER_HANDED_OUT:
         raise InvalidRange(
             f"{text} has no usable address, as its first and its last are never given: "

@@ -1,11 +1,11 @@
-"""When the addresses of a removed Node may go to others, and to whom (design R5).
+"""When the addresses of a removed Node may go to others, and to which node (design R5).
 
-Time alone ends nothing: a machine may live on without its Node, with pods that have these addresses. Whoever looks after
-the cluster looks at who bears the node's name now, and at a fresh list of the pods bound to it, and then says:
+Time alone does not end a quarantine: a machine may run on without its Node, with pods that have these addresses. The
+controller looks which Node has the name now, and at a fresh list of the pods bound to it, and then decides:
 
-    the same machine, same boot    its pods may live: the addresses move to its new container, and are nobody else's
+    the same machine, same boot    its pods may live: the addresses move to its new container, and to no other
     the same machine, booted since nothing of before lives: they are free at once, if it is certain which boot was the
-                                   Node's last (a Node can be booted, and removed, while nobody watches)
+                                   Node's last (a Node can be booted, and removed, while no controller runs)
     another machine, or none       they are free once the quarantine has passed, unless they are held for a person
     shown by a living pod          never: it is looked at again later
 

@@ -1,10 +1,10 @@
-"""The brake on retiring many nodes at once that nobody saw go (design R6).
+"""The brake on retiring many nodes at once whose deletion was not watched (design R6).
 
-A controller that starts, or lists anew, finds containers whose Nodes it does not see. Mostly they were deleted while
-nobody watched. But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same, and to
-retire nodes that live gives their addresses to others. So more than a tenth of the nodes, if that is more than three,
-are retired only if they are still missing when looked at again ten minutes later. Nodes whose deletion was watched are
-not judged here.
+A controller that starts, or lists anew, finds containers whose Nodes it does not see. Mostly they were deleted while no
+controller was running. But a wrong kubeconfig, or an API server that was restored from an old backup, looks the same,
+and to retire nodes that live gives their addresses to others. So more than a tenth of the nodes, if that is more than
+three, are retired only if they are still missing when looked at again ten minutes later. Nodes whose deletion was
+watched are not judged here.
 """
 
 from msgspec import Struct

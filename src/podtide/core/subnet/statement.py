@@ -7,8 +7,8 @@ of demands. A statement names the demand itself, with the parameters it was put 
     U⁻ … U⁺     the demands that lead to the same request by the stated parameters
 
 While the batch in force is below the top one, nodes state anew what changed (see `statement_refresh`), and the stated
-demand is exact. At the top, where nobody writes for that, it is anywhere in the window. For agents that state nothing
-(Azure CNS, and podtide before statements) the window follows from their request and the scaler they were shown.
+demand is exact. At the top, where nodes do not write for that, it is anywhere in the window. For agents that state
+nothing (Azure CNS, and podtide before statements) the window follows from their request and the scaler they were shown.
 """
 
 from bisect import bisect_left, bisect_right

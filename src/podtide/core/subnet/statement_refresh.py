@@ -3,7 +3,7 @@
 While the batch in force is below the top rung, whether a larger one fits is decided from what nodes stated. So a node
 whose demand differs from what it stated last, in a way that makes a difference at some larger rung, says so: once its
 demand has rested for a minute, with jitter so that a thousand nodes do not write at once, and at most every five
-minutes. At the top rung nobody waits for that, and nobody writes.
+minutes. At the top rung no decision needs it, and no node writes it.
 """
 
 from msgspec import Struct, structs

@@ -1,7 +1,7 @@
 """Whether a store is the one it was, or went back (design R7).
 
 A database that was restored from a backup, or a replica that was promoted without the last transactions, has forgotten
-grants that nodes live by; what it takes for free is somebody's. Three things tell, and each is enough:
+grants that nodes use: it takes addresses for free that are in use. There are three signs, and each is enough:
 
     the clusters    each call carries the highest version of a container that the cluster has seen in the subnet; versions
                     are drawn from the subnet's sequence, so a sequence below that has gone back

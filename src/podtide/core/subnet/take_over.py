@@ -266,8 +266,8 @@ def _addresses_of(
     for address in (primary, *addresses):
         if layout.place(address) is None:
             raise InvalidInput(
-                f"{address} is none that subnet {container.subnet} ({layout}) can give: it is outside, the first or last of a "
-                "CIDR, a gateway, or kept back"
+                f"subnet {container.subnet} ({layout}) cannot grant {address}: it is outside, the first or last of a CIDR, "
+                "a gateway, or kept back"
             )
     if len({primary, *addresses}) <= len(addresses):
         raise InvalidInput("it lists an address twice")
