@@ -174,7 +174,7 @@ async def test_requests_under_way_are_not_displaced(caplog: pytest.LogCaptureFix
         await asyncio.sleep(1)
         assert await (await connect()).closed_after() == 0
         assert await asyncio.gather(*under_way) == ["HTTP/1.1 200 OK"] * 4
-    assert "all places are taken" in caplog.text
+    assert "the limit is reached" in caplog.text
 
 
 async def test_a_flood_costs_a_line_in_ten_seconds(caplog: pytest.LogCaptureFixture) -> None:

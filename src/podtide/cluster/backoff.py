@@ -1,11 +1,11 @@
-"""How long to wait before asking again: longer after each failure, and never in step with anybody else.
+"""How long to wait before asking again: longer after each failure, and never in step with other clients.
 
 When an API server goes down, thousands of clients lose their watches in the same instant. Each waits a time drawn at
 random between a floor and a ceiling that doubles with every failure, up to a cap; so the server sees each of them a
 few times a minute, and all of them spread out when it comes back. A server that names a time itself is obeyed.
 
-A server that cannot be reached is a case of its own. It does no work for those who knock, and pods wait for it to be
-back, so nobody waits longer than `OUTAGE_CAP_SECONDS` for it: enough to spread thousands of clients, and little to a pod.
+A server that cannot be reached is a case of its own. A failed connection costs it nothing, and pods wait for it to be
+back, so no client waits longer than `OUTAGE_CAP_SECONDS`: enough to spread thousands of clients, and little to a pod.
 The longer waits are for what does not pass by itself: a right that is missing, a kind that is not installed.
 """
 
@@ -40,7 +40,7 @@ class Backoff(Struct, frozen=True):
         ceiling = min(cap, first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
         delay = randomness.uniform(min(self.floor_seconds, ceiling), ceiling)
         if isinstance(error, Throttled):
-            # Everybody who was turned away was told the same time.
+            # All clients that were throttled were told the same time.
             return max(delay, error.retry_after_seconds + randomness.uniform(0.0, self.floor_seconds))
         return delay
 

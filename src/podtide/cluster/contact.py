@@ -1,9 +1,9 @@
-"""Since when nothing proves that the server is there.
+"""Since when there is no proof that the API server can be reached.
 
-Only what it said proves that, not that a watch is open: one whose peer is gone can look well for more than a minute. So
-when a watch breaks, the silence counts from the last thing it brought, and one that is resumed proves nothing before it
-brings something. But a server with nothing to tell need not say so, and adapters do notice a dead watch in the end: one
-that has lasted longer than that was alive until then.
+Only received data proves it, not an open watch: one whose peer is gone can look healthy for more than a minute. So when a
+watch breaks, the silence counts from the last data it received, and a resumed watch proves nothing before it receives
+some. But a server without changes sends nothing, and adapters do notice a dead watch in the end: a watch that has lasted
+longer than that was alive until then.
 """
 
 import math

@@ -6,16 +6,16 @@ It lists once, then watches from there. Whatever breaks, it goes on where it was
     Throttled                wait, then resume
     Unavailable              wait (see `backoff`: for a server that is away, 5 s at most), then list anew
     Gone                     list anew, and tell handlers the difference to what they were told before
-    Forbidden, NotFound      said in the log, then as if unavailable: somebody may grant the right, or add the kind;
-                             but who can do without the kind learns after a few tries that there are none
+    Forbidden, NotFound      logged, then as if unavailable: the right may be granted, or the kind installed, later;
+                             an informer of an optional kind has synced, and is empty, after a few tries
     Invalid                  raised: a selector of ours that no server will ever accept
 
 Events are taken in order and a list is as fresh as a read, so the copy never goes back in time; unless the server
 itself did (an etcd restored from a backup). A server refuses to resume from a version that it has not reached, but once
-it has written as much again it takes any for its own. Nobody restores a server that serves: so a watch is resumed at
-once, or not at all. After a broken connection, a pause or a long silence the objects are listed anew, and when a version
-is told of that comes before those told of already; and that list counts, whatever its version. (A server that restarts
-has forgotten what happened before, and has everybody list anew anyway.)
+it has written as many versions again, it accepts any of them as its own. A server is not restored while it serves: so a
+watch is resumed at once, or not at all. After a broken connection, a pause or a long silence the objects are listed
+anew, and when a version is told of that comes before those told of already; and that list counts, whatever its version.
+(A server that restarts has forgotten what happened before, and makes every client list anew anyway.)
 """
 
 import asyncio

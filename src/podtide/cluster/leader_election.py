@@ -2,13 +2,13 @@
 
 The leader renews the Lease every `leader_retry`. If that has not succeeded for `leader_renew_deadline` its term is
 over: what it does is cancelled, and `term.check()` refuses from that very instant, even if the event loop was stalled
-and nobody came to cancel anything. The others take over when they have not seen the Lease change for `leader_lease`,
+and nothing could be cancelled. The others take over when they have not seen the Lease change for `leader_lease`,
 which is longer. `lease_record` has the reasons why that is safe without comparing clocks.
 
-A Lease that is not there is made, but not taken: whoever led before it was deleted may still do so. It is taken like
-a dead holder's, when it has lain untouched for `leader_lease`. Likewise when somebody edits the holder away; only a
-holder that gave its Lease up is succeeded at once. A new cluster whose Lease is shipped released
-(`leaseDurationSeconds: 1`, no holder) has its first leader without that wait.
+A missing Lease is created, but not taken: the leader from before it was deleted may still lead. It is taken like a dead
+holder's, when it was not renewed for `leader_lease`. Likewise when somebody edits the holder away; only a holder that
+gave its Lease up is succeeded at once. A new cluster whose Lease is shipped released (`leaseDurationSeconds: 1`, no
+holder) has its first leader without that wait.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class LeaderElection:
                 async with asyncio.timeout(self._attempt_seconds):
                     tenure = await self._stand()
             except (Conflict, AlreadyExists):
-                delay_seconds = self._pause_seconds()  # somebody was quicker
+                delay_seconds = self._pause_seconds()  # another candidate was first
             except (ClusterError, TimeoutError) as error:
                 self._complain("cannot stand for election; will go on trying", error)
                 delay_seconds = self._failures.delay_seconds(error)

@@ -2,10 +2,10 @@
 
 Two rules make it safe, whatever the clocks of the machines say:
 
-- A holder's time runs from before it sent its last answered write, by its own clock. Everybody else's wait runs from
-  after they saw the Lease change, by theirs. The wait is longer, so it ends after the holder's time.
+- A holder's time runs from before it sent its last answered write, by its own clock. The wait of every other candidate runs
+  from after it saw the Lease change, by its own clock. The wait is longer, so it ends after the holder's time.
 - Every take-over and renewal replaces exactly the version that was read. So a Lease that stayed the same was not
-  renewed, and a write that arrives late, or whose answer was lost, either is what everybody sees or had no effect.
+  renewed, and a write that arrives late, or whose answer was lost, either is what all others see or had no effect.
 
 A holder is known by its claim: identity, number of the term and time of acquisition. A Lease that shows our identity
 and was not written by us (somebody edited it) is therefore not mistaken for our own.

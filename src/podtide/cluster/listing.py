@@ -1,7 +1,7 @@
 """Reads beyond one request: whole lists, page by page, and objects that may not exist.
 
-A list of all pods of a large cluster is hundreds of megabytes. Whoever needs three facts of each takes them while the
-pages pass by (`list_kept`).
+A list of all pods of a large cluster is hundreds of megabytes. A caller that needs three facts of each takes them page
+by page (`list_kept`).
 """
 
 from collections.abc import Callable

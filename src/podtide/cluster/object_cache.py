@@ -2,10 +2,10 @@
 
 Handlers are told in order, each object's `new` being its next `old`. An object that was deleted and made again under
 its name is another object (another uid): handlers are told of a deletion and an addition, also when both happened
-while nobody was watching.
+while the watch was interrupted.
 
 Handlers are plain functions that run between two events: they note a key in a queue and return. One that raises is
-logged, and everybody else is still told; only a broken invariant (StopError) goes to the caller.
+logged, and the others are still called; only a broken invariant (StopError) goes to the caller.
 """
 
 from collections.abc import Callable, Iterable

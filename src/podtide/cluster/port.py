@@ -170,12 +170,12 @@ class Cluster(Protocol):
 
         Fields the manager applied before and leaves out now are removed, unless another manager owns them too.
         Fields of others stay. Without `force`, a field another manager set to another value is Conflict; with it,
-        the field changes hands. Whoever creates or replaces owns what that changed, and is in this another manager
-        than who applies under the same name. Objects and maps are owned field by field, lists as a whole, unless the
-        kind's CRD makes one a map (conditions, by type). An item that carries a uid is never created: Conflict when no
-        object with that uid is there. Without one, an absent object is created. With a resource version: Conflict
-        unless it is the current one, if there is an object. For a kind with a status subresource the status is ignored.
-        Applying the same again changes nothing.
+        the field changes hands. The manager of a create or replace owns what that changed, and counts as another
+        manager than one that applies under the same name. Objects and maps are owned field by field, lists as a whole,
+        unless the kind's CRD makes one a map (conditions, by type). An item that carries a uid is never created:
+        Conflict when no object with that uid is there. Without one, an absent object is created. With a resource
+        version: Conflict unless it is the current one, if there is an object. For a kind with a status subresource the
+        status is ignored. Applying the same again changes nothing.
         """
         ...
 
@@ -187,7 +187,7 @@ class Cluster(Protocol):
         With finalizers left it gets a deletionTimestamp (a MODIFIED event, and `generation` grows by one) and stays
         until the last is taken away; otherwise it is gone at once (DELETED). Asking again changes nothing. A pod that
         is bound to a node is only marked, too, until its phase is Succeeded or Failed: then a delete removes it. What
-        the object owned, and nobody else does, is collected in the background, and so is what names only owners that
-        never were; an owner that is gone is struck off where others are left.
+        the object owned, and no other object does, is collected in the background, and so is what names only owners
+        that never existed; where other owners are left, a deleted owner is removed from ownerReferences.
         """
         ...

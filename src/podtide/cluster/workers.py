@@ -1,13 +1,13 @@
 """Workers that reconcile the keys of a queue, and decide by the kind of error when to look at a key again.
 
-    Conflict       somebody was quicker: soon, with what is there now
-    RetryError     transient: with back-off, per key
-    FixError       somebody must change something, and that change will add the key: seldom, and said once
+    Conflict       another writer was first: retried soon, with the state as it is then
+    RetryError     transient: retried with back-off, per key
+    FixError       an object must be changed, and that change adds the key: retried seldom, and warned of once
     StopError      an invariant is broken: every worker stops, and the error goes to the caller
-    anything else  a mistake of ours: logged with its traceback, then as if transient
+    anything else  a bug: logged with its traceback, then as if transient
 
 Back-off per key is not enough when the API server is down: five thousand keys that each wait a minute are still
-eighty requests a second. So whoever finds the server unavailable makes every key that has failed wait, and the
+eighty requests a second. So a worker that finds the server unavailable makes every key that has failed wait, and the
 server is tried by a worker or two at a time. Keys that did not fail go on: they come from events, and there are few
 of them when there is no server.
 """
@@ -84,7 +84,7 @@ class Workers(Generic[K]):
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled this worker: the key awaited something that was. It must not cost us the worker.
+            # This worker was not cancelled, but something the key awaited was. The worker has to go on.
             self._put_back(key, error)
         except Exception as error:  # noqa: BLE001 - whatever a key does, the other keys must go on
             self._put_back(key, error)

@@ -91,7 +91,7 @@ class Disk(Protocol):
         A reader finds the old content or the new, whole, also after a crash. A Log that was open on the
         file goes on with the old one, which no longer has a name: write nothing to it any more.
 
-        DiskFailed means that nobody knows which of the two is there, now or after a crash. Every other error means that
+        DiskFailed means that it is unknown which of the two is there, now or after a crash. Every other error means that
         nothing was changed.
         """
         ...

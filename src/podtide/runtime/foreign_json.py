@@ -1,4 +1,4 @@
-"""JSON that others wrote: read by one function, out of which comes a value or one kind of error.
+"""JSON that others wrote: read by one function, which returns a value or raises one kind of error.
 
 A tenant can put any text into an annotation. A decoder meets it with half a dozen kinds of exceptions, of which those
 for what is nested too deeply, or has too many digits, are easily forgotten, and such a text then ends whatever loop

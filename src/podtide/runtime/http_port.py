@@ -76,7 +76,9 @@ async def read_body(request: web.Request) -> bytes:
         web.RequestPayloadError,
         HttpProcessingError,
     ):  # which of the two, aiohttp's parser decides: it has two
-        raise web.HTTPBadRequest(text="the request's body is no HTTP") from None
+        raise web.HTTPBadRequest(
+            text="the request's body is not valid HTTP: check its length and its chunks"
+        ) from None
 
 
 @web.middleware

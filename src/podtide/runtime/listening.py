@@ -1,4 +1,4 @@
-"""Where a service listens: an address and a port, on the loopback alone where nobody is asked who they are."""
+"""Where a service listens: an address and a port, and only on loopback where there is no authentication."""
 
 import os
 import re

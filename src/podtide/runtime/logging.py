@@ -34,7 +34,7 @@ def _hidden(module: str) -> Iterator[None]:
         del sys.modules[module]
 
 
-# structlog imports rich where it finds it, for tracebacks that nobody here asks for: 4 MB in every agent.
+# structlog imports rich where it is installed, for tracebacks that podtide does not use: 4 MB in every agent.
 with _hidden("rich"):
     import structlog
     from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
@@ -120,5 +120,5 @@ def _render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     try:
         return msgspec.json.encode(event, enc_hook=str).decode()
     except (TypeError, ValueError):
-        # Keys that are no text, or text that is no Unicode. A log line must not fail, nor be lost.
+        # Keys that are not strings, or strings that are not valid Unicode. A log line must not fail, nor be lost.
         return json.dumps({name: repr(value) for name, value in event.items()})

@@ -1,7 +1,7 @@
 """Whose process is at the other end of a TCP connection within this machine.
 
-A unix socket tells; of a TCP socket the kernel knows it too, because both ends are its own, and tells anybody who asks
-about the other end by its addresses (sock_diag(7)): the user who opened it. One question and one answer, however
+A unix socket tells; of a TCP socket the kernel knows it too, because both ends are its own, and answers any process that
+asks about the other end by its addresses (sock_diag(7)): the user who opened it. One question and one answer, however
 many connections there are.
 
 Only an established connection counts: of one that is being closed the kernel no longer knows whose it was, and says 0,
@@ -59,7 +59,7 @@ def _socket_id(family: int, source: tuple[str, int], destination: tuple[str, int
 def _uid_in(answer: bytes, peer: tuple[str, int], own: tuple[str, int]) -> int | None:
     kind = _HEADER.unpack_from(answer)[1]
     if kind != _SOCK_DIAG_BY_FAMILY:
-        return None  # an error: there is no such socket in this network namespace, or nobody to ask
+        return None  # an error: there is no such socket in this network namespace, or the kernel has no inet_diag
     _, state, _, _ = _ANSWER.unpack_from(answer, _HEADER.size)
     ports = _ADDRESSES.unpack_from(answer, _HEADER.size + _ANSWER.size)[:2]
     if state != _TCP_ESTABLISHED or ports != (peer[1], own[1]):

@@ -1,9 +1,8 @@
 """A Disk in memory that can lose power: for simulations, and to prove what a journal survives.
 
 `crash` keeps what was synced and, of what was only appended, a beginning of random length, cut anywhere. `kill` keeps
-everything: what a program appended is the kernel's, and only the program is no more. Whoever had a log open or held a
-lock before either has them no longer: a program that goes on after its own end gets an error instead of writing into
-its successor's files.
+everything: what a program appended is in the kernel's cache, and only the process ends. Both close every open log and
+release every lock: code of an ended program that still runs gets an error instead of writing into its successor's files.
 
 `fail_at` has the disk fail once, as real ones do. What a sync could not write is read as before, while the power lasts;
 syncing again reports success, and it is gone all the same when the power is.

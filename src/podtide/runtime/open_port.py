@@ -11,7 +11,7 @@ the server's protocol with a watcher around it that knows four states:
 
 When all places are taken, a newcomer gets that of the connection which has been waited for longest: an honest client
 speaks at once and to the end, so a flood of silent connections, or of halves of requests, displaces itself. Only where
-all are at work is the newcomer sent away.
+all are at work is the newcomer refused.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ class OpenPort:
         starting = [connection.starting for connection in self._connections if not connection.starting.done()]
         if self._tls is not None:
             for task in starting:
-                task.cancel()  # a handshake that is under way is no request yet
+                task.cancel()  # a handshake in flight is not a request yet
         if starting:
             await asyncio.wait(starting)
 
@@ -135,7 +135,7 @@ class OpenPort:
     def admit(self, accepted: socket, received: bytes = b"") -> None:
         """Let the server answer this connection, of which these bytes were read already."""
         if len(self._connections) >= self.most and not self._make_room():
-            self._trouble("connections refused: all places are taken by requests under way")
+            self._trouble("connections refused: the limit is reached, and all have requests in flight")
             accepted.close()
             return
         connection = _Connection(self, self._server(), self._loop)
@@ -187,7 +187,7 @@ class OpenPort:
         longest = next(iter(self._waiting), None)
         if longest is None:
             return False
-        self._trouble("connections closed to make room: clients hold them open and ask nothing")
+        self._trouble("idle connections closed to make room for new ones")
         longest.drop()
         return True
 

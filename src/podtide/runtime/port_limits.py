@@ -1,4 +1,4 @@
-"""What every open port allows, so that who floods one port stops neither the program nor its other ports.
+"""What every open port allows, so that a flood on one port stops neither the program nor its other ports.
 
 Each port has limits of its own: none takes more than its share of the process's file descriptors, and what is left
 is for the database, the cluster and the plugin's socket.
@@ -23,10 +23,10 @@ class PortLimits(Struct, frozen=True, kw_only=True):
     idle_seconds: float = 75.0
     """How long a connection is kept open between two requests.
 
-    Longer than clients keep theirs, so that it is they who close them and no request meets a closed door.
+    Longer than clients keep theirs, so that they close theirs first and no request is sent on a closed connection.
     """
     unread_seconds: float = 30.0
-    """After which a peer that reads nothing, or is gone without a word, is given up."""
+    """After which a connection is closed whose peer reads nothing, or vanished without closing it."""
 
 
 def raise_descriptor_limit() -> int:

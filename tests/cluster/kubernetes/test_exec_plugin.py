@@ -89,7 +89,7 @@ async def test_a_bare_name_is_looked_up_in_path(tmp_path: Path, monkeypatch: pyt
         ("kill -9 $$", "failed with status -9:"),
         (
             f"""echo '{{"apiVersion": "{V1BETA1}", "kind": "ExecCredential", "status": {{"token": "s3cret"}}}}'""",
-            f"printed another thing than an ExecCredential of {V1}",
+            f"did not print an ExecCredential of {V1}",
         ),
         (
             f"""echo '{{"apiVersion": "{V1}", "kind": "ExecCredential", "status": {{}}}}'""",
@@ -102,7 +102,7 @@ async def test_a_bare_name_is_looked_up_in_path(tmp_path: Path, monkeypatch: pyt
         (
             f"""echo '{{"apiVersion": "{V1}", "kind": "ExecCredential",
             "status": {{"token": "s3cret", "expirationTimestamp": "soon"}}}}'""",
-            "gave an expirationTimestamp that is none",
+            "gave an invalid expirationTimestamp",
         ),
     ],
 )

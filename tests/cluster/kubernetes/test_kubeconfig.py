@@ -196,14 +196,20 @@ def without(*path: str) -> dict[str, Any]:
         (without("contexts"), "has no context 'here': it has none at all"),
         (without("clusters"), "has no cluster 'here-cluster'"),
         (without("users"), "has no user 'here-user'"),
-        (document({"server": ""}), "server is not such as https://host:port"),
-        (document({"server": "192.0.2.1:6443"}), "server is not such as https://host:port"),
-        (document({"server": "https://host:port"}), "server is not such as https://host:port"),
-        (document({"proxy-url": "socks5://s3cret@x"}), "proxy-url names a proxy that is not such as"),
+        (document({"server": ""}), "server is not a valid URL: give one such as https://host:port"),
+        (
+            document({"server": "192.0.2.1:6443"}),
+            "server is not a valid URL: give one such as https://host:port",
+        ),
+        (
+            document({"server": "https://host:port"}),
+            "server is not a valid URL: give one such as https://host:port",
+        ),
+        (document({"proxy-url": "socks5://s3cret@x"}), "proxy-url is not the URL of an HTTP proxy"),
         (document({"certificate-authority": "nowhere.crt"}), "nowhere.crt cannot be read: No such file"),
         (
             document({"certificate-authority-data": "s3cret!"}),
-            "certificate-authority-data is no PEM in base64",
+            "certificate-authority-data is not PEM in base64",
         ),
         (
             document(user={"client-certificate": "me.crt"}),

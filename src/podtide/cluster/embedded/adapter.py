@@ -2,7 +2,7 @@
 
 It is for simulations, demos, tests and laptops. What it leaves out of an API server: it has no admission and no
 authorization, every namespace exists, a replace may bind a pod to a node, for which Kubernetes has a subresource, and
-nobody is said to own the fields of a pod's status.
+the fields of a pod's status have no managers.
 
 Calls are carried out at once, one after the other, and each gives other tasks a turn first, as a network would. Clock
 and randomness are parameters: with the same ones, the same calls give the same answers, uids and timestamps included.

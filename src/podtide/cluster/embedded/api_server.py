@@ -1,7 +1,7 @@
 """What an API server does, on JSON documents and at once: the verbs, and what they do to the store.
 
 There are two ways to reach it: the Cluster port (`adapter`), with structs, and HTTP (`podtide.cluster.served`), with
-documents of which no struct knows every field. Both find the same rules here, and nobody waits in here: one request is
+documents of which no struct knows every field. Both find the same rules here, and nothing here awaits: one request is
 carried out as a whole before the next.
 """
 

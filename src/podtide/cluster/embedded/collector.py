@@ -1,7 +1,8 @@
 """Which objects are owned by something that is gone.
 
-An object with owners goes when the last of them is gone. Owners are known by uid: one that never was counts as gone, and
-so does one in another namespace, which no object may be owned by. Of several owners, those that are gone are struck off.
+An object with owners is deleted when the last of them is gone. Owners are identified by uid: one that never existed
+counts as gone, and so does one in another namespace, which cannot own the object. Of several owners, those that are
+gone are removed from ownerReferences.
 """
 
 from enum import Enum, auto

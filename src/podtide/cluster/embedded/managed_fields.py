@@ -1,7 +1,7 @@
 """Who owns which field: the entries of `metadata.managedFields`, and how writes change them.
 
 There is one entry per manager, operation and subresource. Replacing (`Update`) takes over what it changed. Applying
-(`Apply`) owns exactly what it states: a field it states no longer goes away when nobody else owns it, a field that
+(`Apply`) owns exactly what it states: a field that it no longer states is removed if it has no other owner, a field that
 others own and that would get another value is a conflict, and a field stated alike by several is owned by all of them.
 The same name with another operation is another manager, as in Kubernetes.
 """
@@ -126,7 +126,7 @@ def after_apply(  # noqa: PLR0913 - the present state, the wish, and how to sett
 
 
 def _compare(old: dict[str, Any], new: dict[str, Any], shape: FieldShape) -> Difference:
-    # Every object has metadata: nobody owns that as such, only what is in it.
+    # Every object has metadata: it has no owner itself, only the fields in it have.
     return compare({"metadata": {}, **old}, {"metadata": {}, **new}, shape)
 
 

@@ -1,7 +1,7 @@
 """The namespaces that every cluster has: made when they are first needed, and kept with the other objects.
 
-An object may be in any namespace, whether or not somebody made it. But the uid of kube-system is who the cluster is, so
-that one has to be there, and to stay the same.
+An object may be in any namespace, whether or not that was created. But the uid of kube-system identifies the cluster, so
+that one has to exist, and to stay the same.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The cluster in a file: every object as it is now, and the last version given out.
 
-A write is in the file, and the file on the disk (WAL, synchronous=FULL), before anybody hears of it: a process killed
-at any instant has lost nothing it had acknowledged. What happened in between is not kept: a watch from before a restart
-is told to list anew.
+A write is in the file, and the file on the disk (WAL, synchronous=FULL), before a client or watcher sees it: a process
+killed at any instant has lost nothing it had acknowledged. What happened in between is not kept: a watch from before a
+restart is told to list anew.
 """
 
 import sqlite3

@@ -1,9 +1,9 @@
 """One version of one object, and the step from one version to the next.
 
 A record holds the object as JSON text. That keeps it small, makes it what the file holds, and means that nothing a
-caller was given shares a byte with it: whoever reads gets an object decoded for them. Those who are told of a version
-(whoever wrote it, and the watchers) share one decoded object, however many they are; it is let go with the version.
-An object that was written is often written again at once, so its document is kept for a while, for the next write alone.
+caller was given shares a byte with it: each read decodes an object of its own. The writer of a version and its watchers
+share one decoded object, however many they are; it is freed with the version. An object that was written is often
+written again at once, so its document is kept for a while, for the next write alone.
 
 Records and transitions are out of the garbage collector's sight (`gc=False`): they are many, and in no cycle.
 """

@@ -1,7 +1,7 @@
 """The state of the embedded cluster: one table per kind, one counter of versions, and a file if there is one.
 
-A write is prepared, then committed. Committing first makes it lasting, then lets it be so in memory, then tells the
-watchers: when the file fails, nothing has happened; when anybody has heard of it, it is on the disk.
+A write is prepared, then committed. Committing writes it to the file, then to memory, then notifies the
+watchers: when the file fails, nothing has changed; what a watcher has seen is on the disk.
 """
 
 from collections import deque

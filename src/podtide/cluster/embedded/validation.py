@@ -1,4 +1,4 @@
-"""What an API server refuses by a kind's CRD: what is no word of an enum, text of the wrong form, fields that contradict.
+"""What an API server refuses by a kind's CRD: values outside of an enum, text of the wrong form, contradicting fields.
 
 Types, limits and what is required are the struct's to check, from which the CRD is made (`podtide.resources.crds`).
 What is here a struct lets pass, so that podtide can read what a newer peer wrote; a server that knows the CRD does not.

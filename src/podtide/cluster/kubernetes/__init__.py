@@ -1,6 +1,6 @@
 """The Cluster port, spoken to a real Kubernetes API server.
 
-`find_access` says which server and as whom; `KubernetesCluster` is the port on it.
+`find_access` says which server and as which user; `KubernetesCluster` is the port on it.
 """
 
 from podtide.cluster.kubernetes.access import Access, InvalidAccess

@@ -1,4 +1,4 @@
-"""How to reach an API server and as whom: what a kubeconfig or a pod's service account comes down to.
+"""How to reach an API server and as which user: what a kubeconfig or a pod's service account comes down to.
 
 These are values: nothing here opens a connection, and secrets do not show when one is printed or logged.
 """
@@ -53,7 +53,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     server: str
     """Its URL; may have a path."""
     authority: Pem | None = None
-    """Who signs its certificate; None for whom the machine trusts."""
+    """The CA of its certificate; None for those that the machine trusts."""
     insecure: bool = False
     """Do not look at its certificate at all."""
     server_name: str = ""

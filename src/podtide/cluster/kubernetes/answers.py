@@ -1,8 +1,8 @@
 """What the API server's refusals mean, in the port's words.
 
-A refusal is a Status document: the body of an answer, or an ERROR event in the midst of a watch. Something that stands
-before the API server (a load balancer, a login page) may answer too, with anything at all: that is no word of the
-cluster's, and above all a 404 of that kind does not mean that an object is gone.
+A refusal is a Status document: the body of an answer, or an ERROR event in the midst of a watch. Something in front of
+the API server (a load balancer, a login page) may answer too, with anything at all: that says nothing about the cluster,
+and above all a 404 of that kind does not mean that an object is gone.
 """
 
 from msgspec import Struct
@@ -51,7 +51,7 @@ _OF_MULTUS = f"/apis/{NetworkAttachmentDefinition.api.group}/"
 _LONGEST_MESSAGE = 1000
 _LONGEST_WAIT_SECONDS = 300.0
 """However long we are told to stay away. A load balancer's page may name a day, or by mistake a thousand; a node must
-not go without addresses long after the server is back, and a request every five minutes is no burden to a server."""
+not go without addresses long after the server is back, and a request every five minutes costs a server little."""
 
 
 class StatusCause(Struct, frozen=True, kw_only=True):
@@ -88,7 +88,9 @@ def refusal(doing: str, path: str, code: int, body: bytes, retry_after: str | No
         return _throttled(doing, f"the answer was {code}", None, retry_after)
     what = "a redirection" if code in _REDIRECTS else "not from an API server"
     error = _OF_ANYBODY.get(code, Unavailable)
-    return error(f"cannot {doing}: the answer was {code}, and {what}: see what stands before the server")
+    return error(
+        f"cannot {doing}: the answer was {code}, and {what}: check the proxy or load balancer in front of the server"
+    )
 
 
 def _how_to_define(path: str) -> str:

@@ -1,11 +1,11 @@
 """Requests and answers: one aiohttp session, TLS, credentials and time-outs.
 
-Nothing is tried twice, except that a refused credential is renewed once: how long to wait before asking again is for
-those to decide who know what for (see `cluster.backoff`).
+Nothing is retried, except that a refused credential is renewed once: retries and back-off are the caller's decision (see
+`cluster.backoff`).
 
-A peer that vanishes without a word is noticed by the kernel, which probes quiet connections (`_keep_alive`). What a
-probe cannot find, a peer that is there and says nothing, ends an ordinary request by its time-out and a watch by
-silence (see `ApiServerTimeouts`).
+A peer that vanishes without closing the connection is noticed by the kernel, which probes quiet connections
+(`_keep_alive`). What a probe cannot find, a peer that is there and says nothing, ends an ordinary request by its
+time-out and a watch by silence (see `ApiServerTimeouts`).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""What a request shows to say who is asking.
+"""The credentials that requests are sent with.
 
-It is asked for anew with every request, so that what changes while we run (a rotated token file, a plugin's credential
-that expired) is never an hour old. After a 401 it is asked for once more, naming what was refused.
+They are read again for every request, so that what changes while we run (a rotated token file, a plugin's credential
+that expired) is never an hour old. After a 401 they are read once more, naming what was refused.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class FileCredentials:
             token = Secret(self._path.read_text())
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidAccess(
-                f"the token in {self._path} cannot be read ({error}): see to it that it is there"
+                f"the token in {self._path} cannot be read ({error}): check that the file exists"
             ) from error
         return Proof(self._key_pair, _bearer(token, f"in {self._path}"))
 
@@ -123,7 +123,7 @@ def _bearer(token: Secret, whose: str) -> Secret:
     """A token as an HTTP header. White space around it is dropped; within, it would end the header."""
     text = token.reveal().strip()
     if not text:
-        raise InvalidAccess(f"the token {whose} is empty: see to it that it is there")
+        raise InvalidAccess(f"the token {whose} is empty: write the token there")
     if " " in text or not text.isprintable():
         raise InvalidAccess(f"the token {whose} has white space or control characters in it: correct it")
     return Secret(f"Bearer {text}")

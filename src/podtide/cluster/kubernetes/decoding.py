@@ -60,7 +60,7 @@ def decode_item(kind: type[R], body: bytes, doing: str) -> R:
     except InvalidObject as error:
         raise _unreadable(doing, error) from error
     if not item.metadata.resource_version:
-        raise _unreadable(doing, f"it is no {kind.api.kind}")
+        raise _unreadable(doing, f"it is not a {kind.api.kind}")
     return item
 
 

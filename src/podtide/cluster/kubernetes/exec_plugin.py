@@ -86,7 +86,7 @@ async def _end(process: Process, *, alone: bool) -> None:
 def _may_ask(plugin: Plugin) -> bool:
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not at_terminal:
-        raise _failure(plugin, "needs a terminal to ask at, and there is none")
+        raise _failure(plugin, "needs a terminal for its questions, and there is none")
     return at_terminal and plugin.interactive_mode != "Never"
 
 
@@ -108,7 +108,7 @@ def _credential(plugin: Plugin, printed: bytes) -> Credential:
     except UnreadableJson:
         raise _failure(plugin, "printed no ExecCredential") from None
     if (answer.api_version, answer.kind) != (plugin.api_version, "ExecCredential"):
-        raise _failure(plugin, f"printed another thing than an ExecCredential of {plugin.api_version}")
+        raise _failure(plugin, f"did not print an ExecCredential of {plugin.api_version}")
     status = answer.status
     certificate, key = status.client_certificate_data, status.client_key_data
     if bool(certificate) != bool(key) or not (status.token or certificate):
@@ -116,7 +116,7 @@ def _credential(plugin: Plugin, printed: bytes) -> Credential:
     try:
         expires_at = to_wall_seconds(status.expiration_timestamp) if status.expiration_timestamp else None
     except InvalidTimestamp as error:
-        raise _failure(plugin, f"gave an expirationTimestamp that is none: {error}") from error
+        raise _failure(plugin, f"gave an invalid expirationTimestamp: {error}") from error
     return Credential(
         token=Secret(status.token) if status.token else None,
         key_pair=KeyPair(Secret(certificate), Secret(key)) if certificate and key else None,

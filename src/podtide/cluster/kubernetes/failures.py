@@ -1,4 +1,4 @@
-"""No answer at all, in words: what stands between us and the server, and what to do about it.
+"""Error messages for requests without an answer: what is wrong on the way to the server, and what to do about it.
 
 The texts of the libraries below are not shown: they are long, and some name a proxy with its password.
 """
@@ -15,11 +15,11 @@ def describe_failure(error: Exception, server: str, found_in: str) -> str:
             reason = _certificate_reason(error.certificate_error)
             what = f"{server} shows a certificate we do not trust ({reason}): correct the authority in {found_in}"
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
-            what = f"no TLS with {server} ({_tls_reason(error)}): see that it speaks https, and takes our certificate"
+            what = f"the TLS handshake with {server} failed ({_tls_reason(error)}): check that it speaks https and accepts our certificate"
         case aiohttp.ClientProxyConnectionError():
-            what = f"the proxy to {server} cannot be reached ({_system_reason(error)}): see to the proxy"
+            what = f"the proxy to {server} cannot be reached ({_system_reason(error)}): check the proxy"
         case aiohttp.ClientHttpProxyError():
-            what = f"the proxy to {server} does not let us through, with {error.status}: see to the proxy"
+            what = f"the proxy to {server} refused the connection with status {error.status}: check the proxy"
         case TimeoutError():
             what = f"{server} did not answer in time: see that it is up and can be reached"
         case aiohttp.ClientConnectorError():

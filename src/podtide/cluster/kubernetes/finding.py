@@ -1,4 +1,4 @@
-"""Which cluster is meant when nobody says: one order, for every command."""
+"""Which cluster is used when none is named: one order, for every command."""
 
 import os
 from collections.abc import Mapping

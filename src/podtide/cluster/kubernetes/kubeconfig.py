@@ -1,7 +1,7 @@
-"""What a context of a kubeconfig means: which server, as whom, in which namespace.
+"""What a context of a kubeconfig means: which server, as which user, in which namespace.
 
-A mistake is said at once and in one line, with its place. What podtide cannot do is refused, never passed over: to leave
-out an impersonation would be to act with more rights than were meant.
+A mistake is reported at once and in one line, with its place. What podtide does not support is refused, never ignored:
+ignoring an impersonation would mean to act with more rights than intended.
 """
 
 import base64
@@ -89,7 +89,7 @@ def _check_server(url: str, found_in: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise InvalidAccess(f"{found_in}: its server is not such as https://host:port: correct it")
+        raise InvalidAccess(f"{found_in}: its server is not a valid URL: give one such as https://host:port")
 
 
 def _user(user: written.KubeconfigUser, cluster: written.KubeconfigCluster, found_in: str) -> User:
@@ -119,7 +119,7 @@ def _pem(data: str, path: str, what: str, found_in: str) -> Pem | None:
         try:
             return Secret(base64.b64decode(data).decode())
         except (binascii.Error, UnicodeDecodeError):
-            raise InvalidAccess(f"{found_in}: {what}-data is no PEM in base64: correct it") from None
+            raise InvalidAccess(f"{found_in}: {what}-data is not PEM in base64: correct it") from None
     if not path:
         return None
     _read(Path(path), what, found_in)

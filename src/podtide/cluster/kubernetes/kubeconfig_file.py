@@ -168,7 +168,9 @@ def _read(path: Path) -> KubeconfigFile:
 
 def _odd_value(path: Path) -> InvalidAccess:
     """The error for an invalid date, an endless number, text that is not Unicode, or nesting too deep."""
-    return InvalidAccess(f"kubeconfig {path} has a value that no program reads: write the file anew")
+    return InvalidAccess(
+        f"kubeconfig {path} has a value that cannot be read: an invalid date, number or text, or nesting too deep; correct it there"
+    )
 
 
 def _without_nulls(document: Any) -> Any:

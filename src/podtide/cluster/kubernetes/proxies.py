@@ -18,7 +18,7 @@ _THIS_MACHINE = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 def check_proxy(url: str, where: str) -> None:
     """Refuse a proxy of an unsupported kind. Through a plain HTTP proxy, TLS passes untouched."""
     if not url.startswith("http://"):
-        raise InvalidAccess(f"{where} names a proxy that is not such as http://host:port: use such a one")
+        raise InvalidAccess(f"{where} is not the URL of an HTTP proxy: give one such as http://host:port")
 
 
 def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:

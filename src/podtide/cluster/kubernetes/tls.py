@@ -1,4 +1,4 @@
-"""The TLS side of a connection: whom we trust, and which client certificate we show.
+"""TLS of a connection: which authorities are trusted, and which client certificate is sent.
 
 Files are loaded again when they change on disk, so that a rotated certificate needs no restart; connections made
 before keep what they were made with.
@@ -105,5 +105,5 @@ def _name(pem: Pem) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
-        return (error.reason or "it is no PEM").lower().replace("_", " ")
+        return (error.reason or "it is not PEM").lower().replace("_", " ")
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,4 +1,4 @@
-"""What is refused here and not by the rules that the embedded cluster keeps for everybody."""
+"""What the HTTP server refuses beyond the rules of the embedded cluster."""
 
 from collections.abc import Iterator
 from typing import Any

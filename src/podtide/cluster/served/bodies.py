@@ -1,7 +1,7 @@
 """Bodies of requests: read, and brought into the form in which the rules of the API server expect a document.
 
-Documents come from anybody, so what is no object of the kind is refused before any rule sees it. `null` and an empty
-name or version mean that nothing is said, as they do to the API server.
+Documents come from any client, so one that is not an object of the kind is refused before any rule sees it. `null` and
+an empty name or version mean that nothing is said, as they do to the API server.
 """
 
 from typing import Any
@@ -91,12 +91,12 @@ def _parsed(body: bytes) -> Any:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, yaml.SafeLoader)):
             raise BadRequest("the body has a YAML alias: write out what it stands for")
         value = msgspec.to_builtins(yaml.safe_load(body), str_keys=True)
-        msgspec.json.encode(value)  # or it has text that is no Unicode
+        msgspec.json.encode(value)  # raises if it has text that is not valid Unicode
     except (
         yaml.YAMLError,
         ValueError,
         TypeError,
-    ):  # the latter for a day that is none, or a key that is no text
+    ):  # the last two: an invalid date, or a key that is not a string
         raise BadRequest(f"the body is neither JSON nor YAML: {not_json}") from None
     return value
 

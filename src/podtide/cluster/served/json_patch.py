@@ -63,7 +63,7 @@ def _carry_out(root: Any, operation: dict[str, Any]) -> None:
 def _steps(operation: dict[str, Any], field: str) -> list[str]:
     pointer = operation.get(field)
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-        raise BadRequest(f"{pointer!r} is no {field} of a JSON patch: write one such as /metadata/labels")
+        raise BadRequest(f"invalid {field} {pointer!r} in a JSON patch: write one such as /metadata/labels")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
 
 

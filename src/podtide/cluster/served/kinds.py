@@ -1,6 +1,6 @@
 """The kinds that are served: podtide's own world, and two that people expect of any cluster.
 
-Namespaces are there to be listed, made and deleted; an object may be in any, whether or not somebody made it. Kinds are
+Namespaces are there to be listed, made and deleted; an object may be in any, whether or not that was created. Kinds are
 built in, so a CustomResourceDefinition adds none: that of a kind which is served is kept, any other is refused.
 """
 

@@ -54,7 +54,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             yield tag >> 3, data[position : position + value]
             position += value
         else:
-            raise BadRequest("the body is cut off, or no protobuf of Kubernetes: send application/json")
+            raise BadRequest("the body is truncated, or not Kubernetes protobuf: send application/json")
 
 
 def _number(data: bytes, position: int) -> tuple[int, int]:
@@ -66,4 +66,4 @@ def _number(data: bytes, position: int) -> tuple[int, int]:
         position, shift = position + 1, shift + 7
         if not byte & _MORE:
             return number, position
-    raise BadRequest("the body is cut off, or no protobuf of Kubernetes: send application/json")
+    raise BadRequest("the body is truncated, or not Kubernetes protobuf: send application/json")

@@ -1,4 +1,4 @@
-"""Which path and method leads where, kind by kind. What leads nowhere is answered by a Status too."""
+"""Which path and method leads where, kind by kind. A request to an unknown path is answered by a Status too."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -107,5 +107,5 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 async def _check_host(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse a Host header that is not this machine's: a web page could make a browser send requests here."""
     if not is_loopback(host_of(request.host)):
-        raise ForbiddenHost(f"this is not {request.host!r}: ask by 127.0.0.1 or localhost")
+        raise ForbiddenHost(f"requests for host {request.host!r} are refused: use 127.0.0.1 or localhost")
     return await handler(request)

@@ -1,7 +1,7 @@
 """POST, PUT and PATCH.
 
 A body is read to its end first, and then everything happens at once: between reading an object and writing what a patch
-makes of it, nobody else has a turn.
+makes of it, no other request is served.
 """
 
 from collections.abc import Callable
