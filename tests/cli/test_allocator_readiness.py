@@ -46,7 +46,7 @@ async def test_an_allocator_whose_every_write_fails_is_not_ready(tmp_path: Path)
             async with door.get("/subnets") as response:
                 assert response.status == 200  # it still answers what is asked
             await until(is_not_ready)
-            assert "does not take what is written" in (await readiness())[1]
+            assert "the database cannot be written" in (await readiness())[1]
             let_files_grow(program, allowed=True)
             await until(is_ready)
             assert await status_of_write() == 200

@@ -191,7 +191,7 @@ def test_a_database_that_is_none(podtide: Run, tmp_path: Path, away: tuple[str, 
     )
     refused(
         podtide(*database_command(name, away), f"sqlite:///{notes}"),
-        f"--database sqlite:///{notes} names a file that is no SQLite database: name another",
+        f"--database sqlite:///{notes} names a file that is not a SQLite database: name another",
     )
     assert notes.read_text() == "to do: buy milk\n" * 300
 
@@ -348,7 +348,10 @@ def test_a_database_is_refused_by_its_option(
     refused(
         podtide(*arguments, "mysql://x"), "--database with a URL that begins with 'mysql' is refused: use"
     )
-    refused(podtide(*arguments, "postgresql://[::x"), "--database postgresql://… is no URL of a PostgreSQL")
+    refused(
+        podtide(*arguments, "postgresql://[::x"),
+        "--database postgresql://… is not a valid URL of a PostgreSQL",
+    )
     if name not in {"controller", "allocator"}:
         refused(podtide(*arguments, f"sqlite:///{empty}"), f"--database sqlite:///{empty} has no schema yet")
 
@@ -359,7 +362,7 @@ def test_a_postgresql_that_is_down_was_asked_nothing(podtide: Run) -> None:
         url = f"postgresql://me:secret@127.0.0.1:{closed.getsockname()[1]}/subnets"
         outcome = podtide("subnet", "list", "--database", url)
     assert (outcome.status, outcome.out, outcome.err.count("\n")) == (1, "", 1)
-    assert "nothing was asked of it yet: see that it runs, or correct --database" in outcome.err
+    assert "no request was sent to it yet: check that it runs, or correct --database" in outcome.err
     assert "unknown" not in outcome.err
     assert "secret" not in outcome.err
 

@@ -1,4 +1,4 @@
-"""The ways in which an allocator says no: each is to be retried, or to be fixed by somebody (see `core.errors`)."""
+"""The errors of an allocator: each is to be retried, or needs a fix by a person (see `core.errors`)."""
 
 from podtide.core.errors import FixError, PodtideError, RetryError
 

@@ -1,4 +1,4 @@
-"""What a call may name and how much it may ask for: refused in words, before a database sees it.
+"""Limits of names and numbers in a call: what exceeds them is refused, before the database is used.
 
 The service's schema states the same numbers (`wire`), so that a client can know them beforehand.
 """
@@ -62,7 +62,7 @@ def check_new_subnet(name: str) -> None:
     if len(name) > LONGEST_LABEL_VALUE:
         raise InvalidInput(
             f"subnet {shortened(name)!r} has {len(name)} characters: give a new one at most {LONGEST_LABEL_VALUE}, because "
-            "nodes choose a subnet by the value of a label, which is no longer"
+            "nodes choose a subnet by the value of a label, which cannot be longer"
         )
 
 
@@ -161,7 +161,9 @@ def check_shown(shown: ShownAddresses) -> None:
 
 def _check_reported(node: str, addresses: int) -> None:
     if addresses > MOST_WANTED:
-        raise InvalidInput(f"node {node} reports {addresses} addresses, and {MOST_WANTED} are taken")
+        raise InvalidInput(
+            f"node {node} reports {addresses} addresses, and at most {MOST_WANTED} are allowed"
+        )
 
 
 def check_bounds(bounds: Bounds) -> None:
@@ -227,11 +229,13 @@ def _check_fraction(what: str, written: str) -> None:
 
 def _check_text(what: str, written: str, most: int) -> None:
     if len(written) > most:
-        raise InvalidInput(f"{what} has {len(written)} characters, and {most} are taken: say it shorter")
+        raise InvalidInput(
+            f"{what} has {len(written)} characters, and at most {most} are allowed: shorten it"
+        )
     if "\x00" in written:
         raise InvalidInput(f"{what} has a NUL character, which no database keeps: leave it out")
 
 
 def _check_length(what: str, names: tuple[str, ...], most: int, advice: str) -> None:
     if len(names) > most:
-        raise InvalidInput(f"{what} has {len(names)} entries, and {most} are taken: {advice}")
+        raise InvalidInput(f"{what} has {len(names)} entries, and at most {most} are allowed: {advice}")

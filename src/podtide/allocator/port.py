@@ -116,8 +116,8 @@ class Allocator(Protocol):
 
         A quarantine does not end by itself: see `move_container` and `end_quarantine`. An id that is not known is
         remembered as deleted, so that a wish that was under way finds it so. AnotherCluster when the cluster's name,
-        or the container, belongs to another uid than `cluster_uid`: one that is not given is another, whoever asks,
-        for a controller from before clusters had uids cannot be told from the administration. That has
+        or the container, belongs to another uid than `cluster_uid`; an empty one counts as another, also for
+        administrators, who cannot be told from a controller of before clusters had uids: they use
         `forget_cluster`. A container without a uid takes this one into quarantine. StoreRecovering while the store
         recovers: it may not know yet what the node held.
         """
@@ -129,8 +129,8 @@ class Allocator(Protocol):
         Those are what is in quarantine in the wish's subnet of removed containers of the same cluster (by name and
         uid) and the same node name, whose Node stated the same machine and boot as the wish does. All of it comes in
         the same transaction, with new names, and a former primary is the primary: so it needs no free address. It
-        comes with the container's first version or not at all, because what comes later an agent takes for what
-        nobody has. The same again moves nothing.
+        comes with the container's first version or not at all, because an agent takes
+        what comes later for unused. The call is idempotent.
         """
         ...
 
@@ -260,9 +260,10 @@ class AdministeredAllocator(Allocator, Protocol):
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
         """Delete a cluster that is gone for good, with its containers, and free its name. Returns how many it had.
 
-        That is the word that no pod has anything of it: what it had is free at once, what was in quarantine too. It
-        is heard while the store recovers, which then waits for this cluster no longer. With `uid`, only those under
-        the name that record it ("" for none), and the name stays whose it is. `reason` is for the log of a service.
+        The caller guarantees that no pod has any of its addresses: all of them are free at once, also those in
+        quarantine. It is carried out while the store recovers, too, which then does not wait for this cluster any
+        longer. With `uid`, only containers under the name that record it ("" for none) are deleted, and the name keeps
+        its owner. `reason` is for the log of a service.
         """
         ...
 

@@ -29,7 +29,7 @@ class OpenedTerm(Struct, frozen=True, kw_only=True):
     recovery: int = 0
     """The number of the recovery that waits for this cluster's report; 0 for none."""
     recovering: str = ""
-    """Why the store grants nothing, and for whom it waits; "" when it does grant."""
+    """Why the store grants nothing, and which clusters it waits for; "" when it does grant."""
     reached: tuple[SeenVersion, ...] = ()
     """How far each subnet that the claim names has come, by deletions too: seen from now on, although no container shows it."""
 
@@ -55,7 +55,7 @@ class HeldContainer(Struct, frozen=True, kw_only=True):
     request_uid: str
     generation: int
     recovery: int
-    """The recovery that asked for the report: one of an earlier day, which comes late, must change nothing."""
+    """The recovery that asked for the report: a late report for an earlier one must change nothing."""
     addresses: tuple[HeldAddress, ...] = ()
     gave_up: int = 0
     """How many more its NodeNetworkConfig shows by that version, which the node has named for release."""

@@ -143,7 +143,7 @@ async def test_an_answer_that_no_allocator_gives_is_said_to_be_so() -> None:
         await answering.answer(200, b"<html>Welcome</html>")
 
     async with serving(welcome) as server, a_client(server.url) as client:
-        with pytest.raises(AllocatorUnavailable, match="the answer is none of an allocator"):
+        with pytest.raises(AllocatorUnavailable, match="the answer is not that of an allocator"):
             await client.list_subnets()
 
 
@@ -228,7 +228,7 @@ async def test_a_name_that_would_be_another_path_is_refused_before_it_is_sent(na
 
 async def test_a_wish_too_long_to_be_read_is_refused_before_it_is_sent() -> None:
     async with HttpAllocator(AllocatorAddress(url="http://127.0.0.1:1"), randomness=Random(1)) as client:
-        with pytest.raises(InvalidInput, match="1000000 are read"):
+        with pytest.raises(InvalidInput, match="at most 1000000 are allowed"):
             await client.put_container(a_wish("a", 1, release=("x" * 253,) * 10_000))
 
 

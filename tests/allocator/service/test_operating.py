@@ -51,7 +51,7 @@ async def test_without_its_database_it_lives_and_is_not_ready() -> None:
         assert (await ask(url, "GET", "/healthz")).status == 200
         answer = await ask(url, "GET", "/readyz")
         assert answer.status == 503
-        assert answer.text.startswith("the database does not take what is written to it: ")
+        assert answer.text.startswith("the database cannot be written: ")
         metrics = metrics_in((await ask(url, "GET", "/metrics")).text)
         assert metrics["podtide_allocator_database_up",] == 0
 
@@ -65,7 +65,7 @@ async def test_what_nobody_foresaw_in_a_proof_of_readiness_is_tried_again_and_no
             raise outcome
 
     readiness = ServiceReadiness(prove, HandClock(), a_log(log))
-    words = "the database does not take what is written to it: RuntimeError, of which the log says more"
+    words = "the database cannot be written: RuntimeError; see the allocator's log"
     assert await readiness.objection() == words
     assert "a driver's own fault" in log.getvalue()
     assert await readiness.objection() == ""

@@ -151,9 +151,9 @@ async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit() -> N
 @pytest.mark.parametrize(
     ("method", "path", "status", "reason"),
     [
-        ("GET", "/", 404, "GET / leads nowhere"),
-        ("GET", "/nowhere/at%0Aall", 404, "GET /nowhere/at%0Aall leads nowhere"),
-        ("POST", "/subnets", 405, "POST /subnets is not to be had"),
+        ("GET", "/", 404, "GET / is refused: there is no such path"),
+        ("GET", "/nowhere/at%0Aall", 404, "GET /nowhere/at%0Aall is refused: there is no such path"),
+        ("POST", "/subnets", 405, "POST /subnets is refused: the path has no such method"),
         ("GET", "/networks/bl%C3%BCe/subnets", 400, "network is not a valid name"),
         ("GET", "/networks/blue%0A/subnets", 400, "network is not a valid name"),
         ("GET", f"/networks/{'x' * 254}/subnets", 400, "network: Expected `str` of length <= 253"),
@@ -165,7 +165,7 @@ async def test_a_body_that_does_not_say_how_long_it_is_has_the_same_limit() -> N
         ("GET", "/containers?more=%27%20OR%201", 400, "more"),
         ("GET", "/networks/blue/subnets/pods/history?since=nan", 400, "since: "),
         ("GET", "/networks/blue/subnets/pods/history?since=-1", 400, "since: "),
-        ("GET", f"/{'x' * 20_000}", 404, "leads nowhere"),
+        ("GET", f"/{'x' * 20_000}", 404, "is refused: there is no such path"),
     ],
     ids=lambda value: str(value)[:60],
 )

@@ -43,10 +43,10 @@ from allocator.store.wishes import spec, wish
         ("UPDATE containers SET wanted = 99 WHERE id = 'a'", "container a is owed 0, but lacks"),
         ("DELETE FROM containers WHERE id = 'b'", "container b's, which is not there"),
         ("DELETE FROM resting", "it is lost"),
-        ("DELETE FROM quarantines", "in quarantine of container gone is not written down as it is"),
+        ("DELETE FROM quarantines", "in quarantine of container gone differs from its row in quarantines"),
         (
             "UPDATE quarantines SET container = 'c'",
-            "in quarantine of container c is not written down as it is",
+            "in quarantine of container c differs from its row in quarantines",
         ),
         ("DELETE FROM subnets", "rows are left of subnet number 1"),
     ],

@@ -218,7 +218,7 @@ async def test_a_database_out_of_reach_is_said_in_one_line_without_its_password(
 
 async def test_a_file_that_is_no_database_is_said_to_be_so(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("to do: buy milk\n" * 100)
-    with pytest.raises(UnusableDatabase, match="names a file that is no SQLite database"):
+    with pytest.raises(UnusableDatabase, match="names a file that is not a SQLite database"):
         await open_allocator(f"sqlite:///{tmp_path}/notes.db", clock=HandClock(), migrate=True)
 
 

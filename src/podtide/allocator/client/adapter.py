@@ -1,4 +1,4 @@
-"""The Allocator port over HTTP: each call a question, each answer decoded, each refusal the error it was."""
+"""The Allocator port over HTTP: each call is one request, and a refusal is raised as the service's error."""
 
 from random import Random
 from typing import Self, TypeVar, Unpack
@@ -258,7 +258,7 @@ class HttpAllocator(AdministeredAllocator):
             return decode_json(answer, kind)
         except UnreadableJson as error:
             raise AllocatorUnavailable(
-                f"cannot {question.doing}: the answer is none of an allocator ({error}): see that the URL is one's"
+                f"cannot {question.doing}: the answer is not that of an allocator ({error}): check the URL"
             ) from error
 
 

@@ -1,8 +1,7 @@
-"""One question to the service, asked until it is answered or the time is over.
+"""One request to the service, retried until it is answered or the time is over.
 
-Every call of the port may be made again, so whatever is no answer (nobody listens, the connection broke, the database
-behind the service is away) is asked again after a wait that grows and is never in step with anybody else's. What is
-an answer, a refusal too, is final.
+Every call of the port is idempotent, so a request without an answer (connection refused or broken, the database behind
+the service is away) is retried with back-off and jitter. An answer is final, also if it is a refusal.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ class AllocatorAddress(Struct, frozen=True, kw_only=True):
     token_file: Path | None = None
     """Read for every request: tokens are rotated."""
     authority: Path | None = None
-    """Who signs the service's certificate; None for whom the machine trusts."""
+    """The CA of the service's certificate; None for those that the machine trusts."""
 
     def __post_init__(self) -> None:
         if not _is_http(self.url):
@@ -172,7 +171,7 @@ def _encoded(question: AllocatorHttpRequest) -> bytes:
     body = msgspec.json.encode(question.body)
     if len(body) > LARGEST_BODY_BYTES:
         raise InvalidInput(
-            f"cannot {question.doing}: it takes {len(body)} bytes to say, and {LARGEST_BODY_BYTES} are read: "
+            f"cannot {question.doing}: the request has {len(body)} bytes, and at most {LARGEST_BODY_BYTES} are allowed: "
             "ask for less at a time"
         )
     return body
@@ -186,7 +185,8 @@ def _refusal(
         refusal = decode_json(body, RefusalBody)
     except UnreadableJson:
         refusal = RefusalBody(
-            "", f"it answered {status} {_phrase(status)}, as no allocator does: see that the URL is one's"
+            "",
+            f"it answered {status} {_phrase(status)}, which is not an answer of an allocator: check the URL",
         )
     words = f"cannot {question.doing}: {refusal.message}"
     if status == HTTPStatus.UNAUTHORIZED:

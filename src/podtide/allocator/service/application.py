@@ -1,4 +1,4 @@
-"""The service put together: routes, who may use them, what errors become, and what is told of it all."""
+"""The service put together: routes, authorization, errors as answers, logs and metrics."""
 
 from functools import partial
 from random import Random

@@ -1,6 +1,6 @@
 """Who is asking, and the allocator as they may see it.
 
-A caller is known before the body of the request is read: strangers cannot make us read a megabyte.
+A caller is authenticated before the body of the request is read: a stranger cannot make the service read a megabyte.
 """
 
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ Cache: TypeAlias = NamedDependency[SkipValidation[UtilizationCache]]
 AnyConnection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
 
 CALLER = "caller"
-"""Under which the request's state holds whom its token stands for."""
+"""The key of the request's state that holds the name of the caller, by its token."""
 _BEARER = "bearer"
 _LONGEST_QUOTE = 100
 

@@ -1,7 +1,7 @@
-"""The certificate the service shows, read again when its files change: whoever renews it need not restart us.
+"""The certificate of the service, read again when its files change: a renewal needs no restart.
 
-Every new connection looks whether the files are the ones it knows. A new pair that does not fit together, half written
-for one, changes nothing: the last good one is shown until it does.
+Every new connection checks whether the files have changed. A new pair that does not match, half written for example,
+is not used: the last valid one stays in use until it does.
 """
 
 import ssl
@@ -60,7 +60,7 @@ class Certificate:
         try:
             context.load_cert_chain(self._certificate, self._key, password=_refuse_to_ask)
         except ssl.SSLError as error:
-            raise self._unusable((error.reason or "it is no PEM").lower().replace("_", " ")) from error
+            raise self._unusable((error.reason or "it is not PEM").lower().replace("_", " ")) from error
         except (OSError, ValueError) as error:
             raise self._unusable(str(error)) from error
         return context

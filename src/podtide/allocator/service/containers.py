@@ -1,7 +1,7 @@
 """The paths of network containers, each under the cluster whose node it is: a token is for one of them.
 
-Removed ones leave a quarantine, which is listed, moved to their machine's present container, or ended. Each end is told
-in the log.
+Removed ones leave a quarantine, which is listed, moved to their machine's present container, or ended. Each end is
+logged.
 """
 
 from http import HTTPStatus

@@ -1,6 +1,6 @@
-"""What is told of every request, whatever becomes of it: an id for it, a line in the log, a count in the metrics.
+"""Every request, whatever its outcome, gets an id, a line in the log and a count in the metrics.
 
-It stands around the whole application, so that a path that leads nowhere is counted too.
+This wraps the whole application, so that a request to an unknown path is counted too.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The paths for those who run the service: is it up, is it ready, how is it doing. They need no token."""
+"""The paths for operators: liveness, readiness and metrics. They need no token."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ _TEXT = "text/plain"
 _PROMETHEUS = "text/plain; version=1.0.0"
 _DATABASE_SECONDS = 2.0
 _PROOF_SECONDS = 5.0
-_NO_ANSWER = "the database does not take what is written to it"
+_NO_ANSWER = "the database cannot be written"
 _NOT_READY = {
     int(HTTPStatus.SERVICE_UNAVAILABLE): ResponseSpec(
         str, description="Why not", media_type=_TEXT, generate_examples=False
@@ -66,9 +66,9 @@ class ServiceReadiness:
             await self._prove()
         except AllocatorError as error:
             return f"{_NO_ANSWER}: {error}"
-        except Exception as error:  # noqa: BLE001 - kept as the proof's outcome, it would be everybody's for ever
+        except Exception as error:  # noqa: BLE001 - a task that failed would fail every later call
             self._log.error("readiness cannot be proved", exc_info=error)
-            return f"{_NO_ANSWER}: {type(error).__name__}, of which the log says more"
+            return f"{_NO_ANSWER}: {type(error).__name__}; see the allocator's log"
         self._proved_at = self._clock.monotonic()
         return ""
 

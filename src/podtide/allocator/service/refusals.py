@@ -1,6 +1,6 @@
 """Errors as answers: a status, and a small document with the error's name and its line for people.
 
-What nobody foresaw is answered too, without a word of where it happened: that is for the log.
+An unexpected error is answered too, without details: these are in the log.
 """
 
 from http import HTTPStatus
@@ -99,9 +99,9 @@ def _misread(request: AnyRequest, error: HTTPException) -> Answer:
     status = HTTPStatus(error.status_code)
     match status:
         case HTTPStatus.NOT_FOUND:
-            words = f"{asked} leads nowhere: see /openapi.json for the paths there are"
+            words = f"{asked} is refused: there is no such path; see /openapi.json for the paths there are"
         case HTTPStatus.METHOD_NOT_ALLOWED:
-            words = f"{asked} is not to be had: see /openapi.json for the methods of this path"
+            words = f"{asked} is refused: the path has no such method; see /openapi.json for its methods"
         case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             words = f"the body of {asked} is larger than {LARGEST_BODY_BYTES} bytes: send less at a time"
         case _:

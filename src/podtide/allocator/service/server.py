@@ -1,7 +1,7 @@
 """The HTTP server around the service: from listening to the last answer.
 
-Nothing here touches the database or signals: whoever opened the one closes it, after the last answer, and decides
-what the other mean.
+Nothing here touches the database or signals: the caller opens the database, closes it after the last answer, and
+handles signals.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Who may ask: a file of tokens' hashes, each bound to a cluster or to administration.
 
-The file holds no secret: of a token it has the SHA-256, so that a copy of it lets nobody in. It is read again when it
-changes. One that cannot be read changes nothing: the tokens in force stay so, and the log says why.
+The file holds no secret: of a token it has the SHA-256, so that a copy of the file gives no access. It is read again
+when it changes. If it cannot be read, the tokens in force stay so, and the log says why.
 """
 
 import hashlib

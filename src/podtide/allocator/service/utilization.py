@@ -1,6 +1,6 @@
-"""How full a subnet is, from memory: however many ask, the database is asked once per refresh.
+"""How full a subnet is, from a cache: however many callers there are, the database is read once per refresh.
 
-It is also written down from time to time, where nothing changes too: a flat line is history.
+A sample is also stored from time to time, even if nothing changed, so that the history has no gaps.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class UtilizationCache:
             answer = asyncio.ensure_future(self._ask(network, name))
             reading = _Reading(answer, self._clock.monotonic() + self._refresh_seconds)
             self._readings[key] = reading
-        # Whoever goes away in the meantime must not take the answer from the others.
+        # A caller that is cancelled must not cancel the read for the others.
         return await asyncio.shield(reading.answer)
 
     def forget(self, network: str, name: str) -> None:

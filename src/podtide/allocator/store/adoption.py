@@ -1,14 +1,14 @@
-"""What a node has by its NodeNetworkConfig becomes what its container holds, in a store that went back.
+"""Records what a node has by its NodeNetworkConfig as held by its container, in a store that went back.
 
-The store's own rows are of an older day: what they say of a node counts only until the node's cluster has reported it.
-So a reported address is taken from wherever it is: free, resting, or with a container that no report has confirmed. Where two
-nodes report one address, that is a contradiction, and told: the later grant has it, for the address had to be given back
-before that one could be made. What is reported never becomes free by this: where no container can have it, it is in
-quarantine.
+The store's own rows are stale: what they say of a node counts only until the node's cluster has reported it. So a
+reported address is taken from wherever it is: free, resting, or with a container that no report has confirmed. Two
+nodes that report one address are a conflict, which is returned to the caller: the later grant keeps the address,
+because it had to be released before it could be granted again. A reported address never becomes free by this: where no
+container can have it, it goes into quarantine.
 
-A node that was registered again has its primary in another container than the store knows. Of the former one nothing is left
-then but what nobody reported, and that is in quarantine: a container without a primary is shown to nobody, so nobody would
-ever delete it.
+A node that was registered again has its primary in another container than the store knows. The former one
+then has only addresses that were not reported, and these go into quarantine: a container without a primary is not listed
+to controllers, so none would ever delete it.
 """
 
 from msgspec import Struct

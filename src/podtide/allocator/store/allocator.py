@@ -163,7 +163,7 @@ class DatabaseAllocator(AdministeredAllocator):
 
     async def _delete(self, call: DeleteContainer) -> None:
         while True:
-            # Which subnet to lock is known only after a look: until then it may have come, or be gone.
+            # Which subnet to lock is known only after a read; the container may have been created or deleted since.
             found = await self._database.read(lambda _now: queries.subnet_of_container(call.container))
             if found is None:
                 if await self._database.write(
@@ -297,7 +297,7 @@ class DatabaseAllocator(AdministeredAllocator):
         await self._database.write(lambda _now: registry.move_cluster(name, uid))
 
     async def forget_cluster(self, name: str, *, uid: str | None = None, reason: str = "") -> int:
-        del reason  # for whoever keeps a log
+        del reason  # the service logs it
         check_names(cluster=name, **({"uid": uid} if uid else {}))
         gone = await self._database.read(lambda _now: registry.containers_of(name, uid))
         for container in gone:

@@ -58,7 +58,9 @@ def audit_database() -> Script[tuple[Violation, ...]]:
     holders = {holder for (holder,) in (yield Query(_IN_QUARANTINE))}
     violations += [
         Violation(
-            2, container, f"what is in quarantine of container {container} is not written down as it is"
+            2,
+            container,
+            f"what is in quarantine of container {container} differs from its row in quarantines",
         )
         for container in holders ^ {container for (container,) in (yield Query(_QUARANTINES))}
     ]
@@ -173,13 +175,13 @@ def _totals_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
 
 def _drains_match(row: SubnetRow, contents: _Contents) -> Iterator[Violation]:
     """Violations of: the count of reserved addresses of a draining CIDR is right."""
-    nobodys = Counter[str]()
+    unreserved = Counter[str]()
     for chunk, mask in (*contents.free.items(), *contents.cooling):
-        nobodys[row.layout.block(chunk).cidr] += mask.bit_count()
+        unreserved[row.layout.block(chunk).cidr] += mask.bit_count()
     for block in row.layout.blocks:
         if block.is_draining:
             begun = row.layout.usable_in(block) - row.layout.usable_in(block, row.next_chunk(block))
-            there = begun - nobodys[block.cidr]
+            there = begun - unreserved[block.cidr]
             if (kept := row.drains[block.cidr]) != there:
                 yield Violation(
                     2,

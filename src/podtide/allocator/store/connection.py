@@ -5,9 +5,9 @@
 
 Errors name the database without its password.
 
-What is at the path of a SQLite database is looked at before SQLite opens it. SQLite makes a file where there is none, so a
-slip in a path would be an empty database, and a question about subnets would leave a file behind. And what it says of a
-directory, or of a file of something else, helps nobody.
+What is at the path of a SQLite database is looked at before SQLite opens it. SQLite makes a file where there is none,
+so a slip in a path would be an empty database, and a question about subnets would leave a file behind. And its messages
+about a directory, or another program's file, do not say what to do.
 """
 
 import os
@@ -52,7 +52,7 @@ def require_database_file(path: str, *, may_be_made: bool) -> None:
         ) from error
     if begins_with not in {b"", _MAGIC}:
         raise UnusableDatabase(
-            f"{where} names a file that is no SQLite database: name another, or a path where there is none yet"
+            f"{where} names a file that is not a SQLite database: name another, or a path where there is none yet"
         )
     if not os.access(file, os.W_OK):
         raise UnusableDatabase(f"{where} may not be written by this user: correct who owns it, or its mode")

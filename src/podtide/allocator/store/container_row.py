@@ -133,7 +133,7 @@ class ContainerRow:
     def for_callers(self, subnet: SubnetRow) -> AllocatedContainer:
         """The container as the port shows it."""
         layout, primary = subnet.layout, self.primary
-        assert primary is not None, "a newcomer without an address is nobody's container yet"
+        assert primary is not None, "a container without a primary address is not shown to callers"
         home = layout.block(primary.chunk)
         others = {layout.block(chunk) for _version, chunk in self.grants} - {home}
         in_use = [home, *sorted(others, key=lambda block: block.first_chunk)]

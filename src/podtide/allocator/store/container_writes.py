@@ -1,6 +1,6 @@
 """PUT and DELETE of a container, carried out in its subnet's open transaction.
 
-Everything that could refuse a call is looked at before anything is changed, because other calls share the transaction.
+Everything that could refuse a call is checked before anything is changed, because other calls share the transaction.
 """
 
 from collections.abc import Sequence
@@ -119,7 +119,7 @@ class DeleteContainer(Struct, frozen=True):
             return
         if not self.is_forgotten:
             transaction.context.refuse_another_cluster(self.cluster, self.cluster_uid, row.cluster_uid)
-            # Whoever says that its Node is gone has seen it: what it leaves is that cluster's to look after.
+            # The caller has seen that its Node is gone, so the quarantine belongs to the caller's cluster.
             row.cluster_uid = row.cluster_uid or self.cluster_uid
         if row.subnet != transaction.subnet.id:
             raise NoSuchSubnet(f"container {self.container} is in another subnet by now: look it up again")

@@ -1,8 +1,8 @@
 """Addresses that rest: those a node gave back cool down, those of a removed node are in quarantine.
 
-What cools down is a row with the time its rest ends, so that what is due is found by a look-up; it is free, and can be had
-when nothing else is. What is in quarantine is reserved and goes to nobody, however long ago it began, until somebody
-says so (`quarantines`; design R5, "A node deleted while its machine lives").
+What cools down is a row with the time its rest ends, so that what is due is found by an index; it is free, and is
+granted when nothing else is. What is in quarantine is reserved and is never granted, however long ago it began, until a
+controller or a person ends the quarantine (`quarantines`; design R5, "A node deleted while its machine lives").
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -18,7 +18,7 @@ class InvalidDatabaseUrl(InvalidInput):
 class Database(Protocol):
     """Runs scripts, each in a transaction: all of it is on the disk when the answer comes, or nothing is.
 
-    A script is given as a function of the time, because it is begun anew when a transaction has to be run again.
+    A script is given as a function of the time, because it starts again when a transaction is retried.
     AllocatorUnavailable when the database cannot be reached or does not answer.
     """
 

@@ -1,4 +1,4 @@
-"""Letting a CIDR of a subnet drain, and saying who still has addresses of it.
+"""Draining a CIDR of a subnet, and listing which nodes still have addresses of it.
 
 What is reserved in the CIDR is counted when it begins to drain, and from then on with every address that is given back
 (`subnet_row`); the last one takes the CIDR out of the subnet (`drained`).
@@ -131,8 +131,8 @@ def _refuse_parts(row: SubnetRow, asked: set[str]) -> None:
         for other in own.values():
             if network.version == other.version and network.overlaps(other):
                 raise InvalidRange(
-                    f"{cidr} is none of the CIDRs of subnet {row.network}/{row.name}, but overlaps {other}: "
-                    "a CIDR goes as a whole, name it as `podtide subnet show` does"
+                    f"{cidr} is not a CIDR of subnet {row.network}/{row.name}, but overlaps {other}: only a whole "
+                    "CIDR can be removed, give it as `podtide subnet show` prints it"
                 )
 
 

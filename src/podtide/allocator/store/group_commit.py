@@ -1,7 +1,7 @@
 """Group commit: calls that wait at the same moment share one transaction, and so one wait for the disk.
 
-While one group is being committed, those who come gather for the next; nobody waits for company. Under load groups grow and
-the cost of a commit is shared; a single caller is served at once.
+While one group is being committed, new calls gather for the next; no call waits for others to come. Under load groups
+grow and the cost of a commit is shared; a single caller is served at once.
 """
 
 import asyncio

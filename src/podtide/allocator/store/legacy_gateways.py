@@ -1,8 +1,8 @@
 """Subnets that grew before every CIDR had a gateway of its own.
 
-Their later CIDRs have no gateway yet, and the address that a new CIDR would keep back for it may long be a pod's. It stays
-the pod's: the lowest address of the CIDR that is nobody's becomes the gateway. Where all of it is in use the CIDR has
-none, and a person names one once something in it is free (`podtide subnet grow --gateway`).
+Their later CIDRs have no gateway yet, and the address that a new CIDR would keep back for it may long be a pod's. It
+stays the pod's: the lowest unused address of the CIDR becomes the gateway. Where all of it is in use the CIDR has none,
+and a person names one once something in it is free (`podtide subnet grow --gateway`).
 """
 
 from podtide.allocator.store.rules import StoreRules

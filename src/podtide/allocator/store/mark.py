@@ -1,6 +1,6 @@
 """The mark beside a SQLite database: how far the database had come, kept where a restored copy does not reach.
 
-It is written after every commit that changed what is granted, before anybody is answered, so it is never ahead of the
+It is written after every commit that changed what is granted, before the call is answered, so it is never ahead of the
 database, and an older copy of the database is behind it. It is not synced: a kill does not lose it, and after a loss of
 power it is a little behind, which harms nothing.
 """
@@ -64,5 +64,5 @@ class MarkFile:
         except OSError as error:
             raise AllocatorUnavailable(
                 f"the mark {self.path} beside the database cannot be written ({error.strerror}): without it an older "
-                "copy of the database could not be told; make room, or let the allocator write there"
+                "copy of the database could not be recognised; make room, or let the allocator write there"
             ) from error

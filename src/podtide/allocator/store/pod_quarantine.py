@@ -1,8 +1,8 @@
-"""What living pods have and no report tells of, in a store that went back: in quarantine under the name of their node.
+"""Addresses that living pods show and no report has, in a store that went back: quarantined under their node's name.
 
-A Node was removed while its machine lives on, and its quarantine was lost with the database; no NodeNetworkConfig tells of it
-any more. The pods do: they show their addresses. As for every removed Node, the quarantine ends by the word of the
-cluster's controller, when no living pod bound to that name shows them.
+A Node was removed while its machine runs on, and its quarantine was lost with the database. No NodeNetworkConfig shows
+these addresses any more, but the status of the pods does. As for every removed Node, the cluster's controller ends the
+quarantine when no living pod bound to that name shows them.
 """
 
 from uuid import UUID, uuid5

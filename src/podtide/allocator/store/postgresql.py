@@ -1,12 +1,12 @@
 """The PostgreSQL driver: for several replicas of the allocator at once, kept apart by the database's own locks.
 
-Whoever changes anything of a subnet locks its row first, so writers of one subnet queue and those of different subnets do
-not. Calls for one subnet that wait at one moment share a transaction. Whatever the database refuses because of somebody
-else's transaction (a deadlock, an id that appeared meanwhile) is run again from the start.
+A transaction locks the row of its subnet first, so writers of one subnet queue and those of different subnets do not.
+Calls for one subnet that wait at one moment share a transaction. A transaction that conflicts with another (a deadlock,
+an id that appeared meanwhile) is retried from the start.
 
 A server that hangs says nothing, not even that it ends a connection. So a statement has a time limit, and a connection
-whose server did not answer is dropped without a word to it, with all others of that moment: the next call looks for the
-server that is the primary now.
+whose server did not answer is dropped without closing it properly, and so are all others of that moment: the next call
+looks for the server that is the primary now.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _CONNECTIONS = 10
 _ANSWER_SECONDS = 10.0
 """For a statement, and for a new connection. Clients of the service wait as long for an attempt of theirs."""
 _MIGRATION_SECONDS = 3600.0
-"""For a statement that changes the schema: a large database takes its time, and nobody is served meanwhile."""
+"""For a statement that changes the schema: a large database takes its time, and no call is served meanwhile."""
 _GOODBYE_SECONDS = 5.0
 _MOST_ATTEMPTS = 10
 _RUN_AGAIN = (
@@ -44,9 +44,9 @@ _RUN_AGAIN = (
     asyncpg.DeadlockDetectedError,
     asyncpg.UniqueViolationError,
 )
-_UNKNOWN = "whether what was asked was done is unknown, so ask again"
-_NOT_ASKED = "nothing was asked of it yet: see that it runs, or correct --database"
-_ONLY_READ = "it was only to be read, so nothing was changed: ask again"
+_UNKNOWN = "it is unknown whether the change was made, so retry"
+_NOT_ASKED = "no request was sent to it yet: check that it runs, or correct --database"
+_ONLY_READ = "this was only a read, so nothing was changed: retry"
 
 
 _MARK = """(SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
@@ -89,7 +89,7 @@ async def connect(url: str, name: str, *, clock: Clock, rules: StoreRules) -> "P
             )
     except ValueError:
         raise InvalidDatabaseUrl(
-            f"--database {name} is no URL of a PostgreSQL database: use postgresql://user@host:port/database"
+            f"--database {name} is not a valid URL of a PostgreSQL database: use postgresql://user@host:port/database"
         ) from None
     return PostgresqlDatabase(pool, name, clock=clock, rules=rules)
 
@@ -169,8 +169,8 @@ class PostgresqlDatabase:
                 except _RUN_AGAIN:
                     await asyncio.sleep(0.001 * 2**attempt)
         raise AllocatorUnavailable(
-            f"the database {self.name} gave way to other transactions {_MOST_ATTEMPTS} times: "
-            "nothing was changed, try again"
+            f"the transaction was rolled back {_MOST_ATTEMPTS} times by conflicts with others in the database {self.name}: "
+            "nothing was changed, retry"
         )
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
-"""What becomes of a quarantine: it moves to the container that its machine has now, or ends by somebody's word.
+"""What becomes of a quarantine: it moves to the container that its machine has now, or is ended by a controller or a person.
 
-It moves only to a container that is about to be made. An agent without records believes that whatever comes to its
-container later was given to nobody before; of what is there at first sight it finds out who has it.
+It moves only to a container that is about to be made. An agent without records believes that addresses which
+are granted later were unused; only for those that it sees at first does it find out which pod has them.
 """
 
 from msgspec import Struct

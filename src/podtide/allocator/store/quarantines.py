@@ -1,7 +1,8 @@
 """What removed containers left: one row for each whose addresses are in quarantine, beside their masks in `resting`.
 
-A row says whose they were, on which machine, and until when nobody should end the quarantine. It goes with the last of its
-addresses. So what is in quarantine of a cluster or node is found without a look at the tombstones, which are for ever.
+A row names their node and machine, and the time before which the quarantine should not end. It is deleted with the last
+of its addresses. So the quarantines of a cluster or node are found without reading the tombstones, which are kept for
+ever.
 """
 
 from collections import defaultdict

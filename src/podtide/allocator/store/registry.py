@@ -47,7 +47,7 @@ def open_term(claim: TermClaim, now: float) -> Script[OpenedTerm]:
         other = next(term.holder for term in held if term.is_live(now) and term.holder != claim.holder)
         raise AnotherTerm(
             f"{other} acts for the cluster with uid {claim.cluster_uid} now, and two controllers must not: wait until "
-            f"its term is over ({TERM_SECONDS:.0f} s without a word); if it is of another cluster that was cloned from "
+            f"its term is over ({TERM_SECONDS:.0f} s without renewal); if it is of another cluster that was cloned from "
             "a backup, stop the podtide of one of the two"
         )
     yield Query(_PUT_TERM, (claim.cluster, claim.cluster_uid, claim.holder, now + TERM_SECONDS))

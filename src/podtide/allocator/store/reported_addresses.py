@@ -1,6 +1,6 @@
-"""Addresses that somebody was reported to have, taken from wherever a store that went back has them.
+"""Takes reported addresses from wherever a store that went back has them.
 
-They may be free, at rest, in quarantine, or with a container that no report has confirmed: its rows are of an older day.
+They may be free, at rest, in quarantine, or with a container that no report has confirmed, whose rows are stale.
 """
 
 from collections.abc import Callable, Collection

@@ -1,4 +1,4 @@
-"""The SQLite driver: one connection with one user, write-ahead log, on the disk before anybody hears of it.
+"""The SQLite driver: one connection with one user, write-ahead log, every change on disk before it is answered.
 
 All calls that wait at one moment, of whichever subnets, share a transaction. Other processes may use the same file: each
 transaction that writes takes the file's lock first, and waits for it for some seconds.

@@ -1,4 +1,4 @@
-"""Making, growing, removing and showing subnets. How one shrinks is told in `draining`."""
+"""Making, growing, removing and showing subnets. Shrinking is in `draining`."""
 
 from collections.abc import Sequence
 
@@ -112,8 +112,8 @@ def _lay_out(transaction: SubnetTransaction, gateways: dict[str, str]) -> Script
         wanted = [gateways[block.cidr] for block in own if gateways[block.cidr] != block.gateway]
         if taken := [address for address in wanted if address in used]:
             raise SubnetInUse(
-                f"{', '.join(taken)} of subnet {row.network}/{row.name} is a node's, or was until a moment ago, and so can "
-                "be no gateway: name an address that is free"
+                f"{', '.join(taken)} of subnet {row.network}/{row.name} is a node's, or was until a moment ago, and so "
+                "cannot be a gateway: name an address that is free"
             )
         raise SubnetInUse(
             f"with gateway {', '.join(wanted)} the first {row.keep_back_first} addresses of subnet {row.network}/{row.name}, "

@@ -1,8 +1,8 @@
 """The free addresses of a subnet, found by index look-ups, never by a scan.
 
-Whole chunks go to whoever needs sixteen or more, and what remains comes from chunks that are partly used, lowest first: used
-chunks fill up before new ones are begun, and a grant stays in few rows. Rows are read a page at a time when needed, kept
-here for the rest of the transaction, and written once at its end.
+A container that needs sixteen or more gets whole chunks, and what remains comes from chunks that are partly used,
+lowest first: used chunks fill up before new ones are begun, and a grant stays in few rows. Rows are read a page at a
+time when needed, kept here for the rest of the transaction, and written once at its end.
 """
 
 from collections import deque

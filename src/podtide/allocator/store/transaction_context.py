@@ -1,4 +1,4 @@
-"""What a transaction has to know beside its subnet: whether the store recovers, and to whom clusters' names belong."""
+"""What a transaction has to know beside its subnet: whether the store recovers, and the uid of each cluster name."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -59,7 +59,7 @@ def read_context(clusters: Sequence[str] = ()) -> Script[TransactionContext]:
 def begin_recovery(reason: str, now: float) -> Script[int]:
     """Begin a recovery: grant nothing from now on. Returns the recovery's number.
 
-    One that is going on begins anew: the store may have gone back to a day on which it recovered, and what was
+    One that is going on begins anew: the store may have gone back to a time when it was recovering, and what was
     reported then is stale.
     """
     ((number,),) = yield Query(_BEGIN, (now, reason, recovery_number(now)))

@@ -1,4 +1,4 @@
-"""Quarantine ends by somebody's word: what is in it by removed container, and which machine each container's Node is.
+"""A quarantine ends only by a call: its addresses by removed container, and which machine each container's Node is.
 
 What is in quarantine now has no machine that could be recognised. Its time stays as it was.
 """
