@@ -106,7 +106,7 @@ def test_a_log_that_cannot_be_opened_after_the_renaming_ends_the_journal_too(tmp
         raise DiskFull("cannot open agent.journal: no space left; free some")
 
     disk.open_log = full  # type: ignore[method-assign,assignment] # the moment is too short to be hit otherwise
-    with pytest.raises(DiskFailed, match=r"cannot be gone on with: cannot open agent\.journal"):
+    with pytest.raises(DiskFailed, match=r"but the new file cannot be opened: cannot open agent\.journal"):
         journal.rewrite(b"new state")
     with pytest.raises(DiskFailed):
         journal.append(b"more", durable=False)

@@ -279,7 +279,7 @@ def test_a_damaged_journal_is_kept_aside_and_believed_in_nothing() -> None:
     kept = opened(disk, lines=lines)
     assert list(kept.pool.addresses()) == []
     assert kept.identity is None
-    assert kept.lost.startswith("the journal cannot be believed: the record at byte ")
+    assert kept.lost.startswith("the journal cannot be used: the record at byte ")
     assert kept.lost.endswith(f"; it is kept as {DAMAGED}")
     assert disk.read(DAMAGED) == damaged
     said = json.loads(lines.getvalue())
@@ -330,9 +330,9 @@ BEGINNING = encode_record(b'{"format":1}')
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "it has no whole first record"),
-        (BEGINNING[:-1], "it has no whole first record"),
-        (bytes(100), "it has no whole first record"),
+        (b"", "its first record is missing or incomplete"),
+        (BEGINNING[:-1], "its first record is missing or incomplete"),
+        (bytes(100), "its first record is missing or incomplete"),
         (encode_record(b"null"), "the record at byte 0 cannot be understood: "),
         (encode_record(b'{"format":1,"pool":7}'), "the record at byte 0 cannot be understood: "),
         (encode_record(b'{"format":0,"pool":7}'), "it has format 0, and this podtide reads format 1"),
@@ -357,7 +357,7 @@ def test_what_has_a_good_checksum_and_makes_no_sense_is_damage(content: bytes, w
     disk = MemoryDisk()
     disk.replace(JOURNAL, content)
     kept = opened(disk)
-    assert f"the journal cannot be believed: {words}" in kept.lost
+    assert f"the journal cannot be used: {words}" in kept.lost
     assert list(kept.pool.addresses()) == []
     assert disk.read(DAMAGED) == content
 

@@ -73,7 +73,7 @@ async def test_one_that_is_written_at_every_look_is_an_error_and_the_next_del_fi
     async with bench.machine() as node:
         await node.add(owner("c1", "web"), SLICED)
         node.line.before["delete OverlappingRangeIPReservation"] = [Conflict("changed")] * 2
-        with pytest.raises(StorageFailed, match="a reservation could not be given up"):
+        with pytest.raises(StorageFailed, match="a reservation could not be deleted"):
             await node.delete(owner("c1", "web"), SLICED)
         await node.delete(owner("c1", "web"), SLICED)
         assert await bench.reserved() == {}

@@ -125,7 +125,9 @@ async def test_a_storage_error_that_somebody_has_to_see_to_is_told_at_once() -> 
     async with bench.machine() as node:
         node.line.before["create IPPool"] = [NotFound("the server does not know IPPool")]
         started = bench.clock.monotonic()
-        with pytest.raises(StorageFailed, match="cannot be kept: the server does not know IPPool"):
+        with pytest.raises(
+            StorageFailed, match="could not be read or written: the server does not know IPPool"
+        ):
             await node.add("c1", CLASSIC)
         assert bench.clock.monotonic() - started < 1.0
 

@@ -168,7 +168,7 @@ async def test_a_reservation_that_cannot_be_given_up_fails_the_del_until_it_is()
     async with bench.machine() as node:
         await node.add("c1", CLASSIC)
         node.line.before["delete OverlappingRangeIPReservation"] = [Unavailable("away")]
-        with pytest.raises(StorageFailed, match="could not be given up: away"):
+        with pytest.raises(StorageFailed, match="could not be deleted: away"):
             await node.delete("c1", CLASSIC)
         assert await node.add("c2", CLASSIC) == ["10.0.0.2/24"], "nobody gets it while it is reserved"
         await node.delete("c1", CLASSIC)

@@ -185,7 +185,7 @@ async def test_a_pool_whose_range_cannot_be_read_says_so(monkeypatch: pytest.Mon
             return garbled
 
         monkeypatch.setattr(node.line, "get", get)
-        with pytest.raises(InvalidConfig, match="has no range to go by"):
+        with pytest.raises(InvalidConfig, match="has no valid range"):
             await node.add("c1", CLASSIC)
 
 

@@ -1,8 +1,8 @@
 """Keeps on the node's bridge the gateway of every CIDR that the node's addresses are in.
 
-A pod must not start with a gateway that nobody has. So the network is not installed before the gateways are in place
-(`in_place`), and an ADD is not answered before the gateway of its address is (`require`). What somebody deletes by hand, the
-bridge itself included, comes back as soon as the kernel tells of it.
+A pod must not start while its gateway is missing. So the network is not installed before the gateways are in place
+(`in_place`), and an ADD is not answered before the gateway of its address is (`require`). What is deleted by hand, the
+bridge itself included, is restored as soon as the kernel reports it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
 
 _LOOK_EVERY_SECONDS = 30.0
-"""For an address that a pod had kept after its CIDR was gone: that it is free now is not told."""
+"""How often to check anyway: when a pod frees an address of a CIDR that is gone, there is no event."""
 
 
 class NodeAddresses(Struct, frozen=True):

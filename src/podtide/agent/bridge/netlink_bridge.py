@@ -140,7 +140,7 @@ def _watching(name: str, changed: Callable[[], None]) -> Iterator[None]:
             return change.name == name
         return (
             change.type == MessageType.DELETE_ADDRESS
-        )  # of any interface: that is seldom, and a look costs little
+        )  # of any interface: that is rare, and a check costs little
 
     def read() -> None:
         told = changes.read()
@@ -157,7 +157,7 @@ def _watching(name: str, changed: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _explained(what: str, *, but: int = 0) -> Iterator[None]:
-    """Turns an OSError into a BridgeError that says what to do; `but` is an errno that is no failure."""
+    """Turns an OSError into a BridgeError that says what to do; `but` is an errno that does not count as a failure."""
     try:
         yield
     except OSError as error:

@@ -41,5 +41,5 @@ class Bridge(Protocol):
         ...
 
     def watch(self, changed: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `changed` whenever the bridge or its addresses may have changed, by anybody, until the context ends."""
+        """Call `changed` whenever the bridge or its addresses may have changed, by any program, until the context ends."""
         ...

@@ -99,7 +99,7 @@ class AddressMessage(Struct, frozen=True, kw_only=True):
     address: str
     """With its prefix length."""
     protocol: int
-    """The mark of who put it there; 0 where nobody said, or the kernel is older than 5.18."""
+    """The mark of the program that put it there; 0 if it set none, or the kernel is older than 5.18."""
 
 
 class LinkSocket:
@@ -165,7 +165,7 @@ class LinkSocket:
         if interface.version == 4:  # noqa: PLR2004 - the family
             request += _attribute(_AddressAttribute.BROADCAST, interface.network.broadcast_address.packed)
         else:
-            # Nobody else has the gateway on a bridge of this node, and a check would keep the first pod waiting.
+            # The gateway is on no other bridge of this node, and a check for duplicates would delay the first pod.
             request += _attribute(_AddressAttribute.FLAGS, _NUMBER.pack(_NO_CHECK_OF_DUPLICATES))
         self._ask(MessageType.NEW_ADDRESS, _Flag.CREATE | _Flag.EXCLUSIVE, request)
 

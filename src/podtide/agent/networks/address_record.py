@@ -1,13 +1,13 @@
-"""What this node's sandboxes were given of secondary networks, remembered beside the pools and across restarts.
+"""The record of addresses of secondary networks that this node's sandboxes have, kept on disk across restarts.
 
-The pools are written first and answers leave last; in between stands a line here. So what a sandbox was told it has is
-on record, until its DEL was carried out. It is not what addresses are chosen by: pools are. It is what they are held
-against when the cluster went back to a backup (`core.networks.recorded_addresses`).
+An ADD writes the pool, then appends a line here, and is answered last. So every address that a sandbox was told is on
+record until its DEL is carried out. Addresses are chosen from pools only, never from the record: it is compared with the
+pools when the cluster was restored from a backup (`core.networks.recorded_addresses`).
 
-A line is the kernel's as soon as it is appended, which survives kill -9. A machine that stops may lose one that says
-what was given, and then no sandbox is left that could have the address. One that says that it was given up waits for the
-disk: without it the address would be put back for a sandbox that is long gone, as long as its pod lives in another. And
-so does one that says that a pool went back: without it an entry that a backup brought back would be taken for the pod's.
+An appended line is in the kernel's cache, so it survives kill -9. When the machine stops, a line that says what was given
+may be lost, but then no sandbox is left that could have the address. A line that says that an address was given up is
+synced: without it the address would be put back for a sandbox that is long gone, as long as its pod lives in another. So
+is a line that says that a pool went back: without it an entry from the backup would be taken for the pod's.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ JOURNAL = "networks.journal"
 DAMAGED_JOURNAL = "networks.journal.damaged"
 FORMAT = 1
 """The version of the lines, stated in the first one. An older podtide refuses a later one (`agent.pool.file_format`)."""
-_WAY_OUT = "move that file away: should etcd then be restored from a backup, what was given until now is not known here"
+_WAY_OUT = "move that file away: should etcd then be restored from a backup, the addresses assigned until now cannot be put back"
 
 PoolKey = tuple[bool, str]
 """Whether all nodes share the pool, and what tells it from others of its kind."""
@@ -134,7 +134,7 @@ class GivenAddresses:
 
     def __init__(self, disk: Disk | None, log: Logger) -> None:
         self.failed = asyncio.Event()
-        """Whether nobody knows any more what is on the disk: then the agent has to end."""
+        """Set when it is unknown what is on the disk: then the agent has to end."""
         self.failure: DiskFailed | None = None
         self._by_pool: dict[PoolKey, dict[_Place, Given]] = {}
         self._versions: dict[PoolKey, int] = {}
@@ -174,7 +174,7 @@ class GivenAddresses:
         return {pool: next(iter(given.values())).wanted for pool, given in self._by_pool.items()}
 
     def note(self, given: Given) -> None:
-        """An interface has this now. DiskFull when it cannot be written down: then it must not be told."""
+        """Record that an interface has this. DiskFull when it cannot be recorded: then its ADD must fail."""
         place = given.key, given.address
         if self._by_pool.get(given.pool, {}).get(place) != given:
             change = _Change(pool=given.pool, version=self._versions.get(given.pool, 0), given=given)
@@ -201,7 +201,7 @@ class GivenAddresses:
         return self._confirmed.get((given.key, given.address), 0) < self._epochs[given.pool]
 
     def hear(self, pool: PoolKey, version: int) -> bool:
-        """The pool is in this version, 0 when it is gone, by a fresh read or a write. Answers whether it went back."""
+        """Note the pool's version by a fresh read or a write, 0 when it is gone. Returns whether it went back."""
         before, self._versions[pool] = self._versions.get(pool, 0), version
         if version < before:
             self._epochs[pool] += 1
@@ -261,9 +261,9 @@ class GivenAddresses:
             try:
                 return self._replay(disk, content)
             except (Damaged, msgspec.DecodeError) as error:
-                log.error(  # noqa: TRY400 - where in the code it was found is no news to people
-                    "the record of what sandboxes have of secondary networks is damaged, and begun anew: should etcd be "
-                    "restored from a backup, what was given until now is not known here",
+                log.error(  # noqa: TRY400 - a traceback would not help the reader
+                    "the record of secondary networks' addresses is damaged, and a new one is begun: should etcd be "
+                    "restored from a backup, the addresses assigned until now cannot be put back",
                     error=str(error),
                     kept_as=DAMAGED_JOURNAL,
                 )
@@ -277,7 +277,7 @@ class GivenAddresses:
     def _replay(self, disk: Disk, content: bytes) -> Journal:
         found = read_records(content)
         if not found.records:
-            raise Damaged("it has no whole first record")
+            raise Damaged("its first record is missing or incomplete")
         first = found.records[0].payload
         msgspec.json.decode(first, type=FileFormat).refuse_newer(JOURNAL, FORMAT, _WAY_OUT)
         state = msgspec.json.decode(first, type=_State)

@@ -71,7 +71,7 @@ def _flat_file(network: NetworkConfig) -> bytes:
             found = os.stat(path)  # noqa: PTH116 - once for each ADD, and a Path costs more than the call
             if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_FLAT_BYTES:
                 raise InvalidConfig(
-                    f"flat file {path} is no file of at most 1 MiB: correct configuration_path"
+                    f"flat file {path} is not a regular file of at most 1 MiB: correct configuration_path"
                 )
             return _content(path, (found.st_ino, found.st_mtime_ns, found.st_size))
         except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
-"""What an agent did to the pools of secondary networks, for those who chart it."""
+"""How often an agent wrote the pools of secondary networks, for metrics."""
 
 
 class Counts:
-    """Only ever growing."""
+    """Counters since the start of the agent."""
 
     def __init__(self) -> None:
         self.writes = 0

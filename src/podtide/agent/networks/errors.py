@@ -1,4 +1,4 @@
-"""Why a secondary network gave or took back nothing. All of them pass: the runtime tries again (CNI code 11)."""
+"""Why an address of a secondary network was not assigned or freed. All are transient: the runtime retries (CNI code 11)."""
 
 from podtide.cluster.port import Conflict, Gone, Throttled, Unavailable
 from podtide.core.errors import RetryError
@@ -9,12 +9,12 @@ class NoSlice(RetryError):
 
 
 class StorageFailed(RetryError):
-    """What has to be written for this call, or read, could not be."""
+    """An object that this call needs could not be read or written."""
 
 
 class Reread(RetryError):
-    """Things changed between two calls: look again."""
+    """An object changed between two calls: read it again and decide again."""
 
 
 PASSING = (Conflict, Gone, Throttled, Unavailable, Reread)
-"""What is over after another look, or after a while. Anything else somebody has to see to."""
+"""Errors that are worth a retry. For any other a person has to correct something."""

@@ -49,7 +49,7 @@ class NodePresence:
                 await self._informer.synced.wait()
         except TimeoutError:
             raise NotReady(
-                f"the agent of {self._node} has not reached the cluster yet: see to the connection to the API server"
+                f"the agent of {self._node} has not reached the cluster yet: check the connection to the API server"
             ) from None
 
     def is_watching(self) -> bool:
@@ -60,9 +60,9 @@ class NodePresence:
         """The Node's uid; OutOfContact when it is not certain that there is such a Node."""
         if self._informer.silent_seconds() >= self._contact_timeout_seconds:
             raise OutOfContact(
-                f"nothing new is handed out on {self._node}: the cluster has not been heard of for "
-                f"{format_duration(self._contact_timeout_seconds)}, and may have removed this node; "
-                "see to the connection to the API server"
+                f"nothing new is handed out on {self._node}: the API server was silent for longer than "
+                f"{format_duration(self._contact_timeout_seconds)}, and the cluster may have removed this node; "
+                "check the connection to the API server"
             )
         node = self._informer.get(Key("", self._node))
         if node is None:

@@ -1,12 +1,12 @@
 """The Lease beside a node's own pool: it tells people and other programs who writes the pool.
 
-Correctness does not rest on it (every write tests the version it was made from), so a Lease that cannot be taken is
-said in the log, and nothing waits for it. It is held for long, because thousands of nodes have several each: it is
-renewed along with writes of the pool that give addresses, and never for its own sake. Whereabouts' plugin does wait for it: a
-node's slice is podtide's, or Whereabouts', and not both at a time.
+Correctness does not depend on it (every write of the pool has the version it was decided from as precondition), so a
+Lease that cannot be taken is logged, and nothing waits for it. Its duration is long, because thousands of nodes have
+several each: it is renewed along with writes of the pool that assign addresses, and never by itself. Whereabouts' plugin
+does wait for it: a node's slice is used by podtide or by Whereabouts, not by both at a time.
 
-It is marked with the node: by that the controller, when it collects what a gone node has left, tells a pool's Lease from
-one that another program happens to have under the name of a pool.
+It is annotated with the node, so that the controller, when it deletes what a removed node left, can tell a pool's Lease
+from one of another program that happens to have the name of a pool.
 """
 
 import math

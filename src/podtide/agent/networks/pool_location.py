@@ -1,9 +1,9 @@
 """Where a range's pool is found: the one that all nodes share, or the one that the slices controller made for this node.
 
-A shared pool is made by whoever needs it first. A node's own is never made here: which part of the range is the
-node's, only the controller knows, and a pool without an entry in the NodeSlicePool could overlap another's. So one that
-the controller has not confirmed is passed over: a request to make it may have come when it was nobody's any more. Names
-of nodes and networks can be put together in more than one way, so a pool has to show that it is this node's.
+A shared pool is created by the first agent that needs it. A node's own pool is never created here: only the controller
+knows which part of the range is the node's, and a pool without an entry in the NodeSlicePool could overlap another's. So
+a pool that the controller has not confirmed is ignored: a late request may have created it after the slice was freed.
+Names of nodes and networks can be joined to the same pool name in more than one way, so a pool has to state its node.
 """
 
 from contextlib import suppress
@@ -80,21 +80,20 @@ class SharedPoolLocation:
         try:
             return await self._cluster.create(empty, manager=AGENT_MANAGER)
         except AlreadyExists as error:
-            # Somebody else was first, or an answer was lost.
+            # Another node was first, or an answer was lost.
             raise Reread(str(error)) from error
 
     async def require_beginning(self, wanted: NetworkRange) -> None:
-        """A network that was cut into slices until now: pods have addresses of them, and a new pool does not tell which.
+        """Raise NoSlice while nodes still have slices of the range: a new pool does not show what their pods have.
 
-        An empty one that is there already may be as new: a request to make it, from before, may have come only now.
-
-        Reservations need not tell either. Whether there are any was up to the configuration by which addresses of the
-        slices were given, which is not known any more.
+        That holds for an existing empty pool too: a late request may have created it just now. Reservations do not show
+        it either: whether there are any depends on the configuration by which those addresses were assigned, which is
+        not known any more.
         """
         for name in node_slice_pool_names(wanted):
             slices = await get_if_there(self._cluster, NodeSlicePool, name, self._namespace)
             assigned = slices.status.allocations if slices and slices.status else []
-            if slices and any(_is_somebodys(each, wanted.addresses.network) for each in assigned):
+            if slices and any(_may_be_in_use(each, wanted.addresses.network) for each in assigned):
                 raise NoSlice(
                     f"range {wanted.addresses} is not to be cut into slices any more, and nodes still have some by "
                     f"NodeSlicePool {slices.key}: they go when no pod has an address of them; wait for that, or put its "
@@ -103,7 +102,7 @@ class SharedPoolLocation:
 
     def require_usable(self, pool: IPPool, wanted: NetworkRange, node_uid: str) -> None:
         """Raise unless the pool is of this range, and is not being deleted."""
-        del node_uid  # all nodes have a part in it
+        del node_uid  # all nodes may use it
         if parse_network(pool.spec.range) != wanted.addresses.network:
             raise InvalidConfig(
                 f"IPPool {pool.key} is of {pool.spec.range}, and the network's range is {wanted.addresses}: "
@@ -163,13 +162,13 @@ class NodePoolLocation:
             )
         if not _is_within(parse_network(pool.spec.range), wanted.addresses.network):
             raise NoSlice(
-                f"IPPool {pool.key} is of {pool.spec.range}, which is no part of {wanted.addresses}: "
+                f"IPPool {pool.key} is of {pool.spec.range}, which is outside of {wanted.addresses}: "
                 "two networks of one name have different ranges; give one another network_name"
             )
         _require_staying(pool)
 
     async def require_beginning(self, wanted: NetworkRange) -> None:
-        """See `PoolLocation.require_beginning`: that the pool was confirmed says it."""
+        """Does nothing: the controller confirms a pool only when it may be used."""
         del wanted
 
     async def _by_slice(self, wanted: NetworkRange) -> IPPool:
@@ -186,7 +185,9 @@ class NodePoolLocation:
                 "slices controller, or widen the range if none is left"
             )
         pool = None
-        with suppress(InvalidName):  # it is longer than podtide's, and nobody made one that is too long
+        with suppress(
+            InvalidName
+        ):  # this name is longer than podtide's; if it is too long, no such pool can exist
             name = wanted.node_pool_name(self._node, parse_network(own), Naming.WHEREABOUTS)
             pool = await _get(self._cluster, name, self._namespace)
         if pool is None or not self._is_this_nodes(pool) or is_inert(pool):
@@ -218,16 +219,14 @@ async def _get(cluster: Cluster, name: str, namespace: str) -> IPPool | None:
     except NotFound:
         return None
     except InvalidRange as error:
-        raise InvalidConfig(
-            f"IPPool {namespace}/{name} has no range to go by: {error}; correct it"
-        ) from error
+        raise InvalidConfig(f"IPPool {namespace}/{name} has no valid range: {error}; correct it") from error
     return pool
 
 
-def _is_somebodys(slice_: NodeSliceAllocation, range_: IPNetwork) -> bool:
-    """Whether a node has the slice, and it has addresses of the range: one that cannot be read may have.
+def _may_be_in_use(slice_: NodeSliceAllocation, range_: IPNetwork) -> bool:
+    """Whether a node has the slice, and it overlaps the range; one that cannot be parsed may do so.
 
-    What Whereabouts calls an unnamed network's slices can be the name of another network.
+    The name that Whereabouts gives to an unnamed network's NodeSlicePool can be that of another network.
     """
     if not slice_.node_name:
         return False

@@ -62,7 +62,7 @@ class PoolLoop:
         self.wanted = wanted
         """A range that the pool is of; of several networks' configurations, the first that was seen."""
         self.trouble = ""
-        """Why the last attempt came to nothing, in words; "" when it did not."""
+        """Why the last attempt failed; "" when it did not."""
         self._cluster = cluster
         self._location = location
         self._reservations = restorer.reservations
@@ -211,7 +211,7 @@ class PoolLoop:
     def _fail_all(self, error: Exception) -> None:
         told = error
         if isinstance(error, ClusterError):
-            told = StorageFailed(f"IPPool {self._location.name} cannot be kept: {error}")
+            told = StorageFailed(f"IPPool {self._location.name} could not be read or written: {error}")
         for each in self._under_way:
             each.fail(told)
 
@@ -292,7 +292,7 @@ class PoolLoop:
         try:
             self._restorer.give(adding.holder, placed.address, adding.wanted, guarded=adding.guarded)
         except DiskFull as error:
-            adding.fail(StorageFailed(f"{placed.address} cannot be written down: {error}"))
+            adding.fail(StorageFailed(f"{placed.address} could not be recorded on the node: {error}"))
         adding.succeed(placed)
 
     def _answer(
@@ -310,10 +310,10 @@ class PoolLoop:
     # Reading and writing
 
     def _must_read(self, addings: list[Adding], releasings: list[Releasing]) -> bool:
-        """Whether something would be answered by the copy that the pool, as it is now, may not bear out.
+        """Whether a request would be answered from the cached copy without a write that proves the copy is not stale.
 
-        What leads to a write is borne out by that. So the question is about what does not: an ADD that is refused or
-        has its address already, and a DEL that finds nothing. (That nothing is left for an ADD shows only later.)
+        A write fails with a conflict if the copy is stale. No write follows for an ADD that is refused or has its
+        address already, nor for a DEL that finds nothing. (That nothing is left for an ADD shows only later.)
         """
         pool, copy = self._pool, self._copy
         if pool is None or copy is None or self._may_have_gone_back:
@@ -400,7 +400,7 @@ class PoolLoop:
         )
         for outcome in outcomes:
             if isinstance(outcome, ClusterError):
-                raise StorageFailed(f"a reservation could not be given up: {outcome}") from outcome
+                raise StorageFailed(f"a reservation could not be deleted: {outcome}") from outcome
             if isinstance(outcome, BaseException):
                 raise outcome
 
@@ -412,10 +412,10 @@ class PoolLoop:
             self._copy.restore([address])
 
     def _keep_lease(self, pool: ObjectMeta) -> None:
-        """Side by side with a write that gives addresses: nothing waits for the Lease.
+        """Take or renew the Lease, concurrently with a write that assigns addresses: nothing waits for the Lease.
 
-        Who only frees them does not take it. A network that went back to Whereabouts still has pods of podtide's, and
-        Whereabouts' plugin on this node would wait for the Lease in vain.
+        A write that only frees addresses does not take it. A network that was given back to Whereabouts still has pods
+        with podtide's addresses, and Whereabouts' plugin on this node would wait for the Lease in vain.
         """
         if self._make_lease is None:
             return

@@ -183,7 +183,7 @@ class PoolRestorer:
         for recorded, reason in alarms:
             self.alarms += 1
             self._log.error(
-                "an address of a sandbox may be had twice: delete the pod of one of them",
+                "an address of a sandbox may be in use twice: delete one of the two pods",
                 address=str(recorded.address),
                 pod=recorded.holder.podref,
                 sandbox=recorded.holder.id,

@@ -1,4 +1,4 @@
-"""What is asked of one pool: an address for a sandbox's interface, or to let go of what it has."""
+"""Requests to one pool: assign an address to a sandbox's interface, free what it has, or compare pool and record."""
 
 import asyncio
 from typing import Generic, TypeVar
@@ -33,7 +33,7 @@ class PoolRequest(Generic[T]):
             self.answer.set_result(answer)
 
     def fail(self, error: Exception) -> None:
-        """Nothing became of it."""
+        """It failed: raise this in the caller."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
@@ -52,7 +52,7 @@ class Releasing(PoolRequest[tuple[IPAddress, ...]]):
 
 
 class Mending(PoolRequest[float | None]):
-    """The pool is to be held against what sandboxes have. Answers in how many seconds again, if at all."""
+    """A comparison of the pool with what sandboxes have. The answer is in how many seconds to repeat it, if at all."""
 
     def __init__(self, wanted: NetworkRange) -> None:
         super().__init__(("", ""), wanted, guarded=False)
@@ -60,4 +60,4 @@ class Mending(PoolRequest[float | None]):
 
 def _retrieve(answer: "asyncio.Future[T]") -> None:
     if not answer.cancelled():
-        answer.exception()  # if no caller is left to hear of it, nobody was meant to
+        answer.exception()  # marks it as retrieved: asyncio would log an error whose caller is gone

@@ -1,9 +1,10 @@
 """One address reserved across all pools: an OverlappingRangeIPReservation, whose name is the address.
 
-Creating it is the reservation. What is there already is another's, unless it shows the very sandbox, or the very pod by
-its uid: then a call whose answer was lost, or a crash, has left it, and it is taken over.
+Creating it is the reservation. An object that exists already belongs to another pod, unless it names the same sandbox, or
+the same pod by uid: then it was left by a call whose answer was lost, or by a crash, and is taken over.
 
-Each is marked with the node. No program goes by that; it is what an API server can hold other nodes' agents off by.
+Each is annotated with the node. No program reads that; admission rules of the API server use it to refuse writes by other
+nodes' agents.
 """
 
 from msgspec import structs
@@ -49,10 +50,10 @@ class ReservationObjects:
         if there.spec.container_id not in ("", holder.id):
             return  # a newer sandbox of the pod has taken it over: it goes with that one
         if not await self._delete(name, _version(there)):
-            raise Conflict(f"reservation {name} is written by somebody else: try again")
+            raise Conflict(f"reservation {name} is being changed by another writer: try again")
 
     async def _delete(self, name: str, seen: ReservationVersion) -> bool:
-        """Whether it is gone, as it was seen; otherwise there is one that somebody wrote since."""
+        """Delete it in the version that was seen. Returns whether it is gone; False when another writer changed it since."""
         place = (OverlappingRangeIPReservation, name, self._namespace)
         try:
             await self._cluster.delete(*place, uid=seen.uid, resource_version=seen.resource_version)
@@ -74,7 +75,7 @@ class ReservationObjects:
             return None
         wanted = self._reservation(name, holder).spec
         if there.spec != wanted:
-            # What is written there is of an earlier sandbox: repair and people go by it.
+            # It names an earlier sandbox, and leak repair and people rely on what it names.
             there = await self._cluster.replace(structs.replace(there, spec=wanted), manager=AGENT_MANAGER)
         return _version(there)
 

@@ -1,11 +1,11 @@
-"""The secondary networks of a node: what the plugin's calls come to in the pools of a network's ranges.
+"""The secondary networks of a node: carries out the plugin's calls on the pools of a network's ranges.
 
 A pod gets one address from each range of a network, or none at all. Everything is written before it is answered: every
-ADD is a write to the cluster, and pools are what addresses are chosen by. What sandboxes were given is on record here
-as well (`given`), for a cluster that goes back to a backup: it is held against the pools whenever they are read, and all
-at once when the cluster may have gone back. The sandboxes that this process served, and by which network's
-configuration, are remembered for garbage collection, which must not touch what it cannot place. In a node's own pool the
-same is written down with each entry, and so outlives the process.
+ADD is a write to the cluster, and addresses are chosen from the pools. The addresses of this node's sandboxes are also
+recorded on disk (`given`), in case the cluster is restored from a backup: the record is compared with a pool whenever it
+is read, and with all pools when the cluster may have gone back. For garbage collection (GC), this process remembers which
+network's configuration each sandbox was served by: GC must not free what belongs to an unknown network. In a node's own
+pool each entry names its network, so this survives the process.
 """
 
 import asyncio
@@ -221,19 +221,19 @@ class SecondaryNetworks:
             if not addresses:
                 raise NotAssigned(
                     f"sandbox {owner.sandbox} has no address of {wanted.addresses} on {owner.interface}: "
-                    "make the sandbox anew"
+                    "create the sandbox again"
                 )
             held += addresses
         self._served[key] = owner.network
         return tuple(held)
 
     async def collect_garbage(self, config: IpamConfig, alive: frozenset[Key]) -> int:
-        """Free what sandboxes of this node hold by that configuration, and that do not live. Answers how many those were.
+        """Free what dead sandboxes of this node hold by that configuration. Returns how many sandboxes that were.
 
-        Whose they are is known of those that this process served, and of those that an entry in the node's own pool
-        says it of, whichever process wrote it. All else is let be, and repair finds it by its pod: what is in a pool
-        that all nodes share, and entries that say nothing, as of Whereabouts, or of several configurations. What came
-        while this was looked up, or is on its way, is younger than the list of what is alive, and no garbage.
+        A sandbox's configuration is known if this process served it, or if an entry in the node's own pool names it,
+        whichever process wrote that. All else is left to leak repair, which checks the pods: entries in a pool that all
+        nodes share, and entries without a configuration, such as Whereabouts', or with several. Sandboxes added since
+        this began, and ADDs in flight, are newer than the list `alive`, and are not garbage.
         """
         before = dict(self._served)
         served = {key for key, name in before.items() if name == config.name}

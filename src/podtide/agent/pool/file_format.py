@@ -1,7 +1,7 @@
 """The format of a file that an agent keeps, stated in its first record, and refused where a newer podtide wrote it.
 
-An agent that went on with a file it only half understands would forget what a newer one meant by the rest, and write its
-own over it. So it ends before it changes anything. What is damaged is another matter: there, nobody else could read it either.
+An agent that used a file which it understands only in part would lose the rest, and overwrite it. So it ends before it
+changes anything. A damaged file is handled differently: no other version could read it either.
 """
 
 from msgspec import Struct

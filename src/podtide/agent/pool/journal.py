@@ -24,7 +24,7 @@ program and the replay call the same `apply_to`.
 that stops loses it, and then no sandbox is left that could have the address: for assigning and freeing that is enough,
 and an ADD does not wait for the disk. What this node promises to others must survive a power cut, so it is synced before
 it is said (`durable`): a name given up for release (else the address would be handed out here again while the allocator
-gives it to another node), and whom the journal belongs to.
+gives it to another node), and which Node the journal belongs to.
 
 `journal_file` is the file that records are appended to, and `agent.networks.address_record` uses the same framing for
 records of its own.
@@ -148,7 +148,7 @@ class PoolState:
         self.former: tuple[str, ...] = ()
         """Uids of earlier NodeNetworkConfigs: one that returns comes from a backup."""
         self.doubt = ""
-        """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is no question."""
+        """The mark of the question whether the NodeNetworkConfig is up to date; "" when there is no question."""
 
 
 class PoolChange(Protocol[T_co]):
@@ -380,7 +380,7 @@ def replay(records: tuple[JournalRecord, ...], pool: Pool, now: float) -> PoolSt
     NewerFormat if a newer podtide wrote them.
     """
     if not records:
-        raise Damaged("it has no whole first record")
+        raise Damaged("its first record is missing or incomplete")
     state = PoolState(pool)
     for record in records:
         try:

@@ -102,7 +102,7 @@ class Journal:
             self._log = self._disk.open_log(self._name, len(content))
         except DiskError as error:
             raise DiskFailed(
-                f"the journal was written anew, and cannot be gone on with: {error}; start again"
+                f"the journal was rewritten, but the new file cannot be opened: {error}; start the agent again"
             ) from error
 
     @contextmanager

@@ -99,7 +99,7 @@ class JournaledPool:
 
     @property
     def doubt(self) -> str:
-        """The mark of the question whether the NodeNetworkConfig is of the present; "" when there is no question."""
+        """The mark of the question whether the NodeNetworkConfig is up to date; "" when there is no question."""
         return self._state.doubt
 
     def is_former(self, config_uid: str) -> bool:

@@ -104,7 +104,7 @@ def _replayed_or_lost(
         state = replay(found.records, Pool(cooldown_seconds), now)
     except Damaged as error:
         disk.replace(DAMAGED_JOURNAL, content)
-        reason = f"the journal cannot be believed: {error}; it is kept as {DAMAGED_JOURNAL}"
+        reason = f"the journal cannot be used: {error}; it is kept as {DAMAGED_JOURNAL}"
         log.warning(RECORDS_LOST, reason=reason)
         return _begin_lost(disk, cooldown_seconds, reason)
     if state.identity is None and state.lost == _NO_JOURNAL:

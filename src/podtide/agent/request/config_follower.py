@@ -10,7 +10,7 @@ belong to other nodes. So before an object is used, the Node is read once, and i
                                        as new as a GET: what a stale cache lacks would later seem to be newly granted
     a container that is missing        withdrawn, once the controller states that the request is fulfilled
     the object was deleted before      etcd was restored, and its addresses may belong to other nodes by now: it is used once
-                                       the controller has confirmed that it is of the present (`resources.config_confirmation`)
+                                       the controller has confirmed that it is up to date (`resources.config_confirmation`)
 
 While there is no object to use, nothing new is assigned, and pods keep their addresses.
 """
@@ -246,7 +246,7 @@ def identity_in(config: NodeNetworkConfig) -> Identity:
 
 
 def _question(config: NodeNetworkConfig, journaled: JournaledPool) -> NodeNetworkConfig:
-    """The object with the question whether it is of the present (`resources.config_confirmation`), for a server-side apply.
+    """The object with the question whether it is up to date (`resources.config_confirmation`), for a server-side apply.
 
     It is applied by the manager of the request, so it has to state all that the agent states in the object: the request
     and its annotations as they are, and the names that the node gave up by its own records. With uid and version, so
