@@ -102,7 +102,7 @@ async def test_addresses_that_came_free_are_granted_next() -> None:
     await drawn.subnet(reserved=251, batch=1, buffer=0.0, exhausted=True, starved=True)
     assert (await why(drawn, "web-2")).next == (
         "2 addresses are free in subnet pods and 1 node is owed 2 addresses: "
-        "the request controller grants them at its next look, within seconds"
+        "the request controller grants them at its next reconcile, within seconds"
     )
 
 

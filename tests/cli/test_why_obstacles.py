@@ -111,7 +111,7 @@ async def test_with_a_dead_allocator_nobody_is_told_that_addresses_are_granted_n
     for name in ("web-2", "node/a"):
         assert (await why(drawn, name)).next == (
             "the allocator does not answer, and nothing is granted until it does: "
-            "start it, or mend the way to it (connection refused)"
+            "start it, or repair the connection to it (connection refused)"
         )
 
 

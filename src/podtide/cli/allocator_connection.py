@@ -42,7 +42,7 @@ class AllocatorLocation(Struct, frozen=True, kw_only=True):
             raise InvalidInput("--token-file and --ca-file are for --allocator: a database asks for neither")
 
     def waiting(self, seconds: float) -> "AllocatorLocation":
-        """The same, for whoever would rather wait for an allocator that does not answer yet."""
+        """The same, but retrying for so long while the allocator does not answer yet."""
         if self.database:
             raise InvalidInput("--wait is for --allocator: a database answers at once")
         return replace(self, deadline_seconds=seconds)

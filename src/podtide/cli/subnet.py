@@ -82,7 +82,7 @@ def add(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Add a subnet to a network.
 
-    A network is created with its first subnet. Adding the same subnet again is no error and changes nothing.
+    A network is created with its first subnet. Adding the same subnet again succeeds and changes nothing.
     """
     spec = SubnetSpec(
         network=network,

@@ -1,4 +1,4 @@
-"""`podtide subnet add --grow`: a subnet as somebody's file states it, whatever was there before.
+"""`podtide subnet add --grow`: a subnet as a file states it, whatever was there before.
 
 A file that states subnets is applied again and again, while people grow and shrink them by hand. So only what the subnet
 lacks is added; what it has beside stays, and so does a CIDR that drains.

@@ -65,7 +65,7 @@ def uninstall_cni(
 def _remove_bridge() -> str:
     """Delete the node's bridge, unless something is on it. Returns what was done, in words; "" without a bridge.
 
-    One that stays does no harm to pods, and the files are what a runtime goes by: so it is no failure.
+    A bridge that stays does no harm to pods, and a runtime reads only the files: so that is not a failure.
     """
     from podtide.agent.bridge.netlink_bridge import NetlinkBridge  # noqa: PLC0415 - so that --help is quick
     from podtide.agent.bridge.port import BridgeError  # noqa: PLC0415 - as above

@@ -1,7 +1,7 @@
 """Whether the allocator answers, so that nodes learn within seconds that a request cannot be carried out.
 
 A node whose request is not answered must not go on showing `Granted=True` of the previous request. Two things would
-cause that: a call with a longer timeout than anybody waits for an address, and requests that queue behind such calls,
+cause that: a call with a longer timeout than a pod waits for an address, and requests that queue behind such calls,
 because workers are few and a dead allocator occupies all of them. So each call has `ANSWER_SECONDS`, and after a few
 calls in a row without an answer the allocator counts as unavailable: requests are then refused at once, without a call,
 and only the reconciles of subnets, which are few, try whether it is back. The first answer to any call ends that, and

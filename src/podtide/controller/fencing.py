@@ -75,7 +75,7 @@ class GuardedWrites:
         return written
 
     async def delete(self, item: R, *, unchanged: bool = False) -> None:
-        """Delete this object, by uid; it is no error if it is gone.
+        """Delete this object, by uid; an object that is gone already is not an error.
 
         With `unchanged`, only in the version at hand: Conflict if somebody has written it since.
         """

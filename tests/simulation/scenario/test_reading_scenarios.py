@@ -23,8 +23,8 @@ def refusal(text: str) -> str:
     ("text", "words"),
     [
         ("", "some.yaml: is empty"),
-        ("title: [", "some.yaml:1: is no YAML"),
-        ("title: \x07", "some.yaml: is no YAML"),
+        ("title: [", "some.yaml:1: is not valid YAML"),
+        ("title: \x07", "some.yaml: is not valid YAML"),
         ("- a", "some.yaml:1: expected `object`, got `array`"),
         (HEAD, "some.yaml:1: object missing required field `story`"),
         (f"{STEPS}  []\ncolour: red\n", "some.yaml:7: 'colour' is not known: give some of title, why, trap"),
@@ -34,7 +34,7 @@ def refusal(text: str) -> str:
         (f"{NO_NODES}story: []\n", "some.yaml:1: give either nodes, or clusters"),
         (
             f"{NO_NODES}story: []\nclusters: {{a/b: {{nodes: 1}}}}\n",
-            "some.yaml:5: 'a/b' is no name for a cluster",
+            "some.yaml:5: 'a/b' is not a valid name of a cluster",
         ),
         (
             f"{NO_NODES}story: []\nclusters: {{a: {{node: 1}}}}\n",
@@ -53,7 +53,7 @@ def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        ("ad pods: {node-1: 1}", "some.yaml:7: 'ad pods' is no step: give one of add pods, "),
+        ("ad pods: {node-1: 1}", "some.yaml:7: 'ad pods' is not a step: give one of add pods, "),
         (
             "add pods: 5",
             "add pods: expected `object`, got `int`: give something such as add pods: {node-1: 5}",
@@ -66,7 +66,7 @@ def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
         ("repeat: 3", "some.yaml:7: repeat: give how often, and beside it a story of its own"),
         ("{repeat: often, story: []}", "some.yaml:7: repeat: give how often"),
         ("{repeat: 3, story: [], wait: 1s}", "some.yaml:7: repeat: give how often"),
-        ("{repeat: 3, story: [ad pods]}", "'ad pods' is no step"),
+        ("{repeat: 3, story: [ad pods]}", "'ad pods' is not a step"),
         ("{repeat: 3, story: [wait: 1s, 5]}", "step 2.2 is 5: give expect, say, or a step"),
         ("5", "some.yaml:7: step 2 is 5: give expect, say, or a step"),
         ("{wait: 1s, count from here: }", "step 2 is 'wait', 'count from here': give one step at a time"),
@@ -75,9 +75,9 @@ def test_what_is_wrong_around_a_story_is_refused(text: str, words: str) -> None:
         ("{expect: {pods redy: 1}}", "'pods redy' cannot be expected: give one of pods ready, requested"),
         (
             "{expect: {pods ready: many}}",
-            "pods ready: 'many' is no number, alone or after at least, at most",
+            "pods ready: 'many' is not a number, alone or after at least, at most",
         ),
-        ("{expect: {pods ready: yes}}", "pods ready: True is no number"),
+        ("{expect: {pods ready: yes}}", "pods ready: True is not a number"),
         (
             "{expect: {exhausted: 5}}",
             "exhausted: expected `bool`, got `int`: give something such as exhausted: yes",
@@ -96,7 +96,7 @@ def test_what_is_wrong_with_a_step_is_refused(step: str, words: str) -> None:
 
 def test_the_line_is_that_of_the_value_that_is_wrong() -> None:
     step = "  - say: Something.\n    expect:\n      pods ready: 1\n      requested:\n        node-1: lots\n"
-    assert "some.yaml:10: requested: 'lots' is no number" in refusal(STEPS + step)
+    assert "some.yaml:10: requested: 'lots' is not a number" in refusal(STEPS + step)
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

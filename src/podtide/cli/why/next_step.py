@@ -172,7 +172,7 @@ def _of_the_allocator(facts: WhyFacts) -> str:
     if not error:
         return ""
     is_so = f"has not answered for {age(facts.now - to_wall_seconds(since))}" if since else "does not answer"
-    return f"the allocator {is_so}, and nothing is granted until it does: start it, or mend the way to it ({error})"
+    return f"the allocator {is_so}, and nothing is granted until it does: start it, or repair the connection to it ({error})"
 
 
 def _of_what_is_to_come(facts: WhyFacts, commands: SuggestedCommands) -> str:
@@ -220,7 +220,7 @@ def subnet_obstacle(
     if subnet.free:
         return (
             f"{counted(subnet.free, 'address is', 'addresses are')} free in subnet {subnet.name} and {debts}: "
-            "the request controller grants them at its next look, within seconds"
+            "the request controller grants them at its next reconcile, within seconds"
         )
     parts = [f"subnet {subnet.name} is full: all {subnet.capacity} addresses are reserved"]
     if owed:

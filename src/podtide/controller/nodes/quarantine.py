@@ -174,7 +174,7 @@ class QuarantineReconciler:
             self._refused.discard(container)
             self._told.pop(container, None)
         if left:
-            self._names.add(node)  # it may have begun while a look found nothing
+            self._names.add(node)  # the quarantine may have begun after a read that found none
             self._by_node[node] = there
         else:
             self._names.discard(node)

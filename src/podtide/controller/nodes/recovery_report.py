@@ -86,7 +86,7 @@ class RecoveryReport:
         return sorted({*listed, *configs, *nodes})
 
     async def _report_all(self, names: list[str], recovery: int) -> list[HeldContainer]:
-        """Report several nodes at a time: nothing is granted to anybody until the last one is done."""
+        """Report several nodes at a time: nothing is granted to any node until the last one is done."""
         held: list[HeldContainer] = []
         waiting = iter(names)
 

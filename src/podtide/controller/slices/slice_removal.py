@@ -6,7 +6,7 @@ resourceVersion that was found empty as precondition: an agent that takes an add
 `UnclaimedPools` is about empty pools for whole ranges that no definition asks for, and for which this term never saw
 one. The pool of a classic network is deleted when its last definition is (`network_reconciler`); this is for those
 whose definition was deleted while no controller ran. Nothing in such a pool says that it was a definition's, so it is
-recognised by what is missing. That is no risk: an agent that needs the pool after all creates it again, as Whereabouts
+recognised by what is missing. That is safe: an agent that needs the pool after all creates it again, as Whereabouts
 does, and an agent that writes at the same instant wins.
 """
 

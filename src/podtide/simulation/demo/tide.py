@@ -85,7 +85,7 @@ async def _until_the_batch_stays(stage: DemoStage, configured: int) -> None:
 
 async def _leave(stage: DemoStage, node: str) -> None:
     stage.begin(
-        "A node leaves", f"{node} is switched off and removed. Nobody else may have its addresses at once."
+        "A node leaves", f"{node} is switched off and removed. No other node may have its addresses at once."
     )
     await stage.remove_node(node)
     await stage.until(lambda: stage.decided.containers == len(stage.names) - 1)

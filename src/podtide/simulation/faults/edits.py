@@ -51,7 +51,7 @@ class ForeignNames(Mishap):
         if config is None or other is None or config.key == other.key:
             return ""
         theirs = [each.name for nc in other.status.network_containers for each in nc.ip_assignments]
-        names = ["nobody's", *chance.sample(theirs, min(3, len(theirs)))]
+        names = ["never-granted", *chance.sample(theirs, min(3, len(theirs)))]
         spec = structs.replace(config.spec, ips_not_in_use=[*config.spec.ips_not_in_use, *names])
         await _edit(scene, config, spec)
         return f"of {other.metadata.name} for {config.metadata.name}"

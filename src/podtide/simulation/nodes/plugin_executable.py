@@ -21,9 +21,7 @@ def find_plugin() -> Path:
     if named := os.environ.get(VARIABLE):
         path = Path(named).absolute()
         if not _is_program(path):
-            raise InvalidConfig(
-                f"{VARIABLE} is {named}, which is no program; name the plugin's executable file"
-            )
+            raise InvalidConfig(f"{VARIABLE} is {named}, which is not an executable file: name the plugin's")
         return path
     candidates = (
         _CHECKOUT / "plugin" / "target" / "release" / "podtide",

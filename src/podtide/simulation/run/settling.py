@@ -178,7 +178,9 @@ async def _without_address(worlds: Sequence[World]) -> list[str]:
         for sandbox in machine.kubelet.sandboxes()
         if sandbox.addresses
     }
-    complaints = [f"{pod} is no more, and has a sandbox" for pod in sorted(served - wanting.keys())]
+    complaints = [
+        f"{pod} does not exist any more, and has a sandbox" for pod in sorted(served - wanting.keys())
+    ]
     complaints += [
         f"{sandbox.pod} has {len(sandbox.addresses)} addresses of {families} families"
         for machine in site.machines.values()
@@ -227,8 +229,8 @@ async def _left_behind(worlds: Sequence[World], waiting: int) -> list[str]:
         held = sum(1 + len(each.addresses) for each in containers if each.subnet == subnet.name)
         outlived = await _in_quarantine_for_pods(worlds[0].site, subnet.name)
         if subnet.reserved != held + outlived:
-            nobodys = subnet.reserved - held - outlived
-            complaints.append(f"{nobodys} addresses of {subnet.name} are reserved for nobody")
+            unowned = subnet.reserved - held - outlived
+            complaints.append(f"{unowned} addresses of {subnet.name} are reserved for no node")
     return complaints
 
 

@@ -25,9 +25,9 @@ class Document:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
-            raise InvalidScenario(f"{file}:{line}: is no YAML: {error.problem}") from None
+            raise InvalidScenario(f"{file}:{line}: is not valid YAML: {error.problem}") from None
         except yaml.YAMLError as error:
-            raise InvalidScenario(f"{file}: is no YAML: {error}") from None
+            raise InvalidScenario(f"{file}: is not valid YAML: {error}") from None
         if root is None:
             raise InvalidScenario(f"{file}: is empty: give a title, a why, nodes, a subnet and a story")
         self._root = root

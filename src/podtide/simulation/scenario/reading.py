@@ -107,7 +107,7 @@ def _clusters(document: Document, written: _ScenarioFile) -> dict[str, dict[str,
     for name in written.clusters:
         if not is_object_name(name):
             raise document.refuse(
-                f"$.clusters.{name}", f"{name!r} is no name for a cluster: give one such as west"
+                f"$.clusters.{name}", f"{name!r} is not a valid name of a cluster: give one such as west"
             )
     if written.nodes is not None:
         return {"": _nodes(written.nodes)}
@@ -193,7 +193,7 @@ def _action(document: Document, path: str, words: str, value: Any) -> ScenarioAc
     word = STEP_WORDS.get(words)
     if word is None:
         raise document.refuse(
-            path, f"{words!r} is no step: give one of {', '.join(STEP_WORDS)}, {_REPEAT}, {_EXPECT}"
+            path, f"{words!r} is not a step: give one of {', '.join(STEP_WORDS)}, {_REPEAT}, {_EXPECT}"
         )
     if not word.subject:
         if value is not None:

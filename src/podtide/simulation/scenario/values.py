@@ -60,4 +60,4 @@ def _read_amount(written: Any) -> Amount:
         return Amount(written)
     if isinstance(written, str) and (match := _AMOUNT.fullmatch(written)):
         return Amount(int(match[2]), match[1])
-    raise InvalidInput(f"{written!r} is no number, alone or after {', '.join(_RELATIONS)}")
+    raise InvalidInput(f"{written!r} is not a number, alone or after {', '.join(_RELATIONS)}")

@@ -3,7 +3,7 @@
     cluster, allocator      given: embedded and in memory, or an API server and a database
     controllers             as many as wanted, elected or alone
     machines                one per node: agent, kubelet, disk
-    the rest of a cluster   nodes come and go by the methods here, pods by those of `workload`
+    the rest of a cluster   nodes are added and removed by the methods here, pods by those of `workload`
 
 Several clusters that share an allocator are several worlds on one `Site`, which has what is looked at over all of them:
 the trace, the book of addresses, the auditor. Each then has a name, which the full names of its programs and nodes begin
