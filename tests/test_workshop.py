@@ -174,3 +174,18 @@ def test_a_class_name_says_which_class_it_is() -> None:
 def test_every_package_says_what_it_is_for() -> None:
     packages = sorted((ROOT / "src").rglob("__init__.py"))
     assert [str(path) for path in packages if not ast.get_docstring(ast.parse(path.read_text()))] == []
+
+
+# Two words may stand on two lines, with the marks of a comment or of a string between them.
+RIDDLES = re.compile(r"""\b(?:nobody|whoever\b|go(?:es)?[\s#"']+by\b)""", flags=re.IGNORECASE)
+
+
+def test_the_code_speaks_plain_english() -> None:
+    """Many readers are not native speakers: name who acts or does not (a node, no program), and what it reads or follows."""
+    found = [
+        f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}: {' '.join(match[0].split())}"
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for text in [path.read_text()]
+        for match in RIDDLES.finditer(text)
+    ]
+    assert found == []
