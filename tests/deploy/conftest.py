@@ -73,7 +73,7 @@ def untouched(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs Helm may have to wait for it to be built."""
+    """What needs Helm or Prometheus may have to wait for it to be built or fetched."""
     for item in items:
-        if "chart" in getattr(item, "fixturenames", ()):
+        if {"chart", "prometheus"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("slow")

@@ -40,12 +40,10 @@ def test_promtool_has_nothing_to_object_to(prometheus: PrometheusPrograms) -> No
     )
 
 
-@pytest.mark.slow
 def test_every_alert_fires_when_it_should_and_ends(prometheus: PrometheusPrograms) -> None:
     assert "SUCCESS" in promtool(prometheus, "test", "rules", RULE_TESTS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("alert", [rule.alert for rule in ALERTS])
 @pytest.mark.parametrize("factor", [0, 2], ids=["sooner", "later"])
 def test_those_tests_notice_an_alert_that_comes_sooner_or_later(
