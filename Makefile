@@ -49,7 +49,7 @@ test: $(READY) real-parts-if-possible ## Run every test; core/ must be covered t
 # What tests run podtide on and beside. What cannot be had is named at the end of their run (and fails in CI).
 .PHONY: real-parts-if-possible
 real-parts-if-possible: rust-if-possible plugin control-plane-if-possible helm-if-possible cni-programs-if-possible \
-	postgresql-if-possible cni-plugins-if-possible nodes-if-possible
+	postgresql-if-possible cni-plugins-if-possible prometheus-if-possible nodes-if-possible
 
 .PHONY: test-nodes
 test-nodes: $(READY) real-parts-if-possible ## Run the tests on real kubelets alone
@@ -86,6 +86,11 @@ control-plane-if-possible: $(READY)
 .PHONY: helm-if-possible
 helm-if-possible: $(READY)
 	@PYTHONPATH=tools $(BIN)/python -m helm_binary || true
+
+# Prometheus and promtool, which alerting rules and the dashboard's queries are tried on.
+.PHONY: prometheus-if-possible
+prometheus-if-possible: $(READY)
+	@PYTHONPATH=tools $(BIN)/python -m prometheus_programs || true
 
 # Whereabouts and cnitool, which end-to-end tests run podtide beside and by.
 .PHONY: cni-programs-if-possible

@@ -46,10 +46,53 @@ async def test_a_controller_leads_serves_its_nodes_and_hands_over(tmp_path: Path
             async with aiohttp.ClientSession(url) as door:
                 async with door.get("/healthz") as response:
                     assert (response.status, await response.text()) == (200, "ok")
+                async with door.get("/readyz") as response:
+                    assert (response.status, await response.text()) == (200, "ok")
                 async with door.get("/metrics") as response:
                     assert "podtide_controller_leading 1.0" in await response.text()
             await controller.stop()
         assert not (await cluster.get(Lease, LEASE, SYSTEM_NAMESPACE)).spec.holder_identity
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+async def test_a_leader_is_not_ready_while_its_allocator_is_away_and_goes_on_living(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    kubeconfig = tmp_path / "kubeconfig"
+    async with served_cluster(kubeconfig) as cluster:
+        place = ObjectMeta(name=LEASE, namespace=SYSTEM_NAMESPACE)
+        await cluster.create(Lease(metadata=place, spec=LeaseSpec(lease_duration_seconds=1)), manager="test")
+        options = ("--kubeconfig", kubeconfig, "--allocator", f"http://{address}", "--poll", "1s")
+        async with (
+            running("controller", *NAMES, *options, "--metrics-listen", "127.0.0.1:0") as controller,
+            aiohttp.ClientSession((await controller.logged("listening"))["url"]) as door,
+        ):
+
+            async def answer(path: str) -> tuple[int, str]:
+                async with door.get(path) as response:
+                    return response.status, await response.text()
+
+            async def is_unready() -> bool:
+                return (await answer("/readyz"))[0] == 503
+
+            async def is_ready() -> bool:
+                return await answer("/readyz") == (200, "ok")
+
+            await until(is_unready)
+            assert (await answer("/readyz"))[1].startswith(
+                "the allocator does not answer, and is tried again"
+            )
+            assert (await answer("/healthz"))[0] == 200  # restarting it would not bring the allocator back
+            told = (await answer("/metrics"))[1]
+            assert "podtide_controller_allocator_reachable 0.0" in told
+            assert 'allocator_calls_total{method="demand",outcome="AllocatorUnavailable"}' in told
+            database = f"sqlite:///{tmp_path}/subnets.db"
+            async with running("allocator", "--database", database, "--listen", address) as allocator:
+                await until(is_ready)
+                assert "podtide_controller_allocator_reachable 1.0" in (await answer("/metrics"))[1]
+                await controller.stop()
+                await allocator.stop()
 
 
 @pytest.mark.real_time

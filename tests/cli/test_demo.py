@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
@@ -117,6 +119,42 @@ def test_the_commands_that_it_prints_work_as_printed() -> None:
     assert f"CIDR --database {database}`" in of_pod.splitlines()[0]
 
 
+@pytest.mark.slow
+def test_prometheus_finds_the_metrics_of_every_program_by_a_list_of_targets() -> None:
+    with running("--nodes", "2", "--speed", "0.2", "--metrics-listen", "127.0.0.1:0") as show:
+        targets = show.until("http_sd_configs").partition("'")[2].partition("'")[0]
+        show.until("asks for 15 after 0")
+        listed = json.loads(fetched(targets))
+        told = {
+            (each["labels"]["job"], each["labels"].get("node")): fetched(
+                f"http://{each['targets'][0]}{each['labels']['__metrics_path__']}"
+            )
+            for each in listed
+        }
+        with pytest.raises(HTTPError) as nowhere:
+            fetched(targets.replace("targets", "agents/node-9/metrics"))
+        show.process.send_signal(signal.SIGINT)
+        show.rest()
+    assert told.keys() == {
+        ("podtide-allocator", None),
+        ("podtide-controller", None),
+        ("podtide-agent", "node-1"),
+        ("podtide-agent", "node-2"),
+    }
+    assert 'podtide_allocator_capacity{network="blue",subnet="pods"} ' in told["podtide-allocator", None]
+    assert "podtide_controller_allocator_reachable 1.0" in told["podtide-controller", None]
+    assert "podtide_agent_demand 2.0" in told["podtide-agent", "node-2"]
+    assert nowhere.value.code == 404
+    assert nowhere.value.read() == b"no agent runs on a node 'node-9': /targets lists those that do"
+
+
+def fetched(url: str) -> str:
+    """What a server on this machine answers."""
+    with urlopen(url, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - a URL that the demo printed
+        text: str = answer.read().decode()
+        return text
+
+
 def as_printed(command: str) -> "subprocess.CompletedProcess[str]":
     """What a person's shell makes of it."""
     return subprocess.run(
@@ -136,6 +174,11 @@ def is_installed(command: str) -> bool:
         (("--subnet", "10.0.0.0"), "10.0.0.0"),
         (("--story", "none"), "'none' is not one of"),
         (("--nodes", "1"), "--nodes"),
+        (("--metrics-listen", "9399"), "--metrics-listen '9399' is not an address to listen on"),
+        (
+            ("--metrics-listen", "0.0.0.0:9399"),
+            "could be reached by others, and the demo asks nobody who they are",
+        ),
     ],
 )
 def test_what_cannot_be_shown_is_one_line(podtide: Run, options: tuple[str, ...], words: str) -> None:

@@ -39,7 +39,7 @@ async def test_that_the_copy_was_behind_is_a_conflict_whatever_the_server_calls_
 def writes_of(world: World) -> dict[str, Callable[[], Awaitable[object]]]:
     item = ClusterSubnet(metadata=PLACE)
     writes = GuardedWrites(world.cluster, too_late, Counter())
-    allocator = GuardedAllocator(world.allocator, too_late, Counter())
+    allocator = GuardedAllocator(world.allocator, too_late)
     return {
         "create": lambda: writes.create(item),
         "replace": lambda: writes.replace(item),
@@ -70,6 +70,6 @@ async def test_of_what_is_in_quarantine_under_the_name_only_what_records_this_cl
             await world.allocator.delete_container(container, cluster="east", cluster_uid=recorded)
         standing = a_standing(world, world.allocator)
         await standing._renew()
-        guarded = GuardedAllocator(world.allocator, lambda: None, Counter(), standing)
+        guarded = GuardedAllocator(world.allocator, lambda: None, standing)
         page = await guarded.quarantined(cluster="east")
         assert [left.node for left in page.items] == ["own"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from podtide.controller.counts import ControllerCounts, RepairCounts, SliceCounts, SubnetCounts
+from podtide.controller.counts import REPAIRS, ControllerCounts, RepairCounts, SliceCounts, SubnetCounts
 from podtide.controller.metrics import ControllerMetrics
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -17,7 +17,8 @@ COUNTS = ControllerCounts(
     leading=True,
     reconciles=2,
     looks=3,
-    allocator_calls=Counter(put_container=4),
+    allocator_calls=Counter({("put_container", "ok"): 4, ("demand", "AllocatorUnavailable"): 5}),
+    allocator_reachable=False,
     writes=Counter({"NodeNetworkConfig/status": 5}),
     owed_nodes=6,
     retired_nodes=7,
@@ -66,7 +67,8 @@ def test_everything_that_is_counted_is_told() -> None:
         "reconciles_total": {"": 2},
         "looks_total": {"": 3},
         "retired_nodes_total": {"": 7},
-        "allocator_calls_total": {"put_container": 4},
+        "allocator_reachable": {"": 0},
+        "allocator_calls_total": {"put_container,ok": 4, "demand,AllocatorUnavailable": 5},
         "writes_total": {"NodeNetworkConfig/status": 5},
         "repair_looks_total": {"": 10},
         "repair_suspects": {"": 11},
@@ -86,6 +88,18 @@ def test_everything_that_is_counted_is_told() -> None:
         "subnet_top": {"pods": 32},
         "subnet_unanswered": {"pods": 14},
     }
+
+
+def test_a_replica_that_does_not_lead_says_nothing_of_the_allocator() -> None:
+    told = ControllerMetrics(ControllerCounts()).render().decode()
+    assert not re.search(r"^podtide_controller_allocator_reachable", told, re.MULTILINE)
+
+
+def test_repairs_are_counted_from_zero_so_that_the_first_is_an_increase() -> None:
+    told = ControllerMetrics(ControllerCounts()).render().decode()
+    assert re.findall(r'^podtide_controller_repairs_total\{what="([\w-]+)"\} 0\.0$', told, re.MULTILINE) == [
+        *REPAIRS
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(families()))

@@ -186,3 +186,71 @@ async def test_an_allocator_that_takes_several_seconds_is_waited_for_and_is_no_o
         await moment(ANSWER_SECONDS)
         assert len(await world.names("n1")) == 15
         assert replica.cluster.about("NodeNetworkConfig") == ["status NodeNetworkConfig"]
+
+
+async def test_the_leader_is_not_ready_and_tells_so_until_the_allocator_answers() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        controller = replica.controller
+        assert (controller.unreadiness, controller.metrics.allocator_reachable) == ("", None)
+        await moment()
+        assert (controller.unreadiness, controller.metrics.allocator_reachable) == ("", True)
+        dead = Dead()
+        world.allocator.faults = dead
+        await moment(UNTIL_KNOWN)
+        assert controller.unreadiness == (
+            "the allocator does not answer, and is tried again every few seconds: "
+            "cannot read subnet pods: the allocator gave no answer within 10 s"
+        )
+        assert controller.metrics.allocator_reachable is False
+        dead.is_back.set()
+        await moment(ANSWER_SECONDS + RETRY_SECONDS)
+        assert (controller.unreadiness, controller.metrics.allocator_reachable) == ("", True)
+
+
+async def test_one_lost_answer_leaves_the_leader_ready() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        controller = replica.controller
+        await moment()
+        world.allocator.faults = Script(demand=[AllocatorUnavailable("lost")] * 2)
+        for _ in range(30):
+            await moment()
+            assert (controller.unreadiness, controller.metrics.allocator_reachable) == ("", True)
+        assert controller.metrics.allocator_calls["demand", "AllocatorUnavailable"] == 2
+
+
+async def test_standbys_are_ready_whatever_becomes_of_the_allocator_and_so_is_a_leader_that_was() -> None:
+    async with a_world() as world:
+        await world.ship_lease()
+        first, second = world.replica(name="a"), world.replica(name="b")
+        controllers = [first.controller, second.controller]
+        first.start(elected=True)
+        await moment()
+        second.start(elected=True)
+        world.allocator.faults = Dead(hangs=False)
+        await moment(UNTIL_KNOWN)
+        assert [bool(each.unreadiness) for each in controllers] == [True, False]
+        await first.stop()
+        await moment(UNTIL_KNOWN)
+        assert [bool(each.unreadiness) for each in controllers] == [False, True]
+        assert controllers[0].metrics.allocator_reachable is None
+
+
+async def test_calls_are_counted_by_what_became_of_them() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        controller = replica.controller
+        await world.add_node("n1")
+        await world.add_node("n2", {"podtide.io/subnet": "elsewhere"})
+        await moment()
+        calls = controller.metrics.allocator_calls
+        assert calls["put_container", "ok"] == 1
+        assert calls["put_container", "NoSuchSubnet"] >= 1
+        assert calls["open_term", "ok"] >= 1
+        world.allocator.faults = Dead()
+        await moment(UNTIL_KNOWN)
+        assert calls["demand", "abandoned"] >= 3

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -130,7 +129,7 @@ async def test_subnets_are_followed_in_which_the_cluster_has_something_that_no_s
         await store.delete_container("uid-left", cluster="east", cluster_uid=uid)
         standing = a_standing(world, store)
         await standing._renew()
-        guarded = GuardedAllocator(store, lambda: None, Counter(), standing)
+        guarded = GuardedAllocator(store, lambda: None, standing)
         await guarded.list_containers(cluster="east", more="")
         await guarded.quarantined(cluster="east")
         await standing._renew()
@@ -156,7 +155,7 @@ async def test_a_controller_that_was_stopped_for_as_long_as_a_term_lasts_does_no
     async with a_world() as world:
         foreign = await world.foreign_node("n1", 3, cluster="east", cluster_uid=await world.uid())
         original, clone = (a_standing(world, world.allocator, holder) for holder in ("original", "clone"))
-        guarded = GuardedAllocator(world.allocator, lambda: None, Counter(), original)
+        guarded = GuardedAllocator(world.allocator, lambda: None, original)
         await original._renew()
         await asyncio.sleep(TERM_SECONDS - 0.1)
         original.check()

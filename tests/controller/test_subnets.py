@@ -379,7 +379,7 @@ async def test_counts_show_what_was_read_and_decided() -> None:
         )
         assert (subnet.top, subnet.unanswered) == (16, 1)
         assert (counts.leading, counts.owed_nodes) == (True, 1)
-        assert counts.allocator_calls["put_container"] == world.allocator.calls["put"]
+        assert counts.allocator_calls["put_container", "ok"] == world.allocator.calls["put"]
         assert counts.writes["NodeNetworkConfig/status"] == 2
         await replica.stop()
         assert not counts.leading

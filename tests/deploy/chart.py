@@ -18,6 +18,8 @@ class Chart(Struct, frozen=True):
     """The chart in deploy/, and the Helm to render it."""
 
     program: Path
+    api_versions: tuple[str, ...] = ()
+    """Kinds beside Kubernetes' own that the cluster knows, each as `group/version/Kind`."""
 
     def lint(self, *options: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.program), "lint", str(CHART), "--strict", *options]
@@ -25,7 +27,9 @@ class Chart(Struct, frozen=True):
 
     def rendered(self, **values: object) -> str:
         """What is applied to a cluster, as text. A value `agent__listen` is `agent.listen`."""
-        return render(self.program, *_options(values))
+        return render(
+            self.program, *_options(values), *(f"--api-versions={each}" for each in self.api_versions)
+        )
 
     def crds(self) -> str:
         """What is applied before all else."""

@@ -10,11 +10,12 @@ from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild
 from deploy.chart import Chart
 from deploy.installed import Installed, connected
-from deploy.service_monitor_kind import define_service_monitors
+from deploy.prometheus_operator_kinds import define_prometheus_operator_kinds
 from deploy.two_nodes import clear, make
 from helm_binary import helm
 from left_out import leave_out
 from podtide.cluster.kubernetes import KubernetesCluster
+from prometheus_programs import PrometheusPrograms, prometheus_programs
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,15 @@ def chart(pytestconfig: pytest.Config) -> Chart:
             return Chart(helm())
     except CannotBuild as reason:
         leave_out("Helm", reason)
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> PrometheusPrograms:
+    """Debian's Prometheus and promtool, fetched if they are not there."""
+    try:
+        return prometheus_programs()
+    except CannotBuild as reason:
+        leave_out("Prometheus", reason)
 
 
 @pytest.fixture(scope="session")
@@ -57,13 +67,13 @@ def untouched(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
     What is applied where something was before is merged with that, and says little about what is applied.
     """
     with ControlPlane(control_plane_binaries) as control_plane:
-        define_service_monitors(control_plane)
+        define_prometheus_operator_kinds(control_plane)
         yield control_plane
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs Helm may have to wait for it to be built."""
+    """What needs Helm or Prometheus may have to wait for it to be built or fetched."""
     for item in items:
-        if "chart" in getattr(item, "fixturenames", ()):
+        if {"chart", "prometheus"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("slow")

@@ -12,12 +12,11 @@ import pytest
 import yaml
 
 from deploy.chart import Chart, Document, one
+from deploy.monitoring import dashboard
 from manifests import CHART, NAMESPACE, generated
 from podtide import __version__
 from podtide.allocator.service.tokens import read_tokens
 from podtide.cli import podtide
-from podtide.controller.counts import ControllerCounts
-from podtide.controller.metrics import ControllerMetrics
 from podtide.resources.metadata_keys import (
     DOUBT_ANNOTATION,
     NETWORK_ANNOTATION,
@@ -374,26 +373,10 @@ def selects(selector: Mapping[str, str], document: Document) -> bool:
     return selector.items() <= labels.items()
 
 
-def known_metrics() -> set[str]:
-    """Those of the manual's tables, and what a controller says before it did anything."""
-    pages = [(ROOT / "docs" / name).read_text() for name in ("agent.md", "allocator.md")]
-    documented = {name for page in pages for name in re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)}
-    told = ControllerMetrics(ControllerCounts()).render().decode()
-    return documented | set(re.findall(r"^# TYPE (\w+)", told, re.MULTILINE))
-
-
-def test_the_dashboard_charts_metrics_that_there_are(chart: Chart) -> None:
+def test_the_dashboard_is_that_of_the_chart(chart: Chart) -> None:
     config_map = one(chart.objects(grafanaDashboard__enabled=True), "ConfigMap", "podtide-dashboard")
     assert config_map["metadata"]["labels"]["grafana_dashboard"] == "1"
-    dashboard = json.loads(config_map["data"]["podtide.json"])
-    charted = {
-        name.removesuffix("_bucket")
-        for panel in dashboard["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"podtide_\w+", target["expr"])
-    }
-    assert charted
-    assert charted <= known_metrics()
+    assert json.loads(config_map["data"]["podtide.json"]) == dashboard()
 
 
 def test_the_chart_is_of_this_release() -> None:

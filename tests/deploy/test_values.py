@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from control_plane.cluster import ControlPlane
 from deploy.applied import applied
@@ -137,6 +138,17 @@ def test_a_monitor_with_a_field_that_there_is_not_would_be_noticed(untouched: Co
         "create", "--dry-run=server", "--validate=strict", "--filename=-", stdin=json.dumps(monitor)
     )
     assert "intervall" in answer.stderr
+
+
+def test_alerts_are_made_where_the_kind_is_known_and_found_by_their_labels(
+    chart: Chart, untouched: ControlPlane
+) -> None:
+    known = structs.replace(chart, api_versions=("monitoring.coreos.com/v1/PrometheusRule",))
+    objects = applied(known, untouched, prometheusRule__labels={"release": "prometheus"})
+    rules = one(objects, "PrometheusRule", "podtide")
+    assert rules["metadata"]["labels"]["release"] == "prometheus"
+    assert len(rules["spec"]["groups"]) == 3
+    assert "PrometheusRule" not in {each["kind"] for each in applied(chart, untouched)}
 
 
 def test_a_dashboard_is_made_if_wanted_and_found_by_its_labels(chart: Chart, untouched: ControlPlane) -> None:

@@ -156,7 +156,7 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
 @click.option(
     "--metrics-listen",
     metavar="ADDRESS:PORT",
-    help="Where to serve /metrics and /healthz, such as 0.0.0.0:9090. Default: nowhere.",
+    help="Where to serve /metrics, /healthz and /readyz, such as 0.0.0.0:9090. Default: nowhere.",
 )
 @cluster_options
 @setting_options(
@@ -252,6 +252,7 @@ async def _control(plan: _ControllerPlan, log: Logger) -> None:
                         plan.metrics_listen,
                         is_running=lambda: not running.done(),
                         metrics=ControllerMetrics(controlling.metrics).render,
+                        unreadiness=lambda: controlling.unreadiness,
                     )
                 )
                 log.info("listening", url=f"http://{address}")

@@ -14,6 +14,7 @@ import click
 from podtide.cli.screen_width import folded, screen_width
 from podtide.cli.suggested_commands import own_command
 from podtide.runtime.clock import SystemClock
+from podtide.runtime.listening import parse_listen_address
 from podtide.simulation.demo.plain import PlainTeller
 from podtide.simulation.demo.playing import DemoOutcome, play
 from podtide.simulation.demo.real_world import DemoOptions, open_real_world
@@ -24,6 +25,7 @@ from podtide.simulation.nodes.plugin_executable import find_plugin
 
 _NOT_CLEAN = 1
 _SCRIPT = ".py"
+_OPEN = "the demo asks nobody who they are: give a loopback address, such as 127.0.0.1:9399"
 
 
 @click.command(
@@ -50,9 +52,21 @@ _SCRIPT = ".py"
     show_default=True,
     help="The speed factor; 1 takes about a minute.",
 )
+@click.option(
+    "--metrics-listen",
+    metavar="ADDRESS:PORT",
+    help="Where Prometheus finds the metrics of all programs, such as 127.0.0.1:9399. Default: nowhere.",
+)
 @click.option("--plain", is_flag=True, help="Print plain lines, as without a terminal.")
 def demo(  # noqa: PLR0913 - one argument per option
-    *, story: str, nodes: int, subnet: str | None, seed: int, speed: float, plain: bool
+    *,
+    story: str,
+    nodes: int,
+    subnet: str | None,
+    seed: int,
+    speed: float,
+    metrics_listen: str | None,
+    plain: bool,
 ) -> None:
     """Show podtide at work: a whole cluster in one process, told as a story.
 
@@ -63,10 +77,22 @@ def demo(  # noqa: PLR0913 - one argument per option
     told = STORIES[story]
     cidr = subnet or default_subnet(told, nodes)
     check_subnet(told, nodes, cidr)
+    listen = (
+        parse_listen_address(metrics_listen, flag="--metrics-listen", open_because=_OPEN)
+        if metrics_listen is not None
+        else None
+    )
     directory = Path(tempfile.mkdtemp(prefix="podtide-"))
     with ExitStack() as tidying_up:
         tidying_up.callback(shutil.rmtree, directory)
-        plan = DemoOptions(directory=directory, plugin=find_plugin(), subnet=cidr, speed=speed, seed=seed)
+        plan = DemoOptions(
+            directory=directory,
+            plugin=find_plugin(),
+            subnet=cidr,
+            speed=speed,
+            seed=seed,
+            metrics_listen=listen,
+        )
         outcome = asyncio.run(_play(told, plan, nodes, plain=plain or not sys.stdout.isatty()))
         _report(outcome)
         if not outcome.is_clean:
@@ -81,10 +107,17 @@ async def _play(story: Story, plan: DemoOptions, nodes: int, *, plain: bool) -> 
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as opened:
         world = await opened.enter_async_context(open_real_world(plan))
-        _introduce(story, plan, nodes)
-        teller = opened.enter_context(_teller(plain=plain))
         await ship_released_lease(world)
         controller = world.start_controller(elected=True)
+        targets = ""
+        if plan.metrics_listen is not None:
+            from podtide.simulation.demo.monitoring import serving_metrics  # noqa: PLC0415 - the allocator's service starts slowly
+
+            targets = await opened.enter_async_context(
+                serving_metrics(plan.metrics_listen, world, controller, plan.nodes)
+            )
+        _introduce(story, plan, nodes, targets)
+        teller = opened.enter_context(_teller(plain=plain))
         why = f"{own_command()} why {_where(plan)}"
         stage = DemoStage(world, controller, teller, nodes=nodes, speed=plan.speed, seed=plan.seed, why=why)
         return await play(story, stage, stopped.wait())
@@ -107,7 +140,7 @@ def _teller(*, plain: bool) -> Iterator[Teller]:
         yield teller
 
 
-def _introduce(story: Story, plan: DemoOptions, nodes: int) -> None:
+def _introduce(story: Story, plan: DemoOptions, nodes: int, targets: str) -> None:
     _tell(f"podtide demo, story {story.name}: {nodes} nodes in subnet {plan.subnet}.")
     if plan.plugin.suffix == _SCRIPT:
         _tell("The plugin is the portable script: the one in Rust is not built (`make plugin` builds it).")
@@ -120,6 +153,11 @@ def _introduce(story: Story, plan: DemoOptions, nodes: int) -> None:
         f"kubectl {_cluster_of(plan)} get nnc -A",
     ):
         click.echo(f"    {command}")
+    if targets:
+        click.echo(
+            "A scrape configuration for Prometheus, with deploy/chart/dashboards/podtide.json for Grafana:"
+        )
+        click.echo(f"    http_sd_configs: [{{ url: '{targets}' }}]")
 
 
 def _where(plan: DemoOptions) -> str:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.cluster.work_queue import WorkQueue
+from podtide.controller.counts import ControllerCounts
 
 T = TypeVar("T")
 
@@ -42,8 +43,9 @@ async def with_deadline(call: Awaitable[T], doing: str) -> T:
 class AllocatorOutage:
     """Whether the allocator is unavailable, by the calls of one term, and which nodes were refused because of it."""
 
-    def __init__(self, nodes: WorkQueue[str]) -> None:
+    def __init__(self, nodes: WorkQueue[str], counts: ControllerCounts) -> None:
         self._nodes = nodes
+        self._counts = counts
         self._failures = 0
         self._error = ""
         self._refused: set[str] = set()
@@ -63,6 +65,8 @@ class AllocatorOutage:
         was_known = self.is_known
         self._failures += 1
         self._error = str(error)
+        if self.is_known:
+            self._counts.allocator_reachable, self._counts.allocator_error = False, self._error
         return self.is_known and not was_known
 
     def note_refused(self, node: str) -> None:
@@ -73,7 +77,12 @@ class AllocatorOutage:
         """Note that the allocator answered, even with a refusal. Returns whether an outage ended."""
         was_known = self.is_known
         self._failures, self._error = 0, ""
+        self._counts.allocator_reachable, self._counts.allocator_error = True, ""
         refused, self._refused = sorted(self._refused), set()
         for node in refused:
             self._nodes.add(node)
         return was_known
+
+    def end(self) -> None:
+        """Note that the term is over: a replica that does not lead calls nothing, so it knows nothing of the allocator."""
+        self._counts.allocator_reachable, self._counts.allocator_error = None, ""

@@ -30,14 +30,18 @@ class SliceCounts(Struct, frozen=True, kw_only=True):
     """Nodes that wait for a slice."""
 
 
+REPAIRS = ("allocation-released", "reservation-released", "reservation-corrected", "reservation-restored")
+"""What leak repair does. Each is counted from zero, so that the first one is an increase."""
+
+
 class RepairCounts(Struct, kw_only=True):
     """What leak repair has done and seen since the start of the process."""
 
     looks: int = 0
     suspects: int = 0
     """Allocations and reservations that looked like leaks in the last pass."""
-    repairs: Counter[str] = field(default_factory=Counter)
-    """By what was done: `allocation-released`, `reservation-released`, `reservation-corrected`, `reservation-restored`."""
+    repairs: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REPAIRS, 0)))
+    """By what was done: one of `REPAIRS`."""
 
 
 class ControllerCounts(Struct, kw_only=True):
@@ -48,8 +52,12 @@ class ControllerCounts(Struct, kw_only=True):
     """Reconciles of nodes."""
     looks: int = 0
     """Reconciles of subnets."""
-    allocator_calls: Counter[str] = field(default_factory=Counter)
-    """By the method of the port."""
+    allocator_calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By the method of the port, and the outcome."""
+    allocator_reachable: bool | None = None
+    """Whether the allocator answers; None where that is not known: before the first answer, and while not leading."""
+    allocator_error: str = ""
+    """Why it counts as unavailable; "" while it does not."""
     writes: Counter[str] = field(default_factory=Counter)
     """Writes to the cluster that succeeded, by kind; NodeNetworkConfig/status for a status."""
     owed_nodes: int = 0

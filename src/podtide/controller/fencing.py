@@ -1,4 +1,4 @@
-"""Fencing: a leader whose term is over writes nothing. Calls and writes are counted here as well.
+"""Fencing: a leader whose term is over writes nothing. Writes to the cluster are counted here as well.
 
 A process that got no CPU time for a while does not know that it was replaced: the first thing it does when it wakes up
 may be the write it was about to make. So every write checks the term first, with nothing between check and call. Reads
@@ -93,25 +93,21 @@ class GuardedWrites:
 
 
 class GuardedAllocator(AllocatorInterceptor):
-    """The allocator as the controller calls it: every call is counted, and one that changes anything is checked first.
+    """The allocator as the controller calls it: a call that changes anything is checked first.
 
     Where there is a term, wishes carry its cluster uid and the versions that the cluster has seen, and answers are
     noted there.
     """
 
-    def __init__(
-        self, allocator: Allocator, check: Check, counts: Counter[str], term: AllocatorTerm | None = None
-    ) -> None:
+    def __init__(self, allocator: Allocator, check: Check, term: AllocatorTerm | None = None) -> None:
         super().__init__(allocator)
         self._check = check
-        self._counts = counts
         self._term = term
 
     async def intercept(self, request: AllocatorOperation[T]) -> T:
-        """Check, count and call."""
+        """Check and call."""
         if not request.is_read:
             self._check()
-        self._counts[request.verb] += 1
         return await request.send(self._inner)
 
     async def put_container(self, wish: Wish) -> AllocatedContainer:

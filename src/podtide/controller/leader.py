@@ -21,6 +21,7 @@ from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
 from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
+from podtide.controller.allocator_calls import CountedAllocator
 from podtide.controller.allocator_outage import AllocatorOutage
 from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.counts import ControllerCounts
@@ -88,10 +89,11 @@ class Leader:
         )
         self._states = Informer(cluster, ClusterSubnetState, system, runtime=runtime)
 
+        counted = CountedAllocator(allocator, counts.allocator_calls)
         self._reports = WorkQueue[int]()
         self._term = AllocatorTerm(
             cluster,
-            allocator,
+            counted,
             options,
             holder,
             reports=self._reports,
@@ -108,11 +110,12 @@ class Leader:
             self._term.check_cluster()
 
         writes = GuardedWrites(cluster, check_all, counts.writes, [self._configs])
+        self._outage = AllocatorOutage(self._node_queue, counts)
         context = TermContext(
             cluster=cluster,
             writes=writes,
-            allocator=GuardedAllocator(allocator, check_all, counts.allocator_calls, self._term),
-            outage=AllocatorOutage(self._node_queue),
+            allocator=GuardedAllocator(counted, check_all, self._term),
+            outage=self._outage,
             # Not fenced by the cluster's identity, because Events also report problems with it.
             events=EventRecorder(GuardedWrites(cluster, check, counts.writes), runtime.clock, runtime.log),
             options=options,
@@ -221,6 +224,7 @@ class Leader:
             raise errors.exceptions[0] from None
         finally:
             self._counts.leading = False
+            self._outage.end()
             await self._term.close()
         raise AssertionError("work queues ended without being stopped")
 

@@ -73,7 +73,12 @@ class _CountsCollector(Collector):
             "Deleted nodes whose network containers were deleted.",
             counts.retired_nodes,
         )
-        yield _counters("allocator_calls", "Calls of the allocator.", "method", counts.allocator_calls)
+        yield GaugeMetricFamily(
+            "podtide_controller_allocator_reachable",
+            "Whether the allocator answers: 0 after three calls in a row without an answer. Only while leading.",
+            value=counts.allocator_reachable,
+        )
+        yield _allocator_calls(counts)
         yield _counters("writes", "Writes to the cluster that succeeded.", "kind", counts.writes)
         yield _counter("network_looks", "Reconciles of secondary networks.", counts.network_looks)
         yield _counter(
@@ -110,6 +115,17 @@ def _gauges(
 
 def _counter(name: str, sentence: str, value: int) -> Metric:
     return CounterMetricFamily(f"podtide_controller_{name}", sentence, value=value)
+
+
+def _allocator_calls(counts: ControllerCounts) -> Metric:
+    family = CounterMetricFamily(
+        "podtide_controller_allocator_calls",
+        "Calls of the allocator, by method and outcome: ok, abandoned (not waited for any longer), or the error's name.",
+        labels=("method", "outcome"),
+    )
+    for labels, value in counts.allocator_calls.items():
+        family.add_metric(labels, value)
+    return family
 
 
 def _counters(name: str, sentence: str, label: str, values: dict[str, int]) -> Metric:

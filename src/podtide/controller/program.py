@@ -43,6 +43,18 @@ class Controller:
         self._runtime = runtime
         self._batch_rule = batch_rule
 
+    @property
+    def unreadiness(self) -> str:
+        """Why this replica cannot do its work; "" when it can, or when it does not lead.
+
+        A leader without an allocator grants nothing, which people should see. Standbys are ready: they call nothing, and a
+        rolling update must be able to go on to them (docs/controller.md).
+        """
+        error = self.metrics.allocator_error
+        return (
+            f"the allocator does not answer, and is tried again every few seconds: {error}" if error else ""
+        )
+
     async def run(self) -> NoReturn:
         """Run as the only controller, without an election, until cancelled."""
         await self._lead(unguarded, ALONE)

@@ -132,6 +132,7 @@ CHART_KINDS: tuple[type[Installed], ...] = (
     _built_in("", "Service", "services"),
     _built_in("policy", "PodDisruptionBudget", "poddisruptionbudgets"),
     _built_in("monitoring.coreos.com", "ServiceMonitor", "servicemonitors"),
+    _built_in("monitoring.coreos.com", "PrometheusRule", "prometheusrules"),
     _built_in("", "ConfigMap", "configmaps"),
     _built_in("", "Secret", "secrets"),
     _built_in("", "PersistentVolumeClaim", "persistentvolumeclaims"),

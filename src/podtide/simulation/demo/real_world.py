@@ -40,6 +40,12 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     subnet: str
     speed: float
     seed: int
+    metrics_listen: ListenAddress | None = None
+
+    @property
+    def nodes(self) -> Path:
+        """The directory of the nodes, with a socket for each agent."""
+        return self.directory / "nodes"
 
     @property
     def kubeconfig(self) -> Path:
@@ -65,7 +71,7 @@ async def open_real_world(options: DemoOptions) -> AsyncIterator[World]:
         log = make_logger(lines, clock)
         cluster = EmbeddedCluster(kinds=SERVED_KINDS, clock=clock)
         doors = AgentsOnSockets(
-            options.directory / "nodes",
+            options.nodes,
             options.plugin,
             add_wait_seconds=defaults.settings.add_wait_seconds,
             clock=clock,
@@ -85,7 +91,7 @@ async def open_real_world(options: DemoOptions) -> AsyncIterator[World]:
                 options_for((options.subnet,)),
                 defaults=defaults,
                 doors=doors,
-                new_disk=lambda node: DirectoryDisk(options.directory / "nodes" / node / "state"),
+                new_disk=lambda node: DirectoryDisk(options.nodes / node / "state"),
                 clock=clock,
                 seed=options.seed,
                 log=log,
