@@ -177,7 +177,7 @@ def is_installed(command: str) -> bool:
         (("--metrics-listen", "9399"), "--metrics-listen '9399' is not an address to listen on"),
         (
             ("--metrics-listen", "0.0.0.0:9399"),
-            "could be reached by others, and the demo asks nobody who they are",
+            "could be reached by others, and the demo serves metrics to every caller",
         ),
     ],
 )

@@ -25,7 +25,7 @@ from podtide.simulation.nodes.plugin_executable import find_plugin
 
 _NOT_CLEAN = 1
 _SCRIPT = ".py"
-_OPEN = "the demo asks nobody who they are: give a loopback address, such as 127.0.0.1:9399"
+_OPEN = "the demo serves metrics to every caller: give a loopback address, such as 127.0.0.1:9399"
 
 
 @click.command(
