@@ -71,7 +71,7 @@ FOREIGN = {
     "CNS' other file": b'{"ContainerNetworkService":{"Location":"","ContainerStatus":{}}}',
     "another shape": b'{"Endpoints":{"x":{"PodName":"web","PodNamespace":"default","Interfaces":[]}}}',
     "no address": b'{"Endpoints":{"x":{"PodName":"w","PodNamespace":"d","IfnameToIPMap":{"":{"IPv4":[{"IP":"?"}]}}}}}',
-    "too large": b" " * (16 * 1024 * 1024 + 1),
+    "too large": b'{"Endpoints":{}}' + b" " * 16 * 1024 * 1024,
 }
 
 
@@ -237,6 +237,7 @@ async def test_an_entry_of_another_pod_is_an_alarm_and_withheld_until_its_sandbo
         assert node.holder(ip).startswith("pod-")
         assert node.counts()[1] == 0
         assert len(node.alarms()) == 1, "said once"
+        assert len(bench.log("read CNS' state file")) == 1, "the other program does not write it any more"
 
 
 async def test_two_sandboxes_with_one_address_and_an_address_of_another_node_are_alarms(
