@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from cluster.faulty_cluster import Faults, FaultyCluster, Script
 from podtide.agent.bridge.port import Bridge
+from podtide.agent.pool.cns_state import CnsStateFile
 from podtide.agent.pool.pods import CONFIG_HASH_ANNOTATION
 from podtide.agent.port import PodAddress
 from podtide.agent.program import NodeAgent
@@ -100,8 +102,10 @@ class Bench:
         policy: RequestPolicy | None = None,
         disk: MemoryDisk | None = None,
         bridge: Bridge | None = None,
+        cns_state_file: Path | None = None,
     ) -> None:
         self.bridge = bridge
+        self.cns_state_file = cns_state_file
         self.clock = LoopClock()
         self.server = EmbeddedCluster(clock=self.clock, randomness=seeded_randomness(1))
         self.cluster = CountingCluster(self.server, faults or Script())
@@ -118,6 +122,7 @@ class Bench:
 
     def make_agent(self) -> NodeAgent:
         """An agent that is not connected yet."""
+        log = make_logger(self.lines, self.clock)
         self.agent = NodeAgent(
             self.cluster,
             NODE,
@@ -125,11 +130,12 @@ class Bench:
             runtime=Runtime(
                 clock=self.clock,
                 randomness=seeded_randomness(2),
-                log=make_logger(self.lines, self.clock),
+                log=log,
                 settings=self.settings,
             ),
             policy=self.policy,
             bridge=self.bridge,
+            cns_state=CnsStateFile(self.cns_state_file, log=log) if self.cns_state_file is not None else None,
         )
         return self.agent
 

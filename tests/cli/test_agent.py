@@ -23,7 +23,7 @@ from podtide.cluster.served.kubeconfig import write_kubeconfig
 from podtide.resources.base import ObjectMeta, OwnerReference
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.lease import Lease
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import BEFORE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     IPAssignment,
@@ -31,11 +31,13 @@ from podtide.resources.node_network_config import (
     NodeNetworkConfig,
     NodeNetworkConfigStatus,
 )
+from podtide.resources.pod import Pod, PodIP, PodPhase, PodSpec, PodStatus
 
 pytestmark = pytest.mark.slow
 
 MOST_IDLE_BYTES = 50_000_000
 NODE = "node-1"
+CNS_STATE_FILE = Path(__file__).parents[1] / "recorded" / "cns_endpoints" / "1.7.0-single.json"
 
 
 async def join(cluster: EmbeddedCluster, *ips: str) -> None:
@@ -103,6 +105,27 @@ class Place:
 def resident_bytes(program: Program) -> int:
     pages = Path(f"/proc/{program.process.pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.real_time
+async def test_an_agent_takes_over_the_sandboxes_in_a_state_file_that_cns_wrote(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    async with served_cluster(place.kubeconfig) as cluster:
+        await join(cluster, "10.1.0.10", "10.1.0.13", "10.1.0.14")
+        config = await cluster.get(NodeNetworkConfig, NODE, SYSTEM_NAMESPACE)
+        metadata = structs.replace(config.metadata, annotations={BEFORE_ANNOTATION: "{}"})
+        await cluster.replace(structs.replace(config, metadata=metadata), manager="test")
+        pod = Pod(metadata=ObjectMeta(name="web-0", namespace="default"), spec=PodSpec(node_name=NODE))
+        pod = await cluster.create(pod, manager="test")
+        status = PodStatus(phase=PodPhase.RUNNING, pod_ips=[PodIP(ip="10.1.0.10")])
+        await cluster.replace_status(structs.replace(pod, status=status), manager="test")
+        async with running(*place.options, "--cns-state-file", CNS_STATE_FILE) as agent:
+            await agent.logged("the pool is rebuilt")
+            assert await place.add("a" * 64) == "10.1.0.10/24", "shown by its pod"
+            assert await place.add("e" * 64) == "10.1.0.13/24", "of a pod that is gone"
+            assert await place.add("new") == "10.1.0.14/24"
+            assert (await place.call("DEL", "a" * 64)).exit_status == 0
+            assert await place.add("newer") == "10.1.0.10/24", "free by its container id"
 
 
 @pytest.mark.real_time

@@ -35,6 +35,7 @@ ALL_ON: dict[str, Any] = {
     "controller__allocator__caSecret": "authority",
     "subnetV6": "pods-v6",
     "agent__listen": "127.0.0.1:10090",
+    "agent__cnsStateFile": "/var/run/azure-cns/azure-endpoints.json",
     "agent__podAnnotations": {"example.org/team": "network"},
     "cni__forWhereabouts": True,
     "cni__cniVersion": "1.1.0",
@@ -246,6 +247,17 @@ def test_the_nodes_directories_are_where_the_values_say(chart: Chart) -> None:
     assert (there["cni-bin"], there["cni-conf"]) == ("/usr/libexec/cni", "/etc/other/net.d")
     assert f"--cni-bin-directory={here['cni-bin']}" in pod["containers"][0]["args"]
     assert f"--cni-conf-directory={here['cni-conf']}" in pod["containers"][0]["args"]
+
+
+def test_agents_may_read_the_directory_of_cns_state_file_and_have_none_without(chart: Chart) -> None:
+    objects = chart.objects(agent__cnsStateFile="/var/run/azure-cns/azure-endpoints.json")
+    pod = one(objects, "DaemonSet", "podtide-agent")["spec"]["template"]["spec"]
+    (there,) = [volume["hostPath"]["path"] for volume in pod["volumes"] if volume["name"] == "cns-state"]
+    (here,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "cns-state"]
+    assert (there, here["readOnly"]) == ("/var/run/azure-cns", True)
+    assert f"--cns-state-file={here['mountPath']}/azure-endpoints.json" in pod["containers"][0]["args"]
+    without = str(one(chart.objects(), "DaemonSet", "podtide-agent"))
+    assert "cns-state" not in without
 
 
 def test_settings_reach_every_program(chart: Chart) -> None:

@@ -104,6 +104,7 @@ def test_the_schema_knows_every_setting_and_no_other() -> None:
         ({"cni__type": "macvlan"}, "cni/type"),
         ({"cni__cniVersion": "0.4.0"}, "cni/cniVersion"),
         ({"cniBinHostPath": "opt/cni/bin"}, "cniBinHostPath"),
+        ({"agent__cnsStateFile": "azure-endpoints.json"}, "agent/cnsStateFile"),
         ({"allocator__enabled": False}, "there is no allocator"),
         ({"allocator__tokensSecret": "hashes"}, "name both Secrets, or neither"),
         ({"subnets": [{"name": "pods"}]}, "subnets/0"),

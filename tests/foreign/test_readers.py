@@ -19,6 +19,7 @@ from foreign.hostile import DEEP, as_bytes, documents, fragments, plain_texts, p
 from podtide.agent.api.cns_api import CnsApi, several
 from podtide.agent.api.plugin_protocol import decode_call
 from podtide.agent.networks.configuration_cache import may_have_ranges, read_for_deletion
+from podtide.agent.pool.cns_state import parse_cns_state
 from podtide.agent.request.node_config import complaints, networks_of, node_scaler_of, subnets_of
 from podtide.cluster.kubernetes.access import InvalidAccess
 from podtide.cluster.kubernetes.answers import read_status
@@ -101,6 +102,17 @@ FLAT_FILE = {
     "gateway": "10.0.0.1",
     "dns": {"nameservers": ["10.0.0.2"]},
     "node_slice_size": "/28",
+}
+CNS_STATE = {
+    "Endpoints": {
+        "x": {
+            "PodName": "p",
+            "PodNamespace": "d",
+            "IfnameToIPMap": {
+                "eth0": {"IPv4": [{"IP": "10.0.0.8", "Mask": "//8AAA=="}], "IPv6": [{"IP": "fd00::8"}]}
+            },
+        }
+    }
 }
 CNS_REQUEST = {
     "desiredIPAddresses": ["10.0.0.5"],
@@ -303,6 +315,16 @@ def test_a_conflist_is_ours_or_not(text: str) -> None:
 def test_a_call_of_the_plugin_is_decoded_or_refused(body: bytes) -> None:
     for text in (body, b"CNI_COMMAND=ADD\0" + body, b"CNI_ARGS=a\0\0" + body):
         only(InvalidInput, partial(decode_call, text))
+
+
+@given(documents(CNS_STATE))
+def test_a_state_file_of_cns_is_read_or_refused(text: str) -> None:
+    only(InvalidInput, partial(parse_cns_state, as_bytes(text)))
+
+
+@pytest.mark.parametrize("text", [*DEEP, *planted(CNS_STATE)])
+def test_a_state_file_of_cns_may_be_nested_deeply(text: str) -> None:
+    only(InvalidInput, partial(parse_cns_state, as_bytes(text)))
 
 
 @given(documents(CNS_REQUEST))

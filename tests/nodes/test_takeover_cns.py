@@ -1,11 +1,12 @@
 """podtide takes the place of Azure CNS on real nodes, and gives it back: pods keep running with their addresses.
 
 Neither DNC nor CNS can run outside of Azure. So NodeNetworkConfigs are written in their shape, and pods get the addresses
-in them by another IPAM (host-local) that knows nothing of podtide.
+in them by another IPAM (host-local) that knows nothing of podtide. On one of the nodes there is a state file as CNS writes it.
 """
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ GATEWAY, CIDR = "10.1.0.1", "10.1.0.0/24"
 GIVEN = {"node-a": range(41, 45), "node-b": range(61, 65)}
 """The last numbers of the addresses that each node was given; its primary is the one before."""
 CONFLIST = "/etc/cni/net.d/10-azure.conflist"
+STATE_FILE = "/var/run/azure-cns/azure-endpoints.json"
 WHERE = ("--cluster-name", "default", "--network", "default")
 
 
@@ -63,6 +65,22 @@ class Story(Struct):
             f"{replicas} controllers",
         )
 
+    def write_state_file(self, node: Node) -> None:
+        """What CNS would have recorded of the node's pods by now, in the form of tests/recorded/cns_endpoints."""
+        endpoints = {
+            sandbox_of(node, pod): {
+                "PodName": pod.name,
+                "PodNamespace": "default",
+                "IfnameToIPMap": {
+                    "eth0": {"IPv4": [{"IP": ip, "Mask": "////AA=="} for ip in pod.addresses], "NICType": ""}
+                },
+            }
+            for app in ("old-a", "leaving")
+            for pod in self.workloads.pods(app)
+        }
+        node.machine.run("mkdir", "-p", str(Path(STATE_FILE).parent))
+        node.machine.run("tee", STATE_FILE, stdin=json.dumps({"Endpoints": endpoints}))
+
     def hand_over(self, node: Node) -> None:
         """As docs/migrating.md says it: the other program off, the hand-over, podtide's agent on."""
         node.machine.run("rm", CONFLIST)
@@ -71,6 +89,19 @@ class Story(Struct):
         self.podtide.kubectl("label", "node", node.name, "podtide.io/agent=yes")
         wait_until(lambda: assigned(node), f"an agent on {node.name} that has adopted its pods' addresses")
         wait_until(lambda: node.is_ready, f"{node.name} Ready")
+
+
+def sandbox_of(node: Node, pod: Pod) -> str:
+    """The id of the pod's sandbox, as containerd has it."""
+    kind, uid = 'labels."io.cri-containerd.kind"==sandbox', f'labels."io.kubernetes.pod.uid"=={pod.uid}'
+    (sandbox,) = node.ctr("containers", "list", "--quiet", f"{kind},{uid}").split()
+    return sandbox
+
+
+def journal_of(node: Node) -> list[dict[str, Any]]:
+    """The changes in the journal of the node's agent."""
+    lines = node.machine.path("/var/lib/podtide/agent.journal").read_text().splitlines()
+    return [json.loads(line.split(" ", 2)[2]) for line in lines[1:]]
 
 
 def facts(pod: Pod) -> Facts:
@@ -139,7 +170,7 @@ def story(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
     with NodeBench(
         parts.binaries, parts.programs, init=parts.init, images=parts.images, nodes=list(GIVEN)
     ) as bench:
-        values = {"agent.nodeSelector": {"podtide.io/agent": "yes"}}
+        values = {"agent.nodeSelector": {"podtide.io/agent": "yes"}, "agent.cnsStateFile": STATE_FILE}
         podtide = Installation(bench, parts.helm, tmp_path_factory.mktemp("operator"), values)
         story = Story(bench, podtide, Workloads(bench))
         podtide.kubectl("apply", "--server-side", "--filename=-", stdin=podtide.podtide("crds"))
@@ -167,6 +198,8 @@ def story(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
             story.workloads.deploy(app, 2, node=node_name)
         for app in ("old-a", "old-b"):
             story.workloads.wait_until_ready(app, 2)
+        story.workloads.deploy("leaving", 1, node="node-a")
+        story.workloads.wait_until_ready("leaving", 1)
         story.before = story.old_pods()
         podtide.install()
         podtide.wait_until_ready()
@@ -197,12 +230,29 @@ def test_pods_keep_running_with_their_addresses_while_node_after_node_is_handed_
     assert "done before (2)" in story.migrate("--reserve"), "the same again changes nothing"
     story.run_controllers(2)
     node_a, node_b = story.bench.nodes
+    story.write_state_file(node_a)
     story.hand_over(node_a)
     assert story.config("node-b")["status"] == story.statuses["node-b"], "another node is as it was"
     story.workloads.deploy("meanwhile", 1, node="node-b")
     (meanwhile,) = story.workloads.wait_until_ready("meanwhile", 1)
     assert meanwhile.addresses == [given("node-b")[2]], "the other program goes on there"
     story.hand_over(node_b)
+    assert story.old_pods() == story.before
+    agreed(story.podtide)
+
+
+def test_pods_are_in_the_sandboxes_of_the_state_file_and_a_del_by_its_id_frees_an_address(
+    story: Story,
+) -> None:
+    node, _other = story.bench.nodes
+    pods = [pod for app in ("old-a", "leaving") for pod in story.workloads.pods(app)]
+    sandboxes = {pod.addresses[0]: sandbox_of(node, pod) for pod in pods}
+    adopted = {each["ip"]: each["owner"]["sandbox"] for each in journal_of(node) if each["did"] == "adopted"}
+    assert adopted == sandboxes
+    (leaving,) = story.workloads.pods("leaving")
+    story.workloads.remove("deployment/leaving")
+    freed = {"did": "freed", "sandbox": sandboxes[leaving.addresses[0]], "interface": "eth0"}
+    wait_until(lambda: freed in journal_of(node), "the address free by the id of its sandbox")
     assert story.old_pods() == story.before
     agreed(story.podtide)
 

@@ -1,7 +1,7 @@
 """What an agent gives away of a Node that was gone before the agent began is found."""
 
-from podtide.agent.pool.recovery import stand_in_for
 from podtide.core.pool.address import Address, Owner
+from podtide.core.pool.adoption import stand_in_for
 from podtide.core.pool.demand import PodOnNode
 from podtide.core.pool.states import State
 from podtide.simulation.checks.former_nodes import FormerNodes, gift_of

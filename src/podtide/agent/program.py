@@ -18,6 +18,7 @@ from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.bridge.gateways import BridgeGateways, NodeAddresses
 from podtide.agent.bridge.port import Bridge
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
+from podtide.agent.pool.cns_state import CnsStateFile
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
 from podtide.agent.pool.pods import pod_on_node
@@ -34,10 +35,11 @@ from podtide.agent.request.target import TargetCalculator
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
+from podtide.core.pool.adoption import RecordedEndpoint
 from podtide.core.pool.pacing import Pace
 from podtide.core.pool.pool import Pool
 from podtide.resources.base import Resource
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import BEFORE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.disk import Disk
@@ -61,9 +63,12 @@ class NodeAgent:
         policy: RequestPolicy = _EXACT,
         networks_namespace: str = SYSTEM_NAMESPACE,
         bridge: Bridge | None = None,
+        cns_state: CnsStateFile | None = None,
         journal_slack_bytes: int | None = None,
     ) -> None:
         """`bridge` is the bridge of the node's primary network, where it has one that the agent looks after.
+
+        `cns_state` is read on a node that was handed over and whose agent has no records.
 
         `journal_slack_bytes` is by how much the journal grows before it is rewritten; None for the default.
         """
@@ -97,7 +102,14 @@ class NodeAgent:
             self._subnets,
             contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
         )
-        self._recovery = Recovery(self._journaled, self._pods, clock=runtime.clock, log=runtime.log)
+        self._cns_state = cns_state
+        self._recovery = Recovery(
+            self._journaled,
+            self._pods,
+            read_endpoints=self._endpoints_before,
+            clock=runtime.clock,
+            log=runtime.log,
+        )
         targets = TargetCalculator(self._follower, self._journaled, self._subnets, policy)
         self.requester = Requester(
             cluster,
@@ -235,6 +247,13 @@ class NodeAgent:
             for space in (*network.spaces, *self._subnets.spaces(network.subnet)):
                 stated[space.cidr] = stated.get(space.cidr) or space.gateway
         return NodeAddresses(stated, frozenset(address.ip for address in self.pool.addresses()))
+
+    def _endpoints_before(self) -> tuple[RecordedEndpoint, ...]:
+        """What CNS recorded on this node, if podtide took its place here."""
+        config = self._follower.config
+        if self._cns_state is None or config is None or BEFORE_ANNOTATION not in config.metadata.annotations:
+            return ()
+        return self._cns_state.read()
 
     def _view(self, subnet: str) -> SubnetView:
         return SubnetView(subnet, self._cluster, changed=self._look, runtime=self._runtime)

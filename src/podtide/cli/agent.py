@@ -15,6 +15,7 @@ from podtide.agent.api.routes import AgentApi
 from podtide.agent.api.server import make_api, serving
 from podtide.agent.bridge.port import Bridge
 from podtide.agent.cni_installation import Installation, keep_installed
+from podtide.agent.pool.cns_state import CnsStateFile
 from podtide.agent.port import NotReady
 from podtide.agent.program import NodeAgent
 from podtide.agent.secondary_program import SecondaryAgent
@@ -51,6 +52,7 @@ class _AgentPlan(Struct, frozen=True, kw_only=True):
     metrics_listen: ListenAddress | None
     installation: Installation | None
     node_pool: bool
+    cns_state_file: Path | None
     networks_namespace: str
     access: Access
     settings: Settings
@@ -94,6 +96,12 @@ class _AgentPlan(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="Whether the node has a pool for its primary network; without it, only secondary networks are served.",
 )
+@click.option(
+    "--cns-state-file",
+    type=NamedFile(),
+    help="The state file that Azure CNS left on this node, such as /var/run/azure-cns/azure-endpoints.json; read when "
+    "the node was handed over and there is no journal yet. Default: none is read.",
+)
 @networks_namespace_option
 @installation_options
 @cluster_options
@@ -117,6 +125,7 @@ def agent(  # noqa: PLR0913 - one argument per option
     metrics_listen: str | None,
     installation: Installation | None,
     node_pool: bool,
+    cns_state_file: Path | None,
     networks_namespace: str,
     there: ClusterConnection,
     settings: Settings,
@@ -147,6 +156,7 @@ def agent(  # noqa: PLR0913 - one argument per option
         else None,
         installation=installation,
         node_pool=node_pool,
+        cns_state_file=cns_state_file,
         networks_namespace=networks_namespace or there.networks_namespace(),
         access=there.access(),
         settings=settings,
@@ -213,6 +223,7 @@ def _make_node(
         runtime=runtime,
         networks_namespace=plan.networks_namespace,
         bridge=_bridge_of(plan.installation),
+        cns_state=CnsStateFile(plan.cns_state_file, log=log) if plan.cns_state_file is not None else None,
     )
 
 

@@ -12,7 +12,7 @@ from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.api.waiting_adds import QueuePlace, WaitingAdds
 from podtide.agent.bridge.gateways import BridgeGateways
 from podtide.agent.pool.journaled_pool import JournaledPool
-from podtide.agent.pool.recovery import Recovery, is_stand_in
+from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import (
     NoAddress,
     NodeState,
@@ -29,6 +29,7 @@ from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import NodeNetwork, complaints
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.subnets import NodeSubnets
+from podtide.core.pool.adoption import is_stand_in
 from podtide.core.pool.demand import reference_of
 from podtide.core.pool.pool import Address, Owner
 from podtide.core.pool.states import State
@@ -111,6 +112,7 @@ class AddressService:
         key = (owner.sandbox, owner.interface)
         self._deletes.remember(key, self._clock.monotonic())
         self._journaled.deleted(owner.sandbox)
+        self._recovery.deleted(owner.sandbox)
         self._waiting.overtake(key)
         return self._given(self._journaled.free(*key) or self._free_stand_in(owner))
 

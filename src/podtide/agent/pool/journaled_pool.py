@@ -213,6 +213,10 @@ class JournaledPool:
         self._call(self.on_supply)
         return proven
 
+    def contradicted(self, words: str) -> None:
+        """Records of another program's contradict the cluster: an alarm for a person."""
+        self._alarm(1, words, "what another program recorded contradicts the cluster")
+
     # What the cluster says
 
     def confirm(self, identity: Identity) -> None:
@@ -341,10 +345,10 @@ class JournaledPool:
             first, others = applied.alarms[0], len(applied.alarms) - 1
             self._alarm(len(applied.alarms), f"{first}; and the same for {others} more" if others else first)
 
-    def _alarm(self, count: int, words: str) -> None:
+    def _alarm(self, count: int, words: str, event: str = "the cluster contradicts the pool") -> None:
         """Log one line for however many addresses."""
         self.alarms += count
-        self._log.error("the cluster contradicts the pool", alarm=words)
+        self._log.error(event, alarm=words)
 
     def _call(self, listeners: list[Listener]) -> None:
         for listener in listeners:

@@ -1,8 +1,9 @@
 """Rebuilds a pool whose records are lost: finds out which of its addresses pods have.
 
 All addresses of the containers are quarantined, because any of them may be a pod's. An address that a pod's status shows
-is adopted for the pod: under an invented sandbox id, because the cluster does not tell the real one. When every pod of the
-node is accounted for, the rest is free. A pod is accounted for when
+is adopted for the pod: under an invented sandbox id, because the cluster does not tell the real one, or for the sandbox
+that another program recorded on this node before podtide took its place (`core.pool.adoption` decides). When every pod of
+the node is accounted for, the rest is free. A pod is accounted for when
 
     its status shows its addresses, or it is deleted or has ended, or
     it has called ADD since: then it has no living sandbox, and what an earlier one had is free.
@@ -10,18 +11,19 @@ node is accounted for, the rest is free. A pod is accounted for when
 Without the second, a pod that waits for an address would wait for itself.
 
 A pod's status may be stale: after its sandbox died, or while it is being deleted, it shows an address that another pod may
-have by now. So nothing is adopted before all pods are accounted for, and an address that two pods show stays in quarantine
-until one of them is deleted, has ended, or shows another.
+have by now. So nothing is adopted before all pods are accounted for, and an address that two pods show, or of which
+a record says something else, stays in quarantine until one of them is deleted, has ended, or shows another.
 """
 
-from collections import defaultdict
+from collections.abc import Callable
 from typing import NoReturn
 
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.cluster.informer import Informer
 from podtide.core.errors import RetryError
-from podtide.core.pool.demand import PodOnNode, reference_of
+from podtide.core.pool.adoption import RecordedEndpoint, ShowingPod, plan_adoption
+from podtide.core.pool.demand import reference_of
 from podtide.core.pool.pool import Owner
 from podtide.core.pool.states import State
 from podtide.resources.pod import Pod
@@ -30,30 +32,33 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.wakeup import Wakeup
 
 _RETRY_SECONDS = 5.0
-_INTERFACE = "eth0"
+
+EndpointReader = Callable[[], tuple[RecordedEndpoint, ...]]
+"""Returns what another program recorded on this node."""
 
 
-def stand_in_for(pod: PodOnNode) -> Owner:
-    """The owner of an adopted address: a sandbox id that no runtime creates, for the pod that shows the address."""
-    return Owner(
-        sandbox=f"pod-{pod.uid}",
-        interface=_INTERFACE,
-        pod=pod.config_hash or pod.uid,
-        namespace=pod.namespace,
-        name=pod.name,
-    )
-
-
-def is_stand_in(owner: Owner) -> bool:
-    """Whether the owner is one of `stand_in_for`."""
-    return owner.sandbox.startswith("pod-")
+def _nothing_recorded() -> tuple[RecordedEndpoint, ...]:
+    return ()
 
 
 class Recovery:
     """Adopts addresses and ends their quarantine, while records are lost."""
 
-    def __init__(self, journaled: JournaledPool, pods: Informer[Pod], *, clock: Clock, log: Logger) -> None:
+    def __init__(
+        self,
+        journaled: JournaledPool,
+        pods: Informer[Pod],
+        *,
+        read_endpoints: EndpointReader = _nothing_recorded,
+        clock: Clock,
+        log: Logger,
+    ) -> None:
+        """`read_endpoints` is called once, and only if records are lost."""
         self._journaled = journaled
+        self._read_endpoints = read_endpoints
+        self._recorded: tuple[RecordedEndpoint, ...] | None = None
+        self._deleted: set[str] = set()
+        self._told: set[str] = set()
         self._pods = pods
         self._clock = clock
         self._log = log
@@ -76,6 +81,12 @@ class Recovery:
             self._asked.add(reference_of(owner))
             self._wakeup.wake()
 
+    def deleted(self, sandbox: str) -> None:
+        """The runtime deleted the sandbox: what was recorded of it does not count any more."""
+        if self._journaled.lost:
+            self._deleted.add(sandbox)
+            self._wakeup.wake()
+
     async def run(self) -> NoReturn:
         """Adopt what pods show and free the rest, once all pods are accounted for; then sleep until cancelled."""
         await self._pods.synced.wait()
@@ -90,34 +101,47 @@ class Recovery:
             await self._wakeup.wait(retry_at)
 
     def _prove(self) -> None:
-        claims, unseen = self._read_pods()
+        pods, unseen = self._read_pods()
         quarantined = self._journaled.counts()[State.QUARANTINED]
         if quarantined and unseen:
             self._log.debug("waiting for pods to show their addresses", quarantined=quarantined, pods=unseen)
             return
-        for ip, pods in claims.items():
-            if len(pods) == 1:
-                self._journaled.adopt(ip, stand_in_for(pods[0]))
-        contested = [ip for ip, pods in claims.items() if len(pods) > 1]
-        proven = self._journaled.prove_free(contested)
+        states = {each.ip: each.state for each in self._journaled.pool.addresses() if each.state is not None}
+        plan = plan_adoption(pods, self._endpoints(), states)
+        for ip, owner in plan.adoptions:
+            self._journaled.adopt(ip, owner)
+        self._tell(plan.contradictions)
+        proven = self._journaled.prove_free(plan.contested)
         if self._journaled.lost:
-            self._log.debug("waiting for all but one pod to show another address", contested=contested)
+            self._log.debug("waiting for all but one claim to an address to end", contested=plan.contested)
             return
         self._asked.clear()
+        self._deleted.clear()
         self._log.info("the pool is rebuilt", proven_free=proven)
 
-    def _read_pods(self) -> tuple[dict[str, list[PodOnNode]], list[str]]:
-        """Which pods show which address, and the pods that are not accounted for."""
-        claims = defaultdict[str, list[PodOnNode]](list)
+    def _endpoints(self) -> list[RecordedEndpoint]:
+        """What was recorded on this node, without the sandboxes that were deleted since."""
+        if self._recorded is None:
+            self._recorded = self._read_endpoints()
+        return [each for each in self._recorded if each.sandbox not in self._deleted]
+
+    def _tell(self, contradictions: tuple[str, ...]) -> None:
+        for words in contradictions:
+            if words not in self._told:
+                self._told.add(words)
+                self._journaled.contradicted(words)
+
+    def _read_pods(self) -> tuple[list[ShowingPod], list[str]]:
+        """The pods with the addresses that they show, and those that are not accounted for."""
+        pods: list[ShowingPod] = []
         unseen: list[str] = []
         for pod in self._pods.items():
             there = pod_on_node(pod)
+            shown = shown_addresses(pod)
+            pods.append(ShowingPod(there, shown))
             if there.ended or pod.spec.host_network:
                 continue
-            shown = shown_addresses(pod)
-            for ip in shown:
-                claims[ip].append(there)
             has_asked = not self._asked.isdisjoint(there.references)
             if not (shown or has_asked or self._journaled.demand.holds_address(there)):
                 unseen.append(str(pod.key))
-        return claims, unseen
+        return pods, unseen

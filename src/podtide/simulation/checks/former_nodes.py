@@ -11,9 +11,9 @@ pods have these, of whichever Node they were.
 
 from collections import defaultdict
 
-from podtide.agent.pool.recovery import is_stand_in
 from podtide.core.audit.invariants import Violation
 from podtide.core.pool.address import Address
+from podtide.core.pool.adoption import is_stand_in
 from podtide.core.pool.states import State
 from podtide.resources.container_ids import node_uid
 
