@@ -45,7 +45,12 @@ class CountOrPercentType(click.ParamType[CountOrPercent]):
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    lazy={},
+    lazy={
+        "fit": (
+            "podtide.cli.plan.fit:fit",
+            "Tell whether more pods fit into what a subnet has free now.",
+        ),
+    },
 )
 @click.option("--nodes", type=BoundedCount(_MOST_NODES), help="How many nodes the cluster has.")
 @click.option(

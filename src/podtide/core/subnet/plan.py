@@ -24,13 +24,11 @@ from podtide.core.subnet.demand_by_batch import ReservedRange
 from podtide.core.subnet.exhaustion import Thresholds, judge_exhaustion
 from podtide.core.subnet.layout import MOST_ADDRESSES
 from podtide.core.subnet.node_loads import NodeLoads, PlannedLoad
+from podtide.core.subnet.prefix_capacity import prefix_capacity, smallest_prefix
 from podtide.core.subnet.reactive_pool import resting_request
 from podtide.core.subnet.scaler import DEFAULT_BUFFER, DEFAULT_MAX_IPS, Scaler, SubnetScaler
 from podtide.core.subnet.settled_batch import SettledBatch, settle
 from podtide.core.subnet.statement import StatedDemand, taken_at
-
-ALWAYS_KEPT_BACK = 3
-"""A CIDR's network address, its last one and its gateway."""
 
 
 class PlanStrategy(StrEnum):
@@ -58,11 +56,6 @@ class PlanQuestion(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.rest.nodes:
             raise InvalidPlan("0 nodes is refused: a plan is made for at least 1")
-
-    def capacity_of(self, prefix: int) -> int:
-        """Q of one CIDR with this prefix length."""
-        size = min(1 << (self.address_bits - prefix), MOST_ADDRESSES)
-        return max(0, size - ALWAYS_KEPT_BACK - self.kept_back)
 
 
 class PlannedHolding(Struct, frozen=True, kw_only=True):
@@ -120,12 +113,11 @@ def _smallest_prefix(strategy: PlanStrategy, bounds: BatchBounds, question: Plan
     if any(pods > question.max_ips for load in loads for pods in load.live):
         return None
     least = max(load.nodes + load.pods for load in loads)
-    for prefix in range(question.address_bits - 2, -1, -1):
-        capacity = question.capacity_of(prefix)
-        if capacity >= least and all(
-            holding.serves_every_pod
-            for holding in _PLANNERS[strategy](replace(question, capacity=capacity), bounds)
-        ):
+    from_prefix = smallest_prefix(least, question.address_bits, question.kept_back)
+    for prefix in range(-1 if from_prefix is None else from_prefix, -1, -1):
+        capacity = prefix_capacity(prefix, question.address_bits, question.kept_back)
+        holdings = _PLANNERS[strategy](replace(question, capacity=capacity), bounds)
+        if all(holding.serves_every_pod for holding in holdings):
             return prefix
     return None
 

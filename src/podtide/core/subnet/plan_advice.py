@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from podtide.core.subnet.count_text import count_text
 from podtide.core.subnet.plan import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy
+from podtide.core.subnet.prefix_capacity import smallest_prefix
 
 
 def advise(plans: Iterable[BatchPlan], question: PlanQuestion) -> str:
@@ -52,19 +53,13 @@ def _which_prefix(adaptive: BatchPlan, reactive: BatchPlan) -> str:
 
 def _which_addition(worst: PlannedHolding, question: PlanQuestion) -> str:
     missing = worst.pods - worst.served
-    addition = smallest_addition(missing, question)
+    addition = smallest_prefix(missing, question.address_bits)
     add = (
         f"add a /{addition} to the subnet"
         if addition is not None
         else "divide the cluster over several subnets"
     )
     return f"{_pods(missing)} without an address at worst, whatever the batch: {add}."
-
-
-def smallest_addition(missing: int, question: PlanQuestion) -> int | None:
-    """The prefix length of the smallest CIDR that has so many addresses; None where none has."""
-    prefixes = range(question.address_bits - 2, -1, -1)
-    return next((prefix for prefix in prefixes if question.capacity_of(prefix) >= missing), None)
 
 
 def _why_it_suffices(adaptive: BatchPlan, reactive: BatchPlan) -> str:
