@@ -151,7 +151,10 @@ def decide_fit(question: FitQuestion) -> FitAnswer:
         needed=AddressBounds(least, most),
         missing=AddressBounds(max(0, least - capacity), max(0, most - capacity)),
         without_place=without_place,
-        room=AddressBounds(max(0, capacity - most + question.pods), max(0, capacity - least + question.pods)),
+        room=AddressBounds(
+            max(0, min(capacity - most + question.pods, _places(demand.high, question))),
+            max(0, min(capacity - least + question.pods, _places(demand.low, question))),
+        ),
         before=before,
         after=_outcome(question, before),
         first=_first_to_give_way(question, before),
