@@ -225,6 +225,20 @@ def test_of_a_subnet_that_is_too_small_the_advice_is_what_to_add() -> None:
     )
 
 
+@given(batches, all_loads, cases, st.integers(1, 400))
+def test_with_the_cidr_that_is_to_be_added_every_pod_has_an_address(
+    batch: int, loads: NodeLoads, case: WorstCase, capacity: int
+) -> None:
+    question = question_of(loads, case, capacity)
+    words = advice(question, batch)
+    if "add a /" in words:
+        prefix = int(words.split("add a /")[1].split()[0])
+        grown = replace(question, capacity=capacity + prefix_capacity(prefix, 32))
+        assert serves(plan_batch(PlanStrategy.ADAPTIVE, batch, grown))
+    else:
+        assert words.startswith("The subnet suffices")
+
+
 def test_of_a_subnet_that_suffices_the_advice_is_what_it_costs() -> None:
     assert advice(question_of({20: 50}, capacity=8000)) == (
         "The subnet suffices: with podtide and batches up to 16 every pod has an address at worst, and the batch stays at 16."
@@ -232,7 +246,7 @@ def test_of_a_subnet_that_suffices_the_advice_is_what_it_costs() -> None:
     tight = question_of({20: 50}, WorstCase(burst=Fraction(5, 4)), capacity=1500)
     assert advice(tight, 1, 2, 4, 8, 16) == (
         "The subnet suffices: with podtide and batches up to 16 every pod has an address at worst, at batch 2; with reactive "
-        "pools, as Azure CNS has, and batch 16 484 of 1250 pods would have none."
+        "pools, as Azure CNS has, and batch 16, 484 of 1250 pods would have none."
     )
     assert "but nodes keep none in reserve" in advice(question_of({20: 50}, capacity=1050))
 
