@@ -151,10 +151,11 @@ def _then(report: FitReport) -> str:
     if after.most_batch != after.least_batch:
         batch += f" to {after.most_batch}, by where the pods land"
     words = f"batch {batch} (now {before.scaler.batch})"
+    certainty = "" if after.is_certain else "it may be "
     if after.may_be_starved:
-        words += "; starved: nodes keep no free address"
+        words += f"; {certainty}starved: nodes keep no free address"
     elif after.may_be_exhausted:
-        words += "; exhausted"
+        words += f"; {certainty}exhausted"
     return words
 
 
