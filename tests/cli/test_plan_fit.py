@@ -231,7 +231,8 @@ def test_manifests_from_stdin_that_fit_only_without_their_surge(
             "91 pods fit"
         ),
         "  Deployment web: 80 pods, and 20 more while it rolls out",
-        "  then: batch 1 (now 4); starved: nodes keep no free address",
+        "  now: batch 4, 192 of 253 reserved",
+        "  then: batch 1; starved: nodes keep no free address",
         "  first to give way: the batch, from 4 to 2, with pod 27 of 100",
         (
             "  to make room: roll out with a smaller maxSurge: without one it fits, or add a /28 to the subnet; no smaller batch "
@@ -249,7 +250,8 @@ def test_workloads_in_words(podtide: Run, manifests: Manifests) -> None:
         "fits: 1 pod and 1 node more in the subnet need at least 164 of 253 addresses",
         "  DaemonSet it: on the host network, no address",
         "  StatefulSet shop/it: 1 pod",
-        "  then: batch 4 (now 4)",
+        "  now: batch 4, 192 of 253 reserved",
+        "  then: batch 4",
         "  first to give way: nothing",
     ]
 
@@ -270,7 +272,8 @@ def test_an_exhausted_subnet_is_told(podtide: Run) -> None:
     flags = ("--capacity", "100", "--running-nodes", "10", "--running-pods", "70", "--batch", "1")
     outcome = podtide("plan", "fit", "--pods", "2", *flags)
     assert outcome.out.splitlines()[1:] == [
-        "  then: batch 1 (now 1); exhausted",
+        "  now: batch 1, 90 of 100 reserved",
+        "  then: batch 1; exhausted",
         "  first to give way: the subnet is exhausted, with pod 1 of 2",
     ]
 
@@ -343,7 +346,8 @@ def test_at_the_top_batch_it_may_not_be_certain(podtide: Run, tmp_path: Path) ->
     assert outcome.status == 1
     assert outcome.out.splitlines() == [
         "not certain: 100 pods more in blue/pods need at least 170 to 275 of 253 addresses, by how many pods its nodes have",
-        "  then: batch 1 to 16, by where the pods land (now 16); it may be starved: nodes keep no free address",
+        "  now: batch 16, 224 of 253 reserved",
+        "  then: batch 1 to 16, by where the pods land; it may be starved: nodes keep no free address",
         "  first to give way: the batch, from 16 to 8, with pod 1 of 100",
         "  to make room: add a /27 to the subnet; nodes state how many pods they have once the batch is below 16",
     ]
