@@ -306,7 +306,7 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(podtide: Run, flags: st
 BOUNDS = Bounds(batch=16, buffer="0.5", lower="0.8", upper="0.9")
 
 
-async def fill(url: str, batch: int, *subnets: str) -> None:
+async def fill(url: str, batch: int, *subnets: str, bounds: Bounds = BOUNDS) -> None:
     """Subnets of a /24 each; in the first of them are seven nodes of 12 pods, and that batch is in force."""
     async with await open_allocator(url, clock=SystemClock(), migrate=True) as allocator:
         for number, name in enumerate(subnets):
@@ -318,7 +318,7 @@ async def fill(url: str, batch: int, *subnets: str) -> None:
         for number in range(7):
             stated = stated_demand(replace(statement, request=request))
             await allocator.put_container(a_wish(f"n{number}", request, subnet=subnets[0], stated=stated))
-        await allocator.set_bounds("blue", subnets[0], cluster="east", bounds=BOUNDS)
+        await allocator.set_bounds("blue", subnets[0], cluster="east", bounds=bounds)
         before = await allocator.get_subnet("blue", subnets[0])
         in_force = replace(before.in_force, batch=batch, buffer="0.5", top=16)
         await allocator.put_in_force("blue", subnets[0], in_force)
@@ -352,6 +352,17 @@ def test_at_the_top_batch_it_may_not_be_certain(podtide: Run, tmp_path: Path) ->
         "  to make room: add a /27 to the subnet; nodes state how many pods they have once the batch is below 16",
     ]
     assert fit(podtide, "--pods", "78", *where)[0].status == 0
+
+
+def test_a_batch_that_is_pinned_is_told_where_a_smaller_one_would_make_room(
+    podtide: Run, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+    asyncio.run(fill(url, 8, "pods", bounds=replace(BOUNDS, fixed=8)))
+    outcome = podtide("plan", "fit", "--pods", "150", "--database", url)
+    assert outcome.out.splitlines()[-1] == (
+        "  the batch is kept at 8 or more: a smaller one would make room before nodes keep nothing free"
+    )
 
 
 def test_a_subnet_is_named_where_there_are_several(podtide: Run, tmp_path: Path) -> None:
