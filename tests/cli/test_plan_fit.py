@@ -361,7 +361,7 @@ def test_a_batch_that_is_pinned_is_told_where_a_smaller_one_would_make_room(
     asyncio.run(fill(url, 8, "pods", bounds=replace(BOUNDS, fixed=8)))
     outcome = podtide("plan", "fit", "--pods", "150", "--database", url)
     assert outcome.out.splitlines()[-1] == (
-        "  the batch is kept at 8 or more: a smaller one would make room before nodes keep nothing free"
+        "  the batch is to be 8 or more, so that a smaller one is in force only after pods have waited: allow it before"
     )
 
 

@@ -116,8 +116,8 @@ def lines_of(report: FitReport) -> Iterator[str]:
     yield f"  then: {_then(report)}"
     yield f"  first to give way: {_first(report)}"
     lowest = report.now.bounds.lowest
-    if lowest > 1 and report.answer.after.may_be_starved:
-        yield f"  the batch is kept at {lowest} or more: a smaller one would make room before nodes keep nothing free"
+    if report.answer.after.least_batch < lowest:
+        yield f"  the batch is to be {lowest} or more, so that a smaller one is in force only after pods have waited: allow it before"
     if report.answer.verdict is not FitVerdict.FITS:
         yield f"  to make room: {_remedy(report)}"
 
