@@ -27,6 +27,8 @@ from podtide.allocator.subnets import (
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
+    SubnetUsage,
+    UsageStep,
     Utilization,
 )
 from podtide.allocator.terms import HeldContainer, OpenedTerm, ShownAddresses, TermClaim
@@ -36,7 +38,7 @@ T = TypeVar("T")
 READS = frozenset(
     {
         *("get_subnet", "list_subnets", "holders", "get_container", "list_containers", "owed", "quarantined"),
-        *("demand", "utilization", "history"),
+        *("demand", "utilization", "history", "usage_history"),
     }
 )
 """The methods that change nothing."""
@@ -185,6 +187,15 @@ class AllocatorInterceptor(Allocator):
     ) -> tuple[Utilization, ...]:
         return await self._pass(
             "history", name, lambda to: to.history(network, name, since=since, until=until)
+        )
+
+    async def usage_history(
+        self, network: str, name: str, *, since: float, until: float, step: UsageStep = "auto"
+    ) -> tuple[SubnetUsage, ...]:
+        return await self._pass(
+            "usage_history",
+            name,
+            lambda to: to.usage_history(network, name, since=since, until=until, step=step),
         )
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:

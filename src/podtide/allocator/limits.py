@@ -4,9 +4,10 @@ The service's schema states the same numbers (`wire`), so that a client can know
 """
 
 import re
+from typing import get_args
 
 from podtide.allocator.containers import ContainerReservation, Wish
-from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec
+from podtide.allocator.subnets import Bounds, SubnetInForce, SubnetSpec, UsageStep
 from podtide.allocator.terms import HeldContainer, ShownAddresses, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import exact, shortened, text
@@ -29,6 +30,7 @@ LARGEST_NUMBER = 2**63 - 1
 """Of generations, statements and serials: what databases count to."""
 LARGEST_VERSION = 2**53
 """Of a container: what every reader of JSON can count to, and what leaves a database room to go on."""
+USAGE_STEPS: tuple[str, ...] = get_args(UsageStep)
 LONGEST_STEP = 63
 LONGEST_REASON = 1_024
 LONGEST_FRACTION = 60
@@ -201,6 +203,16 @@ def _check_stated(stated: StatedDemand) -> None:
     if stated.low > stated.high:
         raise InvalidInput(
             f"stated low {stated.low} is above stated high {stated.high}: give the lower demand first"
+        )
+
+
+def check_usage_range(since: float, until: float, step: UsageStep) -> None:
+    """Refuse a time that ends before it begins, and rows of a length that is not kept."""
+    if step not in USAGE_STEPS:
+        raise InvalidInput(f"step {shortened(step)!r} is refused: use one of {', '.join(USAGE_STEPS)}")
+    if not since <= until:
+        raise InvalidInput(
+            f"since {since:.0f} is after until {until:.0f}: give the earlier time first, both in seconds since 1970"
         )
 
 

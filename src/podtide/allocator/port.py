@@ -32,6 +32,8 @@ from podtide.allocator.subnets import (
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
+    SubnetUsage,
+    UsageStep,
     Utilization,
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
@@ -208,6 +210,19 @@ class Allocator(Protocol):
         """Readings from `since` to before `until`, oldest first, thinned out the further back they lie.
 
         Both are wall-clock seconds. Where readings are thinned out, the highest of its time is kept.
+        """
+        ...
+
+    async def usage_history(
+        self, network: str, name: str, *, since: float, until: float, step: UsageStep = "auto"
+    ) -> tuple[SubnetUsage, ...]:
+        """How the subnet was used from `since` to before `until`, in rows of one length, oldest first.
+
+        Both are wall-clock seconds. The rows that the time from `since` to `until` touches are answered as far as they are
+        kept: those of 5s for an hour, 1m for a day, 15m for 90 days and 1d for 731 days, which are days of UTC. "auto" is the
+        finest that reaches back to `since`. A time in which nothing was recorded has no row, and no row begins after now. An
+        answer has at most `core.subnet.usage_series.MOST_ROWS` rows. InvalidInput when `since` is after `until`, or there is
+        no such step.
         """
         ...
 

@@ -1,5 +1,7 @@
 """A subnet as callers of the allocator state it and see it: its definition, how full it is, and what decides its batch."""
 
+from typing import Literal, TypeAlias
+
 from msgspec import Struct
 
 from podtide.core.audit.invariants import Ledger
@@ -158,3 +160,45 @@ class Utilization(Struct, frozen=True):
     timestamp: str
     capacity: int
     reserved: int
+
+
+UsageStep: TypeAlias = Literal["auto", "5s", "1m", "15m", "1d"]
+"""How long the rows of a history are; "auto" for the shortest that reach back far enough (see `core.subnet.usage_series`)."""
+
+
+class SubnetUsage(Struct, frozen=True, kw_only=True):
+    """How a subnet was used during one row's time.
+
+    Figures are the highest of that time, and `…_mean` the mean over the part of it that was observed, or the highest where
+    none was. What comes from nodes' statements is read once a minute, and is explained in `core.subnet.demand_reading`; it is
+    None where there was no such reading, as in rows of 5 seconds and those from before these were kept.
+    """
+
+    timestamp: str
+    """When the row's time begins, RFC 3339."""
+    step_seconds: int
+    """How long the row's time is."""
+    observed_seconds: float
+    """For how much of it the allocator knows what was reserved: less if it was down, or the time is not over."""
+    capacity: int
+    """Q at the end of the observed time."""
+    reserved: int
+    """R. It may be above `capacity` if the subnet shrank since."""
+    reserved_mean: float
+    demand: int | None = None
+    """Pods that need an address."""
+    demand_mean: float | None = None
+    need: int | None = None
+    """What would be reserved with batch 1: the true need."""
+    need_mean: float | None = None
+    on_pods: int | None = None
+    on_pods_mean: float | None = None
+    idle: int | None = None
+    idle_mean: float | None = None
+    owed: int | None = None
+    containers: int | None = None
+    batch: int | None = None
+    """The one in force at the end; 0 if none was decided yet."""
+    exhausted_seconds: float = 0.0
+    """For how long of the observed time it was exhausted."""
+    starved_seconds: float = 0.0

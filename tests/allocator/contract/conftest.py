@@ -33,13 +33,13 @@ def opens_an_allocator(request: pytest.FixtureRequest) -> OpenAllocator:
             url, clock=clock, rules=RULES, executor=InlineExecutor(), migrate=True
         ) as store:
             if request.param != "over HTTP":
-                yield AllocatorUnderTest(store, clock)
+                yield AllocatorUnderTest(store, clock, store.sample)
             else:
                 async with (
                     shared_application().served(store) as service,
                     HttpAllocator(AllocatorAddress(url=service)) as client,
                 ):
-                    yield AllocatorUnderTest(client, clock)
+                    yield AllocatorUnderTest(client, clock, store.sample)
             assert await store.audit() == ()
 
     return opened

@@ -3,7 +3,7 @@
 The suite relies on the port alone, so that it can be run on every allocator there is, in this process and elsewhere.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct
@@ -42,6 +42,8 @@ class AllocatorUnderTest(Struct, frozen=True):
 
     allocator: Allocator
     clock: HandClock
+    sample: Callable[[], Awaitable[None]]
+    """What the service does once a minute."""
 
     async def subnet(self, cidr: str = "10.1.0.0/28", name: str = "pods", network: str = "blue") -> Subnet:
         """A subnet; a /28 has 13 addresses to give."""

@@ -16,9 +16,10 @@ from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.allocator.service.application import make_service
 from podtide.allocator.service.certificate import Certificate, InvalidCertificate
 from podtide.allocator.service.server import serving
-from podtide.allocator.service.utilization import EVERY_SECONDS, keep_sampling
+from podtide.allocator.service.utilization import keep_sampling
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.subnets import SubnetSpec
+from podtide.core.subnet.usage_series import READING_EVERY_SECONDS
 from podtide.runtime.clock import LoopClock, SystemClock
 from podtide.runtime.listening import CannotListen, ListenAddress
 
@@ -78,7 +79,7 @@ async def test_utilization_is_written_down_every_minute_also_when_nothing_change
     async with await open_store(clock) as store:
         await store.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/24",)))
         sampling = asyncio.create_task(keep_sampling(store, a_log()))
-        await asyncio.sleep(5 * EVERY_SECONDS + 1)
+        await asyncio.sleep(5 * READING_EVERY_SECONDS + 1)
         sampling.cancel()
         readings = await store.history("blue", "pods", since=0, until=clock.wall() + 1)
         assert len(readings) >= 5

@@ -350,8 +350,14 @@ async def test_history_thins_out_and_keeps_the_peaks(database: DatabaseUnderTest
             assert all(one.timestamp < next_.timestamp for one, next_ in pairwise(readings))
         database.clock.now += 91 * 86_400
         await allocator.sample()
+        (by_day,) = await allocator.history("blue", "pods", since=begun, until=now + 1)
+        assert by_day.reserved == peak
+        database.clock.now += 731 * 86_400
+        await allocator.sample()
         assert await allocator.history("blue", "pods", since=begun, until=now + 1) == ()
-        (latest,) = await allocator.history("blue", "pods", since=now, until=database.clock.now + 1)
+        (latest,) = await allocator.history(
+            "blue", "pods", since=database.clock.now, until=database.clock.now + 1
+        )
         assert latest.reserved == 1 + len(container.addresses)
 
 

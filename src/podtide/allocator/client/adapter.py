@@ -32,6 +32,8 @@ from podtide.allocator.subnets import (
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
+    SubnetUsage,
+    UsageStep,
     Utilization,
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
@@ -197,6 +199,14 @@ class HttpAllocator(AdministeredAllocator):
         path = f"{_subnet(network, name, doing)}/history"
         query = {"since": repr(since), "until": repr(until)}
         return await self._ask(AllocatorHttpRequest("GET", path, doing, query=query), tuple[Utilization, ...])
+
+    async def usage_history(
+        self, network: str, name: str, *, since: float, until: float, step: UsageStep = "auto"
+    ) -> tuple[SubnetUsage, ...]:
+        doing = f"ask how {network}/{name} was used"
+        path = f"{_subnet(network, name, doing)}/usage"
+        query = {"since": repr(since), "until": repr(until), "step": step}
+        return await self._ask(AllocatorHttpRequest("GET", path, doing, query=query), tuple[SubnetUsage, ...])
 
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
         doing = f"open a term for {claim.cluster}"

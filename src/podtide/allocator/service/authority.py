@@ -19,7 +19,10 @@ from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.allocator.subnets import CidrHolders, Debt
 
 _SHARED = frozenset(
-    {"get_subnet", "list_subnets", "holders", "owed", "demand", "put_in_force", "utilization", "history"}
+    {
+        *("get_subnet", "list_subnets", "holders", "owed", "demand", "put_in_force"),
+        *("utilization", "history", "usage_history"),
+    }
 )
 """What every cluster may ask about a subnet; all else that is not about the cluster itself is refused."""
 _ABOUT = {

@@ -20,7 +20,7 @@ from podtide import __version__
 from podtide.allocator import wire
 from podtide.allocator.containers import AllocatedContainer, ContainerPage, MoveResult
 from podtide.allocator.quarantine import QuarantinePage
-from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetDemandReport, Utilization
+from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetDemandReport, SubnetUsage, Utilization
 from podtide.allocator.terms import ClusterRegistry, OpenedTerm
 
 BEARER = "bearer"
@@ -40,6 +40,7 @@ _ANSWERS = (
     QuarantinePage,
     Subnet,
     SubnetDemandReport,
+    SubnetUsage,
     Utilization,
 )
 

@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 from litestar.params import PathParameter, QueryParameter
 
 from podtide.allocator.limits import LONGEST_NAME, LONGEST_PAGE, LONGEST_REASON
+from podtide.allocator.subnets import UsageStep
 from podtide.allocator.wire import END_OF_TIME_SECONDS, NAME_PATTERN
 
 PathName: TypeAlias = Annotated[str, PathParameter(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
@@ -12,6 +13,7 @@ QueryName: TypeAlias = Annotated[str | None, QueryParameter(pattern=NAME_PATTERN
 Moment: TypeAlias = Annotated[
     float, QueryParameter(ge=0, le=END_OF_TIME_SECONDS, description="Seconds since 1970.")
 ]
+Step: TypeAlias = Annotated[UsageStep, QueryParameter(description="How long a row's time is.")]
 Flag: TypeAlias = Annotated[bool, QueryParameter()]
 QueryCidr: TypeAlias = Annotated[
     str, QueryParameter(min_length=1, max_length=64, description="A CIDR of the subnet.")

@@ -7,7 +7,7 @@ from litestar import delete, get, post, put
 from litestar.params import JSONBody
 
 from podtide.allocator.service.callers import Asked, Cache
-from podtide.allocator.service.parameters import Moment, PathName, QueryCidr
+from podtide.allocator.service.parameters import Moment, PathName, QueryCidr, Step
 from podtide.allocator.service.refusals import REFUSALS_OF_A_CHANGE, documented
 from podtide.allocator.subnets import (
     Bounds,
@@ -17,6 +17,7 @@ from podtide.allocator.subnets import (
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
+    SubnetUsage,
     Utilization,
 )
 from podtide.allocator.wire import (
@@ -111,6 +112,19 @@ async def get_history(
     return await allocator.history(network, subnet, since=since, until=until)
 
 
+@get(f"{ONE}/usage", responses=documented(HTTPStatus.NOT_FOUND))
+async def get_usage_history(  # noqa: PLR0913, PLR0917 - which subnet, and of which time
+    allocator: Asked,
+    network: PathName,
+    subnet: PathName,
+    since: Moment = 0,
+    until: Moment = END_OF_TIME_SECONDS,
+    step: Step = "auto",
+) -> Sequence[SubnetUsage]:
+    """How a subnet was used between two times, in rows of one length, oldest first."""
+    return await allocator.usage_history(network, subnet, since=since, until=until, step=step)
+
+
 @get(f"{ONE}/owed", responses=documented(HTTPStatus.NOT_FOUND))
 async def get_owed(allocator: Asked, network: PathName, subnet: PathName) -> Sequence[Debt]:
     """Who is owed addresses, in the order they will be served; to a cluster, its own nodes."""
@@ -157,6 +171,7 @@ SUBNET_ROUTES = (
     remove_subnet,
     get_utilization,
     get_history,
+    get_usage_history,
     get_owed,
     get_demand,
     put_in_force,

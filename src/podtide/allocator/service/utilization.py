@@ -11,24 +11,23 @@ from msgspec import Struct
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Utilization
+from podtide.core.subnet.usage_series import READING_EVERY_SECONDS
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
-
-EVERY_SECONDS = 60.0
 
 
 class HistoryKeeper(Protocol):
     """An allocator that keeps a history."""
 
     async def sample(self) -> None:
-        """Record every subnet's utilization, unless that was done a moment ago."""
+        """Record how every subnet is used, unless a replica did within the last minute."""
         ...
 
 
 async def keep_sampling(allocator: HistoryKeeper, log: Logger) -> NoReturn:
-    """Sample every subnet's utilization, without end. Replicas need not coordinate: a recent sample is not repeated."""
+    """Record how every subnet is used, without end. Replicas need not coordinate: a recent reading is not repeated."""
     while True:
-        await asyncio.sleep(EVERY_SECONDS)
+        await asyncio.sleep(READING_EVERY_SECONDS)
         try:
             await allocator.sample()
         except AllocatorError as error:

@@ -24,6 +24,7 @@ from podtide.allocator.limits import (
     check_reservation,
     check_shown,
     check_spec,
+    check_usage_range,
     check_wish,
 )
 from podtide.allocator.port import AdministeredAllocator
@@ -35,7 +36,6 @@ from podtide.allocator.store.batch_in_force import PutInForce, SetBounds
 from podtide.allocator.store.container_writes import (
     DeleteContainer,
     PutContainer,
-    SampleUtilization,
     Settle,
     another_cluster,
     bury,
@@ -55,6 +55,7 @@ from podtide.allocator.store.quarantines import (
 from podtide.allocator.store.reservations import ReserveContainer
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.subnet_transaction import renew_now_in
+from podtide.allocator.store.subnet_usage import NoteUsage, read_due_demand
 from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
 from podtide.allocator.subnets import (
     Bounds,
@@ -64,6 +65,8 @@ from podtide.allocator.subnets import (
     SubnetDemandReport,
     SubnetInForce,
     SubnetSpec,
+    SubnetUsage,
+    UsageStep,
     Utilization,
 )
 from podtide.allocator.terms import ClusterRegistry, HeldContainer, OpenedTerm, ShownAddresses, TermClaim
@@ -267,6 +270,15 @@ class DatabaseAllocator(AdministeredAllocator):
         check_names(network=network, subnet=name)
         return await self._database.read(lambda now: queries.read_history(network, name, since, until, now))
 
+    async def usage_history(
+        self, network: str, name: str, *, since: float, until: float, step: UsageStep = "auto"
+    ) -> tuple[SubnetUsage, ...]:
+        check_names(network=network, subnet=name)
+        check_usage_range(since, until, step)
+        return await self._database.read(
+            lambda now: queries.read_usage_history(network, name, since, until, now, step)
+        )
+
     async def open_term(self, claim: TermClaim) -> OpenedTerm:
         check_claim(claim)
         return await self._database.write(lambda now: registry.open_term(claim, now))
@@ -325,9 +337,15 @@ class DatabaseAllocator(AdministeredAllocator):
         return await self._database.write(lambda now: examine(read, new_uuid(system_randomness()), now))
 
     async def sample(self) -> None:
-        """Record every subnet's utilization, unless that was done a moment ago."""
+        """Record how every subnet is used, unless a replica did within the last minute."""
         for subnet in await self.list_subnets():
-            await self._database.call(subnet.network, subnet.name, SampleUtilization())
+            await self._sample(subnet.network, subnet.name)
+
+    async def _sample(self, network: str, name: str) -> None:
+        # Read before the subnet is locked: grants do not wait for it.
+        reading = await self._database.read(lambda now: read_due_demand(network, name, now))
+        if reading is not None:
+            await self._database.call(network, name, NoteUsage(reading))
 
     async def prove_writable(self) -> None:
         """Write a row that is never read; AllocatorUnavailable when the database refuses it."""

@@ -19,7 +19,6 @@ from podtide.allocator.store.container_row import (
     take_anew,
     to_text,
 )
-from podtide.allocator.store.history import note_sample
 from podtide.allocator.store.registry import behind_reason
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Script
@@ -135,17 +134,6 @@ class DeleteContainer(Struct, frozen=True):
         row.version = transaction.next_version()
         row.subnet, row.primary_number, row.wanted, row.owed, row.waiting_pods = None, None, 0, 0, 0
         row.stated, row.statement_number = NOTHING, 0
-
-
-class SampleUtilization(Struct, frozen=True):
-    """Records the subnet's utilization."""
-
-    container: str = ""
-    cluster: str = ""
-
-    def carry_out(self, transaction: SubnetTransaction) -> Script[None]:
-        """Record it, unless that was done a moment ago."""
-        yield from note_sample(transaction.subnet, transaction.now)
 
 
 class Settle(Struct, frozen=True):

@@ -17,7 +17,7 @@ from podtide.allocator.store.legacy_gateways import give_gateways
 from podtide.allocator.store.script import Query, Script
 from podtide.core.errors import FixError
 
-SCHEMA = "0005"
+SCHEMA = "0006"
 """The schema that this podtide reads and writes."""
 KNOWN = frozenset(f"{number:04}" for number in range(1, int(SCHEMA) + 1))
 """The schemas that this podtide can read or migrate."""

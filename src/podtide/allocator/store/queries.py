@@ -5,11 +5,11 @@ from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store.batch_in_force import read_bounds
 from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
 from podtide.allocator.store.demand_counts import read_counts
-from podtide.allocator.store.history import read_samples
+from podtide.allocator.store.history import read_samples, read_usage
 from podtide.allocator.store.script import Query, Script, among
 from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
-from podtide.allocator.subnets import Debt, SubnetDemandReport, Utilization
+from podtide.allocator.subnets import Debt, SubnetDemandReport, SubnetUsage, UsageStep, Utilization
 
 _SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name
     FROM containers LEFT JOIN subnets ON subnets.id = containers.subnet WHERE containers.id = $1"""
@@ -94,6 +94,14 @@ def read_history(
     """Past utilization of a subnet."""
     subnet, _due = yield from find_subnet(network, name, now)
     return (yield from read_samples(subnet, since, until, now))
+
+
+def read_usage_history(  # noqa: PLR0913, PLR0917 - which subnet, and of which time
+    network: str, name: str, since: float, until: float, now: float, step: UsageStep
+) -> Script[tuple[SubnetUsage, ...]]:
+    """How a subnet was used."""
+    subnet, _due = yield from find_subnet(network, name, now)
+    return (yield from read_usage(subnet, since, until, now, step))
 
 
 def _subnets(ids: set[int | None]) -> Script[dict[int | None, SubnetRow]]:

@@ -14,6 +14,8 @@ from podtide.allocator.subnets import Subnet, SubnetInForce
 from podtide.core.intervals import Interval
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.layout import MOST_ADDRESSES, Block, SubnetLayout
+from podtide.core.subnet.usage_account import SubnetTotals, UsageAccount
+from podtide.core.subnet.usage_series import MILLISECONDS, to_milliseconds
 
 NONE = "-"
 """In a list with an entry for each CIDR: nothing."""
@@ -57,6 +59,13 @@ class SubnetRow:
     """For each CIDR, the chunk that its numbers begin with."""
     draining: str = ""
     """For each CIDR, how many of its addresses are reserved if it drains, and `-` if not; "" where none drains."""
+
+    accrued: float = 0.0
+    """Up to when its use is accounted for, in wall-clock seconds; what is not written down of it, from here on."""
+    peak: int = 0
+    reserved_ms: int = 0
+    demand_read: float = 0.0
+    """When its demand was last read for the history, in wall-clock seconds."""
 
     @property
     def layout(self) -> SubnetLayout:
@@ -198,6 +207,31 @@ class SubnetRow:
             serial=self.serial,
             age_seconds=now - self.changed_at if self.serial else 0.0,
         )
+
+    @property
+    def totals(self) -> SubnetTotals:
+        """The totals, as the history takes them."""
+        return SubnetTotals(
+            capacity=self.capacity,
+            reserved=self.reserved,
+            owed=self.owed,
+            containers=self.containers,
+            batch=self.batch,
+            exhausted=bool(self.exhausted),
+            starved=bool(self.starved),
+        )
+
+    @property
+    def account(self) -> UsageAccount:
+        """What is accounted for of its use, and not written down yet."""
+        return UsageAccount(
+            to_milliseconds(self.sampled), to_milliseconds(self.accrued), self.peak, self.reserved_ms
+        )
+
+    @account.setter
+    def account(self, account: UsageAccount) -> None:
+        self.sampled, self.accrued = account.written_ms / MILLISECONDS, account.accrued_ms / MILLISECONDS
+        self.peak, self.reserved_ms = account.peak, account.reserved_ms
 
     def for_callers(self, now: float) -> Subnet:
         """The subnet, as the port's type."""

@@ -15,7 +15,7 @@ from podtide.allocator.store.container_row import (
 )
 from podtide.allocator.store.cooldown import Rest, Resting
 from podtide.allocator.store.demand_counts import count_alike, save_counts
-from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.history import note_usage
 from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
@@ -25,6 +25,7 @@ from podtide.allocator.store.transaction_context import TransactionContext, read
 from podtide.core.errors import StopError
 from podtide.core.intervals import both, without
 from podtide.core.subnet.chunks import masks_of
+from podtide.core.subnet.demand_reading import DemandReading
 from podtide.core.subnet.grants import Claim, may_take
 from podtide.core.subnet.layout import SubnetLayout
 
@@ -53,6 +54,7 @@ class SubnetTransaction:
         """Those the calls are about; a call can be mistaken, so tombstones and containers of other subnets are among them."""
         self.now = now
         self.rules = rules
+        self._reading: DemandReading | None = None
         self._saved = replace(subnet)
         self._counted = count_alike(containers.values(), subnet.id)
         self._supply = Supply(subnet)
@@ -77,6 +79,10 @@ class SubnetTransaction:
         """A version for a container whose grants change: higher than any that was given in the subnet."""
         self.subnet.sequence += 1
         return self.subnet.sequence
+
+    def note_demand(self, reading: DemandReading) -> None:
+        """Have a reading of what the subnet's pods need written down with its totals."""
+        self._reading = reading
 
     def settle(self) -> Script[None]:
         """Free the addresses whose cool-down is over."""
@@ -216,8 +222,8 @@ class SubnetTransaction:
         yield from save_counts(
             self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
         )
-        if _totals(self.subnet) != _totals(self._saved):
-            yield from note_sample(self.subnet, self.now)
+        if _totals(self.subnet) != _totals(self._saved) or self._reading is not None:
+            yield from note_usage(self.subnet, self._saved, self.now, self._reading)
         if self.subnet != self._saved:
             yield from update_subnet(self.subnet)
 
@@ -260,10 +266,10 @@ def _size(masks: dict[int, int]) -> int:
 
 
 def _totals(subnet: SubnetRow) -> tuple[int | str, ...]:
-    """The columns that transactions on containers change."""
+    """The columns that change how the subnet is used."""
     return (
         *(subnet.capacity, subnet.reserved, subnet.containers, subnet.owed, subnet.quarantined),
-        subnet.next_chunks,
+        *(subnet.next_chunks, subnet.batch, subnet.exhausted, subnet.starved),
     )
 
 

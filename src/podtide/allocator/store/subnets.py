@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from podtide.allocator.errors import SubnetExists, SubnetInUse
 from podtide.allocator.limits import check_new_subnet
 from podtide.allocator.store.draining import end_drain
-from podtide.allocator.store.history import note_sample
+from podtide.allocator.store.history import note_usage
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_row import COLUMNS, DUE, SubnetRow, find_subnet, insert_subnet
@@ -66,7 +66,7 @@ def add_subnet(spec: SubnetSpec, now: float) -> Script[Subnet]:
         sequence=sequence,  # above all that a subnet of this name ever gave
     )
     row.lay_out(layout)
-    yield from note_sample(row, now)
+    yield from note_usage(row, row, now)
     yield from insert_subnet(row)
     return row.for_callers(now)
 

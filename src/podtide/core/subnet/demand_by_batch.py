@@ -79,13 +79,17 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
             most += high * count
         return ReservedRange(least, most)
 
+    def window(self, stated: StatedDemand) -> tuple[int, int]:
+        """U⁻ and U⁺ of a container: the demand itself, where its node states it anew when it changes."""
+        if stated.demand is not None and self._is_exact(stated):
+            return stated.demand, stated.demand
+        return stated.low, stated.high
+
     def _taken(self, holding: ContainerDemand, rung: SubnetScaler) -> tuple[int, int]:
         stated = holding.stated
         if stated.is_empty:
             return holding.taken, max(holding.taken, taken_at(0, stated, rung))
-        low, high = stated.low, stated.high
-        if stated.demand is not None and self._is_exact(stated):
-            low = high = stated.demand
+        low, high = self.window(stated)
         taken = taken_at(low, stated, rung), taken_at(high, stated, rung)
         if not self.is_overdue:
             return taken
