@@ -28,10 +28,10 @@ def test_without_a_record_there_is_an_empty_series() -> None:
     assert (series.days, series.running, series.missing) == ((), None, 0)
 
 
-def test_days_of_a_clock_that_was_ahead_are_left_out_and_said() -> None:
+def test_days_after_today_as_of_a_clock_that_was_ahead_are_left_out_and_said() -> None:
     series = daily_series([day(1, 4), day(-1, 5), day(-4_000, 5)], TODAY)
     assert series.days == (day(1, 4),)
-    assert series.left_out == ("2 days were left out: after 2026-03-10, by a clock that was ahead",)
+    assert series.left_out == ("2 days were left out: after 2026-03-10, the day of the forecast",)
 
 
 @pytest.mark.parametrize(("ago", "kept"), [(731, True), (732, False)])

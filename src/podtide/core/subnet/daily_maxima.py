@@ -64,7 +64,7 @@ def daily_series(days: Iterable[DayMaximum], today: date) -> DailySeries:
 
 def _left_out(later: int, older: int, today: date) -> Iterable[str]:
     if later:
-        yield f"{_days(later)} left out: after {today.isoformat()}, by a clock that was ahead"
+        yield f"{_days(later)} left out: after {today.isoformat()}, the day of the forecast"
     if older:
         yield f"{_days(older)} left out: more than two years before the last"
 
