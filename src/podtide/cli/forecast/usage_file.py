@@ -167,7 +167,8 @@ class _Days:
             rows = counted(self._disordered, "row was", "rows were")
             yield f"{rows} out of order, or of a time that was there before: of each day the maximum counts"
         if self._without_value:
-            yield f"{counted(self._without_value, 'row has', 'rows have')} no value, and were passed over"
+            rows = counted(self._without_value, "row was", "rows were")
+            yield f"{rows} passed over: without a value"
 
     def _add_block(self, text: str, lines: int) -> bool:
         """Take in a block as a whole. False if anything in it is not as expected: then nothing was taken in."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from msgspec import structs
+
 from podtide.cli.forecast.views import SubnetViews
 from podtide.cli.output import table
 from podtide.core.exact import text
@@ -73,8 +75,13 @@ def forecast_document(views: SubnetViews) -> dict[str, Any]:
         "capacity": views.capacity,
         "lower": text(views.thresholds.lower),
         "upper": text(views.thresholds.upper),
-        "reserved": views.reserved,
-        "need": views.need,
+        "reserved": _view_document(views.reserved),
+        "need": None if views.need is None else _view_document(views.need),
         "capacity_steps": [step._asdict() for step in views.capacity_steps],
         "remarks": views.remarks,
     }
+
+
+def _view_document(found: UsageForecast) -> dict[str, Any]:
+    last = found.last
+    return structs.asdict(found) | {"last": None if last is None else last._asdict()}
