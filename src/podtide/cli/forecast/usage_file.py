@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from operator import ge
 from pathlib import Path
 from statistics import median
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from msgspec import Struct, structs
 
@@ -113,6 +113,16 @@ def _columns(header: Sequence[str], path: Path) -> _Columns:
     )
 
 
+class _Run(NamedTuple):
+    """Rows of one day in a row."""
+
+    day: date
+    begin: int
+    end: int
+    most: list[tuple[str, int]]
+    capacity: int | None
+
+
 class _Days:
     """The maxima of days, block by block."""
 
@@ -135,7 +145,7 @@ class _Days:
 
     def add(self, block: str) -> None:
         """Take in a block of whole lines."""
-        text = block.replace("\r\n", "\n").removesuffix("\n")
+        text = (block.replace("\r\n", "\n") if "\r" in block else block).removesuffix("\n")
         lines = text.count("\n") + 1
         if not self._add_block(text, lines):
             self._add_rows(text)
@@ -180,29 +190,29 @@ class _Days:
         if not _are_usual(stamps) or stamps[0] <= self._last or any(map(ge, stamps, stamps[1:])):
             return False
         try:
-            runs = list(_runs(stamps))
-            used = [(column, list(map(int, fields[place::count]))) for column, place in self._used]
-            capacities = self._capacities(fields)
+            runs = [self._run(fields, day, begin, end) for day, begin, end in _runs(stamps)]
         except ValueError:
             return False
-        for day, begin, end in runs:
-            for column, values in used:
-                self._note(column, day, max(values[begin:end]))
-            if capacities:
-                self._note_capacity(day, stamps[end - 1], int(capacities[end - 1]))
-            self._points[day] += end - begin
+        for run in runs:
+            for column, most in run.most:
+                self._note(column, run.day, most)
+            if run.capacity is not None:
+                self._note_capacity(run.day, stamps[run.end - 1], run.capacity)
+            self._points[run.day] += run.end - run.begin
         self._last = stamps[-1]
         return True
 
-    def _capacities(self, fields: Sequence[str]) -> Sequence[str]:
-        """The capacity in each row of a block, after a look at those that differ: few do."""
-        place = self._columns.capacity
-        if place is None:
-            return ()
-        given = fields[place :: self._columns.count]
-        if min(map(int, set(given))) < 1:
+    def _run(self, fields: Sequence[str], day: date, begin: int, end: int) -> "_Run":
+        """The rows of one day in a block. Of all numbers the few that differ are looked at; ValueError if one is none."""
+        count, place = self._columns.count, self._columns.capacity
+        most = [
+            (column, max(map(int, set(fields[begin * count + at : end * count : count]))))
+            for column, at in self._used
+        ]
+        capacity = None if place is None else int(fields[(end - 1) * count + place])
+        if capacity is not None and capacity < 1:
             raise ValueError("a capacity below 1 is looked at row by row")
-        return given
+        return _Run(day, begin, end, most, capacity)
 
     def _add_rows(self, text: str) -> None:
         """Take in a block row by row."""
