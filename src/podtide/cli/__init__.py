@@ -65,7 +65,10 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
         ),
-        "subnet": ("podtide.cli.subnet:subnet", "Add, list, show, grow, shrink and remove subnets."),
+        "subnet": (
+            "podtide.cli.subnet:subnet",
+            "Add, list, show, grow, shrink and remove subnets, and see how they were used.",
+        ),
         "top": (
             "podtide.cli.top.command:top",
             "Show how full the subnets are and how the nodes do, worst first.",

@@ -13,6 +13,7 @@ from podtide.cli.number_options import INTERVAL, BoundedCount
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.cli.subnet_growth import add_or_grow
+from podtide.cli.subnet_history import history
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.layout import exact_network
@@ -31,10 +32,13 @@ _MOST_NODES = 20
 
 @click.group()
 def subnet() -> None:
-    """Add, list, show, grow, shrink and remove subnets.
+    """Add, list, show, grow, shrink and remove subnets, and see how they were used.
 
     Each command asks a running allocator (--allocator) or its database (--database).
     """
+
+
+subnet.add_command(history)
 
 
 @subnet.command()

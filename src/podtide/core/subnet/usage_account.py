@@ -12,14 +12,13 @@ All that happens between `written` and `accrued` is in one row of five seconds, 
 series. From `accrued` to now R was constant, and that stretch is divided among the rows it goes through.
 """
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from podtide.core.subnet.usage_series import (
     FIVE_SECONDS,
     SERIES,
+    UsageSeries,
     countable_ms,
     divide,
     is_set_back,
@@ -109,28 +108,34 @@ def account_for(
     if passed_ms is not None and is_same_row and before.in_force == after.in_force and not at_once:
         reserved_ms = account.reserved_ms + before.reserved * passed_ms
         return UsageAccount(account.written_ms, now_ms, peak, reserved_ms), ()
-    rows: dict[tuple[int, int], UsageRow] = {}
-    for row in _rows(account, before, after, now_ms, passed_ms):
-        key = row.step_seconds, row.slot
-        rows[key] = rows[key].with_later(row) if key in rows else row
-    return UsageAccount(now_ms, now_ms, after.reserved), tuple(rows.values())
+    return UsageAccount(now_ms, now_ms, after.reserved), tuple(
+        row for series in SERIES for row in _rows(series, account, before, after, now_ms)
+    )
 
 
 def _rows(
-    account: UsageAccount, before: SubnetTotals, after: SubnetTotals, now_ms: int, passed_ms: int | None
-) -> Iterator[UsageRow]:
-    for series in SERIES:
-        step = series.step_seconds
-        if account.written_ms:
-            length = account.accrued_ms - account.written_ms
-            pending = _row(
-                step, series.slot(account.written_ms), account.accrued_ms, before, account.peak, length
-            )
-            yield replace(pending, reserved_ms=account.reserved_ms)
-        if passed_ms is not None:
-            for part in divide(series, account.accrued_ms, now_ms):
-                yield _row(step, part.slot, part.since_ms, before, before.reserved, part.length_ms)
-        yield _row(step, series.slot(now_ms), now_ms, after, after.reserved, 0)
+    series: UsageSeries, account: UsageAccount, before: SubnetTotals, after: SubnetTotals, now_ms: int
+) -> list[UsageRow]:
+    """What is to be added to the rows of a series, oldest first."""
+    step = series.step_seconds
+    rows: list[UsageRow] = []
+    if account.written_ms and (account.accrued_ms > account.written_ms or account.peak > before.reserved):
+        slot, length = series.slot(account.written_ms), account.accrued_ms - account.written_ms
+        pending = _row(step, slot, account.accrued_ms, before, account.peak, length)
+        rows.append(replace(pending, reserved_ms=account.reserved_ms))
+    if countable_ms(account.accrued_ms, now_ms):
+        for part in divide(series, account.accrued_ms, now_ms):
+            _add(rows, _row(step, part.slot, part.since_ms, before, before.reserved, part.length_ms))
+    _add(rows, _row(step, series.slot(now_ms), now_ms, after, after.reserved, 0))
+    return rows
+
+
+def _add(rows: list[UsageRow], row: UsageRow) -> None:
+    """Append a row, or join it with the last if it is the same."""
+    if rows and rows[-1].slot == row.slot:
+        rows[-1] = rows[-1].with_later(row)
+    else:
+        rows.append(row)
 
 
 def _row(  # noqa: PLR0913, PLR0917 - which row, when, what, and for how long
