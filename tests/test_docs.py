@@ -48,10 +48,14 @@ class Example(Struct, frozen=True):
     output: str
 
 
+REPEATABLE = ("$ podtide explain", "$ podtide forecast --history")
+"""How blocks begin whose commands print the same on every machine and every day."""
+
+
 def examples(page: Path) -> Iterator[Example]:
     """The commands in the page's console blocks; what follows one, up to the next, is its output."""
     for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL):
-        if not block.startswith("$ podtide explain"):
+        if not block.startswith(REPEATABLE):
             continue
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, output = re.split(r"(?<!\\)\n", part, maxsplit=1)

@@ -22,7 +22,14 @@ from podtide.core.errors import InvalidInput
 from podtide.core.subnet.daily_maxima import DailySeries, DayMaximum, daily_series
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.forecast_band import ForecastBand, forecast_band
-from podtide.core.subnet.usage_trend import FIRST_ORIGIN, HORIZON, ForecastError, Line, Point, RollingTrend
+from podtide.core.subnet.usage_trend import (
+    FIRST_ORIGIN,
+    HORIZON,
+    ForecastError,
+    Point,
+    RollingTrend,
+    TrendLine,
+)
 from podtide.core.subnet.weekly_pattern import WEEK, WeeklyPattern, weekly_pattern
 
 LEAST_DAYS = 7
@@ -82,7 +89,7 @@ class UsageForecast(Struct, frozen=True, kw_only=True):
 class UsageModel(Struct, frozen=True):
     """What a series of days goes on as: a line, weekdays, and a band around them."""
 
-    line: Line
+    line: TrendLine
     weekdays: WeeklyPattern | None
     band: ForecastBand
     errors: tuple[ForecastError, ...]

@@ -41,7 +41,7 @@ class Point(NamedTuple):
     value: float
 
 
-class Line(NamedTuple):
+class TrendLine(NamedTuple):
     """A level on the last day that was known, and what comes to it every day."""
 
     level: float
@@ -80,7 +80,7 @@ def _clipped(days: Sequence[float], values: Sequence[float], slope: float) -> li
     return [fit + max(-most, min(most, each)) for fit, each in zip(fitted, off, strict=True)]
 
 
-def candidate_lines(points: Sequence[Point]) -> list[Line]:
+def candidate_lines(points: Sequence[Point]) -> list[TrendLine]:
     """The six lines, from at least two points."""
     last = points[-1].day
     lines = []
@@ -88,7 +88,7 @@ def candidate_lines(points: Sequence[Point]) -> list[Line]:
         slope = robust_slope(points[-window:])
         for days in LEVEL_DAYS:
             level = median(point.value + slope * (last - point.day) for point in points[-days:])
-            lines.append(Line(level, slope))
+            lines.append(TrendLine(level, slope))
     return lines
 
 
@@ -103,7 +103,7 @@ class RollingTrend:
         self._lines = {count: candidate_lines(points[:count]) for count in known}
         self._scores = {count: self._running_scores(count) for count in known}
 
-    def line(self) -> Line:
+    def line(self) -> TrendLine:
         """The line from all days."""
         return self._blended(len(self._points))
 
@@ -133,13 +133,13 @@ class RollingTrend:
             )
         return scores
 
-    def _blended(self, count: int) -> Line:
+    def _blended(self, count: int) -> TrendLine:
         lines = self._lines[count]
         weights = self._weights(count)
         total = sum(weights)
         level = sum(weight * line.level for weight, line in zip(weights, lines, strict=True)) / total
         slope = sum(weight * line.slope for weight, line in zip(weights, lines, strict=True)) / total
-        return Line(level, slope)
+        return TrendLine(level, slope)
 
     def _weights(self, count: int) -> list[float]:
         """How much each candidate counts, by what was known when `count` points were."""
