@@ -48,14 +48,14 @@ class Example(Struct, frozen=True):
     output: str
 
 
-RUN_BY_TESTS = ("$ podtide explain", "$ podtide plan ")
-"""What console blocks begin with whose commands need neither a cluster nor an allocator."""
+REPEATABLE = ("$ podtide explain", "$ podtide plan ", "$ podtide forecast --history")
+"""How blocks begin whose commands print the same on every machine and every day."""
 
 
 def examples(page: Path) -> Iterator[Example]:
     """The commands in the page's console blocks; what follows one, up to the next, is its output."""
     for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL):
-        if not block.startswith(RUN_BY_TESTS):
+        if not block.startswith(REPEATABLE):
             continue
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, output = re.split(r"(?<!\\)\n", part, maxsplit=1)

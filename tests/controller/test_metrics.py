@@ -2,13 +2,21 @@
 
 import re
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from podtide.controller.counts import REPAIRS, ControllerCounts, RepairCounts, SliceCounts, SubnetCounts
+from podtide.controller.counts import (
+    REPAIRS,
+    ControllerCounts,
+    RepairCounts,
+    RunOutCounts,
+    SliceCounts,
+    SubnetCounts,
+)
 from podtide.controller.metrics import ControllerMetrics
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -27,6 +35,10 @@ COUNTS = ControllerCounts(
     held_retirements=15,
     slices={"blue": SliceCounts(assigned=11, total=12, waiting=13)},
     repair=RepairCounts(looks=10, suspects=11, repairs=Counter({"allocation-released": 12})),
+    run_outs={
+        "pods": RunOutCounts(date(1970, 1, 3), date(1970, 1, 2), None),
+        "none": RunOutCounts(),
+    },
     subnets={
         "pods": SubnetCounts(
             capacity=253,
@@ -87,6 +99,9 @@ def test_everything_that_is_counted_is_told() -> None:
         "subnet_buffer": {"pods": 0.5},
         "subnet_top": {"pods": 32},
         "subnet_unanswered": {"pods": 14},
+        "podtide_subnet_runs_out_timestamp_seconds": {"pods": 2 * 86_400},
+        "podtide_subnet_runs_out_earliest_timestamp_seconds": {"pods": 86_400},
+        "podtide_subnet_runs_out_latest_timestamp_seconds": {},
     }
 
 
@@ -111,6 +126,6 @@ def test_every_metric_is_a_sentence_for_people(name: str) -> None:
 
 def test_every_metric_is_documented_and_no_other() -> None:
     documented = re.findall(
-        r"^\| `(podtide_controller_\w+)` \|", DOCUMENTATION.read_text(), flags=re.MULTILINE
+        r"^\| `(podtide_(?:controller|subnet)_\w+)` \|", DOCUMENTATION.read_text(), flags=re.MULTILINE
     )
     assert sorted(documented) == sorted(families())

@@ -14,7 +14,14 @@ from cluster.faulty_cluster import Faults, FaultyCluster, Script
 from podtide.allocator.containers import AllocatedContainer, MoveResult, Wish
 from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules, open_allocator
-from podtide.allocator.subnets import Subnet, SubnetDemandReport, SubnetInForce, SubnetSpec
+from podtide.allocator.subnets import (
+    Subnet,
+    SubnetDemandReport,
+    SubnetInForce,
+    SubnetSpec,
+    SubnetUsage,
+    UsageStep,
+)
 from podtide.allocator.terms import HeldContainer, TermClaim
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.lease_record import released
@@ -89,6 +96,12 @@ class WatchedAllocator(DatabaseAllocator):
         self.calls["demand"] += 1
         await self.faults.before("demand")
         return await super().demand(network, name)
+
+    async def usage_history(
+        self, network: str, name: str, *, since: float, until: float, step: UsageStep = "auto"
+    ) -> tuple[SubnetUsage, ...]:
+        await self.faults.before("usage_history")
+        return await super().usage_history(network, name, since=since, until=until, step=step)
 
     async def put_in_force(self, network: str, name: str, decided: SubnetInForce) -> Subnet:
         self.calls["put_in_force"] += 1

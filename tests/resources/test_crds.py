@@ -229,6 +229,7 @@ def test_cluster_subnets_show_how_full_they_are_and_what_is_in_force() -> None:
         ("Batch", ".status.scaler.batch", 0),
         ("Buffer", ".status.scaler.buffer", 0),
         ("Exhausted", ".status.exhausted", 0),
+        ("Runs-Out", ".status.runsOut", 0),
         ("Age", ".metadata.creationTimestamp", 0),
     ]
 

@@ -33,6 +33,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "quarantine": "6m",
         "leak_grace": "5m",
         "repair_interval": "5m",
+        "runs_out_warning": "720h",
         "leader_lease": "15s",
         "leader_renew_deadline": "10s",
         "leader_retry": "2s",

@@ -49,6 +49,10 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.explain.command:explain",
             "Show how podtide decides, with the numbers in the formula.",
         ),
+        "forecast": (
+            "podtide.cli.forecast.command:forecast",
+            "Tell on which day subnets reach their thresholds and their capacity.",
+        ),
         "migrate": (
             "podtide.cli.migrate.command:migrate",
             "Show and do what lets podtide take over from another program.",

@@ -172,6 +172,7 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     "quarantine",
     "leak_grace",
     "repair_interval",
+    "runs_out_warning",
     "leader_lease",
     "leader_renew_deadline",
     "leader_retry",

@@ -1,6 +1,7 @@
 """What a controller has done and seen, counted for metrics."""
 
 from collections import Counter
+from datetime import date
 from fractions import Fraction
 
 from msgspec import Struct, field
@@ -19,6 +20,14 @@ class SubnetCounts(Struct, frozen=True, kw_only=True):
     buffer: Fraction
     top: int
     unanswered: int
+
+
+class RunOutCounts(Struct, frozen=True):
+    """On which day all addresses of a subnet are reserved, by the latest forecast; None for a date that is not named."""
+
+    expected: date | None = None
+    earliest: date | None = None
+    latest: date | None = None
 
 
 class SliceCounts(Struct, frozen=True, kw_only=True):
@@ -69,6 +78,8 @@ class ControllerCounts(Struct, kw_only=True):
     retired_nodes: int = 0
     """Deleted nodes whose network containers were deleted."""
     subnets: dict[str, SubnetCounts] = field(default_factory=dict)
+    run_outs: dict[str, RunOutCounts] = field(default_factory=dict)
+    """By subnet."""
     network_looks: int = 0
     """Reconciles of secondary networks."""
     slices: dict[str, SliceCounts] = field(default_factory=dict)

@@ -5,6 +5,7 @@
     ClusterSubnets, ClusterSubnetStates → queue of subnets     → SubnetReconciler.reconcile, also polled
     short grants, addresses given back  → queue of subnets
     Nodes that were deleted or are back → queue of quarantines → QuarantineReconciler.reconcile
+    subnets, once an hour               → queue of forecasts   → SubnetForecasts.reconcile
 
 Beside them, secondary networks have caches and a queue of their own (`slices.program`), and share the cache of Nodes;
 and at an interval all that they hold is searched for leaks (`repair`).
@@ -39,6 +40,7 @@ from podtide.controller.nodes.sweep import Sweep
 from podtide.controller.options import ControllerOptions
 from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
+from podtide.controller.subnets.forecasts import SubnetForecasts
 from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.subnets.objects import SubnetObjects
 from podtide.controller.subnets.subnet_reconciler import BatchRule, SubnetReconciler
@@ -79,6 +81,7 @@ class Leader:
         self._runtime = runtime
         self._node_queue, self._subnet_queue = WorkQueue[str](), WorkQueue[str]()
         self._sweep_queue, self._quarantine_queue = WorkQueue[str](), WorkQueue[str]()
+        self._forecast_queue = WorkQueue[str]()
 
         system = Scope(namespace=SYSTEM_NAMESPACE)
         self._node_cache = Informer(cluster, Node, runtime=runtime)
@@ -140,8 +143,14 @@ class Leader:
             foreign=self._foreign,
         )
         objects = SubnetObjects(context, self._subnet_cache, self._states)
+        self._forecasts = SubnetForecasts(context, self._subnets, self._forecast_queue)
         self._subnet_reconciler = SubnetReconciler(
-            context, objects, self._subnets, self._node_queue, batch_rule
+            context,
+            objects,
+            self._subnets,
+            self._node_queue,
+            rule=batch_rule,
+            forecasts=self._forecasts,
         )
         self._sweep = Sweep(
             context,
@@ -219,6 +228,9 @@ class Leader:
                     Workers(self._subnet_queue, runtime=self._runtime).run(
                         self._subnet_reconciler.reconcile, count=_SUBNET_WORKERS
                     )
+                )
+                group.create_task(
+                    Workers(self._forecast_queue, runtime=self._runtime).run(self._forecasts.reconcile)
                 )
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None

@@ -1,13 +1,14 @@
 """The controller's metrics, in a registry of their own. Nothing is kept twice: they are read from the counts when scraped."""
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from podtide.controller.counts import ControllerCounts
+from podtide.controller.counts import ControllerCounts, RunOutCounts
 
 _SUBNET_GAUGES = {
     "capacity": "Addresses of a subnet that can be reserved (Q).",
@@ -21,6 +22,13 @@ _SUBNET_GAUGES = {
     "top": "The largest batch that all clusters of a subnet allow.",
     "unanswered": "Network containers in a subnet that have not answered the batch in force yet.",
 }
+
+_RUN_OUT_GAUGES = {
+    "expected": ("", "When all addresses of a subnet are reserved, if its use goes on as it did."),
+    "earliest": ("_earliest", "When that is at the earliest, at 90 %."),
+    "latest": ("_latest", "When that is at the latest, at 90 %."),
+}
+"""By what each is: what its name has more, and its sentence."""
 
 _SLICE_GAUGES = {
     "assigned": "Slices of a secondary network's range that nodes have.",
@@ -96,6 +104,7 @@ class _CountsCollector(Collector):
             counts.repair.repairs,
         )
         yield from _gauges("subnet", _SUBNET_GAUGES, "subnet", counts.subnets)
+        yield from _run_out_gauges(counts.run_outs)
         yield from _gauges("slices", _SLICE_GAUGES, "pool", counts.slices)
 
 
@@ -110,6 +119,19 @@ def _gauges(
         family = GaugeMetricFamily(f"podtide_controller_{prefix}_{field}", sentence, labels=(label,))
         for labelled, counted in numbers.items():
             family.add_metric((labelled,), float(getattr(counted, field)))
+        yield family
+
+
+def _run_out_gauges(run_outs: Mapping[str, RunOutCounts]) -> Iterator[Metric]:
+    """A subnet that does not run out within a year, or of which too little is known, has no sample."""
+    for field, (more, sentence) in _RUN_OUT_GAUGES.items():
+        family = GaugeMetricFamily(
+            f"podtide_subnet_runs_out{more}_timestamp_seconds", sentence, labels=("subnet",)
+        )
+        for subnet, run_out in run_outs.items():
+            day: date | None = getattr(run_out, field)
+            if day is not None:
+                family.add_metric((subnet,), datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
         yield family
 
 

@@ -140,6 +140,12 @@ class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
         bool,
         Meta(description="Whether nothing is left while a node waits, so that nodes keep no free address."),
     ] = always(False)
+    runs_out: Annotated[
+        str,
+        Meta(
+            description="The day (UTC) on which all addresses are reserved, if use goes on as it did; the condition RunsOut says more."
+        ),
+    ] = ""
     scaler: ScalerInForce | None = None
     conditions: Conditions = field(default_factory=list)
 
@@ -161,6 +167,7 @@ class ClusterSubnet(Resource, frozen=True, kw_only=True):
             Column(name="Batch", type="integer", json_path=".status.scaler.batch"),
             Column(name="Buffer", type="number", json_path=".status.scaler.buffer"),
             Column(name="Exhausted", type="boolean", json_path=".status.exhausted"),
+            Column(name="Runs-Out", type="string", json_path=".status.runsOut"),
             AGE,
         ),
     )

@@ -115,6 +115,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     repair_interval_seconds: Annotated[
         float, _About("how often all of the secondary networks are looked through for leaks", more_than=0)
     ] = 300.0
+    runs_out_warning_seconds: Annotated[
+        float, _About("how long before a subnet runs out people are warned by an Event", at_least=0)
+    ] = 30 * 24 * 3600.0
     leader_lease_seconds: Annotated[
         float, _About("how long a silent leader is waited for before another takes over", more_than=0)
     ] = 15.0

@@ -11,6 +11,7 @@ from msgspec import structs
 from podtide.allocator.subnets import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
 from podtide.controller.subnets.overrides import ConfiguredBounds, in_force_condition, override_condition
+from podtide.controller.subnets.runs_out import SubnetForecast, run_out_notice
 from podtide.controller.subnets.status import (
     is_worth_writing,
     out_of_reach_condition,
@@ -25,6 +26,8 @@ from podtide.resources.conditions import with_condition
 from podtide.resources.metadata_keys import NAME_LABEL, PODTIDE, SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_time
 
+_DAY_SECONDS = 86_400.0
+
 
 class SubnetObjects:
     """Reads them from the caches, and writes them."""
@@ -37,6 +40,7 @@ class SubnetObjects:
     ) -> None:
         self._writes = context.writes
         self._clock = context.clock
+        self._warning_days = context.settings.runs_out_warning_seconds / _DAY_SECONDS
         self._subnets = subnets
         self._states = states
         self._written_at: dict[str, float] = {}
@@ -72,6 +76,8 @@ class SubnetObjects:
         subnet: Subnet,
         configured: ConfiguredBounds,
         others: Sequence[ClusterBounds],
+        *,
+        forecast: SubnetForecast | None,
     ) -> ClusterSubnet:
         """Write what was read and what is in force to the ClusterSubnet, if that is worth a write.
 
@@ -81,12 +87,15 @@ class SubnetObjects:
         if shown is None:
             shown = await self._writes.create(ClusterSubnet(metadata=_place(name)))
         generation, moment = shown.metadata.generation, to_time(self._clock.wall())
+        notice = forecast and run_out_notice(shown.status, forecast, self._warning_days, generation, moment)
         conditions = (
             override_condition(shown.spec.scaler, configured, generation, moment),
             in_force_condition(configured.bounds, others, subnet.in_force, generation, moment),
             *reach_conditions(shown.status, generation, moment),
+            *([notice.condition] if notice else []),
         )
-        status = subnet_status(shown.status, subnet, conditions)
+        runs_out = notice.runs_out if notice else shown.status.runs_out
+        status = subnet_status(shown.status, subnet, conditions, runs_out)
         silent = now - self._written_at.setdefault(name, now)
         resting = now - self._note_reserved(name, subnet.reserved, now)
         if not is_worth_writing(shown.status, status, silent_seconds=silent, resting_seconds=resting):

@@ -34,9 +34,9 @@ _PART_OF_RESERVED = 8
 
 
 def subnet_status(
-    before: ClusterSubnetStatus, subnet: Subnet, conditions: Iterable[Condition]
+    before: ClusterSubnetStatus, subnet: Subnet, conditions: Iterable[Condition], runs_out: str = ""
 ) -> ClusterSubnetStatus:
-    """The status with what was read and what is in force."""
+    """The status with what was read, what is in force, and the day on which the subnet runs out."""
     in_force = subnet.in_force
     all_conditions = before.conditions
     for condition in conditions:
@@ -52,6 +52,7 @@ def subnet_status(
         reserved=subnet.reserved,
         exhausted=in_force.exhausted,
         starved=in_force.starved,
+        runs_out=runs_out,
         scaler=ScalerInForce(batch=in_force.batch, buffer=float(Fraction(in_force.buffer)), top=in_force.top),
         conditions=all_conditions,
     )

@@ -24,6 +24,7 @@ from podtide.controller.subnets.batch_decision import (
     scaler_of,
     standing_of,
 )
+from podtide.controller.subnets.forecasts import SubnetForecasts
 from podtide.controller.subnets.known_subnets import KnownSubnets, in_turn
 from podtide.controller.subnets.objects import SubnetObjects
 from podtide.controller.subnets.overrides import (
@@ -33,12 +34,13 @@ from podtide.controller.subnets.overrides import (
     from_port,
     to_port,
 )
+from podtide.controller.subnets.runs_out import RUNS_OUT_SOON, run_out_warning
 from podtide.controller.term_context import TermContext
 from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.base import Resource
-from podtide.resources.cluster_subnet import ClusterSubnet, ScalerOverride
+from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerOverride
 
 _ALARMING = frozenset({BatchMove.STARVED.value, BatchMove.EXHAUSTED.value})
 _SCALER_WRITES_PER_SECOND = 100
@@ -61,13 +63,15 @@ class _ToldState(Struct, frozen=True):
 class SubnetReconciler:
     """Reconciles subnets by name, one at a time for each."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it reads, writes and decides by
         self,
         context: TermContext,
         objects: SubnetObjects,
         subnets: KnownSubnets,
         nodes: WorkQueue[str],
+        *,
         rule: BatchRule,
+        forecasts: SubnetForecasts,
     ) -> None:
         self._context = context
         self._options = context.options
@@ -76,6 +80,7 @@ class SubnetReconciler:
         self._subnets = subnets
         self._nodes = nodes
         self._rule = rule
+        self._forecasts = forecasts
         self._asked: dict[str, Bounds] = {}
         """The bounds that the allocator was told in this term, by subnet."""
         self._told: dict[str, _ToldState] = {}
@@ -112,6 +117,7 @@ class SubnetReconciler:
         self._context.counts.subnets.pop(name, None)
         self._objects.forget(name)
         self._subnets.forget(name)
+        self._forecasts.forget(name)
 
     def _note_answer(self) -> None:
         if self._context.outage.note_answer():
@@ -157,6 +163,8 @@ class SubnetReconciler:
         others = [each for each in demand.bounds if each.cluster != self._options.cluster]
         told_by = await self._tell(shown, subnet, configured, others)
         await self._record_events(told_by, subnet.in_force, decision)
+        await self._warn(shown, told_by)
+        self._forecasts.note(subnet)
         self._note(subnet, decision)
 
     async def _ask_for(self, override: ScalerOverride, demand: SubnetDemandReport) -> ConfiguredBounds:
@@ -198,7 +206,8 @@ class SubnetReconciler:
             )
         state = await self._objects.write_state(subnet.name, exhausted=subnet.in_force.exhausted)
         if self._options.cluster_subnets:
-            return await self._objects.write_subnet(shown, subnet, configured, others)
+            forecast = self._forecasts.latest(subnet.name)
+            return await self._objects.write_subnet(shown, subnet, configured, others, forecast=forecast)
         if shown is not None:
             await self._objects.clear_subnet(shown)
         return state
@@ -221,6 +230,13 @@ class SubnetReconciler:
             await self._record(about, step.value, decision.exhaustion.comparison)
         if structs.replace(before, exhausted=now.exhausted) != now and in_force.step:
             await self._record(about, in_force.step, in_force.reason)
+
+    async def _warn(self, shown: ClusterSubnet | None, told: Resource) -> None:
+        """Write an Event when the day on which the subnet runs out has come near."""
+        if isinstance(told, ClusterSubnet):
+            before = shown.status if shown is not None else ClusterSubnetStatus()
+            if message := run_out_warning(before, told.status):
+                await self._context.events.record(told, RUNS_OUT_SOON, message, warning=True)
 
     async def _record(self, about: Resource, reason: str, message: str) -> None:
         await self._context.events.record(about, reason, message, warning=reason in _ALARMING)
