@@ -5,6 +5,7 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from podtide.core.subnet.reactive_pool import ReactivePool, decide_reactive_request
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.scaling import decide_request
 from podtide.core.subnet.statement import (
@@ -16,7 +17,6 @@ from podtide.core.subnet.statement import (
     stated_demand,
     taken_at,
 )
-from podtide.simulation.nodes.other_agents import ReactivePool, decide_reactive_request
 
 buffers = st.sampled_from(
     [Fraction(0), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2), Fraction(1), Fraction(3, 2)]

@@ -53,6 +53,10 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.migrate.command:migrate",
             "Show and do what lets podtide take over from another program.",
         ),
+        "plan": (
+            "podtide.cli.plan.command:plan",
+            "Show how many addresses a cluster takes at rest and at worst, and whether every pod gets one.",
+        ),
         "quarantine": (
             "podtide.cli.quarantine:quarantine",
             "List, and end, the quarantine of what removed nodes had.",

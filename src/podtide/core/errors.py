@@ -33,6 +33,10 @@ class InvalidThresholds(InvalidInput):
     """Exhaustion thresholds or subnet numbers that cannot be compared."""
 
 
+class InvalidPlan(InvalidInput):
+    """Nodes, pods, zones or surges that no plan can be made for."""
+
+
 class InvalidRange(InvalidInput):
     """An invalid CIDR, range, start, end, exclude or gateway."""
 

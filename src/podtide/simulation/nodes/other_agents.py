@@ -3,14 +3,8 @@
 They are the same program with another policy (`agent.request.sizing_policy`), and do not state their demand: the
 controller has to derive it from their requests.
 
-The reactive pool of Azure CNS, version 1, steps from its last request when too little or too much is free, and waits for
-the grant before it can judge again. So a burst takes as many round trips as batches. A step ends at a multiple of the
-batch: from a request in between (the node's limit, another batch, an edit out of band) it is a short one, and takes a
-round trip all the same. What the program does with odd parameters is done here too: it takes a buffer of 1 % to 100 %, and
-no batch above the node's limit. Two things are not as there: fractions are exact, and a request does not go below 0.
+How the reactive pool of Azure CNS, version 1, decides is in `core.subnet.reactive_pool`.
 """
-
-from fractions import Fraction
 
 from msgspec import Struct
 
@@ -20,12 +14,9 @@ from podtide.agent.request.sizing_policy import (
     PoolSituation,
     RequestPolicy,
 )
+from podtide.core.subnet.reactive_pool import ReactivePool, decide_reactive_request
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
-
-_HALF = Fraction(1, 2)
-_LEAST_BUFFER = Fraction(1, 100)
-_MOST_BUFFER = Fraction(1)
 
 
 class FormulaPolicy:
@@ -36,42 +27,6 @@ class FormulaPolicy:
     def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
         """The request by the formula, without primaries."""
         return decide_request(situation.demand, scaler, 0)
-
-
-class ReactivePool(Struct, frozen=True):
-    """The counts that the reactive monitor decides from."""
-
-    requested: int
-    held: int
-    assigned: int
-    releasing: int = 0
-
-
-def decide_reactive_request(pool: ReactivePool, scaler: Scaler) -> int:
-    """The next request: up or down to the next multiple of the batch, or the same.
-
-    Growth depends on what will be free once the request is granted, shrinking on what is free now.
-    """
-    taken = _as_taken(scaler)
-    beyond = pool.requested % taken.batch
-    if pool.requested - pool.assigned < _half_up(taken.minimum_free):
-        return min(pool.requested - beyond + taken.batch, taken.max_ips)
-    if pool.held - pool.assigned - pool.releasing >= _half_up(taken.maximum_free):
-        return max(pool.requested - (beyond or taken.batch), 0)
-    return pool.requested
-
-
-def _as_taken(scaler: Scaler) -> Scaler:
-    """The parameters, clamped to the program's bounds."""
-    return Scaler(
-        batch=min(scaler.batch, scaler.max_ips),
-        buffer=min(max(scaler.buffer, _LEAST_BUFFER), _MOST_BUFFER),
-        max_ips=scaler.max_ips,
-    )
-
-
-def _half_up(free: Fraction) -> int:
-    return int(free + _HALF)
 
 
 class ReactiveDecision(Struct, frozen=True):

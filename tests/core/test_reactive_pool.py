@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtide.core.subnet.reactive_pool import ReactivePool, decide_reactive_request
 from podtide.core.subnet.scaler import Scaler
-from podtide.simulation.nodes.other_agents import ReactivePool, decide_reactive_request
 
 USUAL = Scaler(16, Fraction(1, 2))
 EXHAUSTED = Scaler(1, Fraction(1))
