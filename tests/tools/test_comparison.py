@@ -15,7 +15,6 @@ from comparison.contestants import (
     LADDER,
     POD_WATCHING,
     PODTIDE,
-    REACTIVE,
 )
 from comparison.loads import BURST, LOADS, PEAK_AND_AFTER, SCARCE, Load
 from comparison.table import table
@@ -23,7 +22,7 @@ from comparison.trial import TrialOutcome, compare
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
-from podtide.simulation.strategies import Strategy
+from podtide.simulation.strategies import REACTIVE, Strategy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
 

@@ -22,6 +22,7 @@ from podtide.core.subnet.batch import (
 )
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.exhaustion import judge_exhaustion
+from podtide.core.subnet.plan import PlanStrategy
 from podtide.simulation.nodes.other_agents import ReactivePolicy
 
 
@@ -65,12 +66,12 @@ class Strategy(Struct, frozen=True):
         return self.batch_rule is not keep_batch
 
 
-ADAPTIVE = Strategy("adaptive", ExactPolicy())
-FIXED = Strategy("fixed", ExactPolicy(), batch_rule=keep_batch)
-REACTIVE = Strategy("reactive", ReactivePolicy(), batch_rule=keep_batch, waits=False)
+ADAPTIVE = Strategy(PlanStrategy.ADAPTIVE.value, ExactPolicy())
+FIXED = Strategy(PlanStrategy.FIXED.value, ExactPolicy(), batch_rule=keep_batch)
+REACTIVE = Strategy(PlanStrategy.REACTIVE.value, ReactivePolicy(), batch_rule=keep_batch, waits=False)
 
 STRATEGIES = {strategy.name: strategy for strategy in (ADAPTIVE, FIXED, REACTIVE)}
-"""Those that can be replayed, by name."""
+"""Those that can be planned with and replayed, by name."""
 
 GRANT_SECONDS = 5.0
 """From a request to its grant: "several seconds" in the papers."""

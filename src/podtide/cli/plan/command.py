@@ -45,7 +45,12 @@ class CountOrPercentType(click.ParamType[CountOrPercent]):
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    lazy={},
+    lazy={
+        "replay": (
+            "podtide.cli.plan.replay.command:replay",
+            "Replay a trace of pods, or a story, and show which pods wait and what lies idle, by batch and strategy.",
+        ),
+    },
 )
 @click.option("--nodes", type=BoundedCount(_MOST_NODES), help="How many nodes the cluster has.")
 @click.option(
