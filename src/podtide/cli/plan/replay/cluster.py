@@ -21,7 +21,7 @@ from podtide.simulation.scenario.reading import read_scenario
 MOST_NODES = 5000
 _PODS_PER_NODE = 30
 _DAY_SECONDS = 86_400.0
-_MOST_USUAL_SPEED = 12
+_MOST_USUAL_SPEED = 60
 _PREFIXES = range(28, 7, -1)
 _HOUR_SECONDS = 3600
 
@@ -76,7 +76,7 @@ def capacity_of(cidr: str) -> int:
 
 
 def usual_speed(seconds: float) -> float:
-    """The speed for a trace of that length: a day is played as it was, more than that quicker, but at most twelve times."""
+    """The speed for a trace of that length: a longer one than a day is played in a day, but at most sixty times as fast."""
     return float(min(max(1, int(seconds / _DAY_SECONDS)), _MOST_USUAL_SPEED))
 
 

@@ -86,7 +86,7 @@ _OF_A_TRACE = (
 @click.option(
     "--speed",
     type=click.FloatRange(1, 3600),
-    help="How many seconds of the trace pass in one of the programs'.  [default: 1 up to a day, then up to 12]",
+    help="How many seconds of the trace pass in one of the programs'.  [default: such that it takes a day, from 1 to 60]",
 )
 @click.option(
     "--at-once", is_flag=True, help="Let a row's change happen at its time, not spread over a step."
