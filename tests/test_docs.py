@@ -48,10 +48,14 @@ class Example(Struct, frozen=True):
     output: str
 
 
+RUN_BY_TESTS = ("$ podtide explain", "$ podtide plan ")
+"""What console blocks begin with whose commands need neither a cluster nor an allocator."""
+
+
 def examples(page: Path) -> Iterator[Example]:
     """The commands in the page's console blocks; what follows one, up to the next, is its output."""
     for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL):
-        if not block.startswith("$ podtide explain"):
+        if not block.startswith(RUN_BY_TESTS):
             continue
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, output = re.split(r"(?<!\\)\n", part, maxsplit=1)
@@ -65,6 +69,7 @@ def test_an_example_prints_what_its_page_shows(example: Example) -> None:
     beside_python = Path(sys.executable).parent
     answer = subprocess.run(
         ["/bin/bash", "-c", example.command],
+        cwd=ROOT,
         env={**os.environ, "PATH": f"{beside_python}:{os.environ['PATH']}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -74,8 +79,15 @@ def test_an_example_prints_what_its_page_shows(example: Example) -> None:
     assert answer.stdout == example.output
 
 
-@pytest.mark.parametrize("path", [path for path in COMMANDS if path.startswith("podtide explain ")])
-def test_every_explanation_has_an_example(path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(path for path in COMMANDS if path.startswith("podtide explain ")),
+        "podtide plan --",
+        "podtide plan fit",
+    ],
+)
+def test_every_explanation_and_plan_has_an_example(path: str) -> None:
     assert [example for page in PAGES for example in examples(page) if example.command.startswith(path)]
 
 

@@ -1,11 +1,21 @@
+"""The reactive pool of Azure CNS: its steps, and where they end."""
+
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.subnet.reactive_pool import ReactivePool, decide_reactive_request
+from podtide.core.exact import exact
+from podtide.core.subnet.reactive_pool import (
+    ReactivePool,
+    RestingRequest,
+    decide_reactive_request,
+    resting_request,
+)
 from podtide.core.subnet.scaler import Scaler
+from recordings import cns_targets
 
 USUAL = Scaler(16, Fraction(1, 2))
 EXHAUSTED = Scaler(1, Fraction(1))
@@ -115,3 +125,56 @@ def test_a_burst_of_35_pods_takes_it_one_round_trip_per_batch() -> None:
         requested = wanted
         trips.append(requested)
     assert trips == [32, 48]
+
+
+def test_next_to_the_limit_history_decides_where_the_pool_rests() -> None:
+    assert resting_request(230, USUAL) == RestingRequest(240, 250)
+    assert resting_request(226, USUAL) == RestingRequest(240, 240)
+    assert resting_request(233, USUAL) == RestingRequest(250, 250)
+
+
+def steps_from(requested: int, assigned: int, scaler: Scaler) -> int:
+    """Where the pool comes to rest if every request is granted in full."""
+    for _ in range(1000):
+        wanted = decide_reactive_request(ReactivePool(requested, requested, assigned), scaler)
+        if wanted == requested:
+            return requested
+        requested = wanted
+    raise AssertionError("it never rests")
+
+
+@given(
+    assigned=st.integers(0, 250),
+    batch=st.integers(1, 40),
+    buffer=st.builds(Fraction, st.integers(0, 150), st.just(100)),
+    max_ips=st.integers(1, 250),
+)
+def test_from_above_and_from_below_the_pool_rests_at_the_bounds(
+    assigned: int, batch: int, buffer: Fraction, max_ips: int
+) -> None:
+    scaler = Scaler(batch, buffer, max_ips)
+    resting = resting_request(assigned, scaler)
+    assert steps_from(0, assigned, scaler) == resting.least
+    assert steps_from(max_ips, assigned, scaler) == resting.most
+
+
+def whole_targets() -> list[list[Any]]:
+    """The recorded targets whose m is a whole number and whose buffer version 1 knows."""
+    return [
+        row
+        for row in cns_targets()
+        if Fraction(1, 100) <= exact(row[2]) <= 1 and (exact(row[2]) * row[1]).denominator == 1
+    ]
+
+
+@pytest.mark.parametrize("row", whole_targets(), ids=str)
+def test_it_rests_at_the_target_that_version_2_of_azure_cns_computes(row: list[Any]) -> None:
+    demand, batch, buffer, target, clamped = row
+    assert resting_request(demand, Scaler(batch, exact(buffer), 10**6)) == RestingRequest(target, target)
+    for max_ips, most in zip((30, 100, 250), clamped, strict=True):
+        if batch <= max_ips:
+            assert resting_request(demand, Scaler(batch, exact(buffer), max_ips)).least == most
+
+
+def test_a_third_of_the_recorded_targets_are_compared() -> None:
+    assert len(whole_targets()) > 90

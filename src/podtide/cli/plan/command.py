@@ -22,11 +22,13 @@ from podtide.core.subnet.node_loads import NodeLoads, PlannedLoad, WorstCase, de
 from podtide.core.subnet.plan import PlanQuestion, PlanStrategy, plan_batch
 from podtide.core.subnet.plan_advice import advise
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
+from podtide.core.subnet.warm_pool import WarmTarget
 
 _USUAL = BatchBounds()
 _MOST_NODES = 1_000_000
 _MOST_ADDRESSES_OF_NODE = 65_536
 _MOST_BATCHES = 32
+_OF_BATCHES = (PlanStrategy.REACTIVE, PlanStrategy.FIXED, PlanStrategy.ADAPTIVE)
 
 
 class CountOrPercentType(click.ParamType[CountOrPercent]):
@@ -46,6 +48,10 @@ class CountOrPercentType(click.ParamType[CountOrPercent]):
     cls=LazyGroup,
     invoke_without_command=True,
     lazy={
+        "fit": (
+            "podtide.cli.plan.fit:fit",
+            "Tell whether more pods fit into what a subnet has free now.",
+        ),
         "replay": (
             "podtide.cli.plan.replay.command:replay",
             "Replay a trace of pods, or a story, and show which pods wait and what lies idle, by batch and strategy.",
@@ -118,6 +124,18 @@ class CountOrPercentType(click.ParamType[CountOrPercent]):
     multiple=True,
     help="A batch to compare; may be repeated.  [default: 1, 2, 4, 8, 16]",
 )
+@click.option(
+    "--interfaces",
+    type=COUNT,
+    help="Compare with the warm pools of the AWS VPC CNI, on nodes with so many network interfaces.",
+)
+@click.option("--ips-per-interface", type=COUNT, help="Secondary addresses that each of these can have.")
+@click.option(
+    "--warm-ip-target",
+    type=COUNT,
+    help="Its WARM_IP_TARGET.  [default: none, and one interface is kept warm]",
+)
+@click.option("--minimum-ip-target", type=COUNT, default=0, show_default=True, help="Its MINIMUM_IP_TARGET.")
 @fraction_option("--buffer", _USUAL.buffer, "The part of a batch that a node keeps free.")
 @click.option(
     "--max-ips",
@@ -153,6 +171,10 @@ def plan(  # noqa: PLR0913 - one argument per option
     keep_back: tuple[str, ...],
     keep_back_first: int,
     batches: tuple[int, ...],
+    interfaces: int | None,
+    ips_per_interface: int | None,
+    warm_ip_target: int | None,
+    minimum_ip_target: int,
     buffer: Fraction,
     max_ips: int,
     lower: Fraction,
@@ -186,11 +208,15 @@ def plan(  # noqa: PLR0913 - one argument per option
         max_ips=max_ips,
         kept_back=keep_back_first + len(set(keep_back)),
         address_bits=parse_network(cidrs[0]).max_prefixlen if cidrs else 32,
+        warm=_warm_target(interfaces, ips_per_interface, warm_ip_target, minimum_ip_target),
     )
     sizes = sorted(set(batches)) or [rung.batch for rung in _USUAL.rungs]
     if len(sizes) > _MOST_BATCHES:
         raise InvalidInput(f"{len(sizes)} batches are too many to compare: give {_MOST_BATCHES} or fewer")
-    plans = tuple(plan_batch(strategy, batch, question) for strategy in PlanStrategy for batch in sizes)
+    compared = [(strategy, batch) for strategy in _OF_BATCHES for batch in sizes]
+    if question.warm is not None:
+        compared.append((PlanStrategy.WARM, 1))
+    plans = tuple(plan_batch(strategy, batch, question) for strategy, batch in compared)
     show_sizing(output, SizingAnswer(question, plans, advise(plans, question), cidrs))
 
 
@@ -206,6 +232,24 @@ def _loads(nodes: int | None, stated: PodCounts | None, found: PodCounts | None)
     if number < 1:
         raise InvalidInput("--nodes 0 is refused: a plan is made for at least 1 node")
     return deal(counts.mix, number)
+
+
+def _warm_target(
+    interfaces: int | None, ips_per_interface: int | None, warm_ips: int | None, minimum_ips: int
+) -> WarmTarget | None:
+    """The warm pools to compare with; None if none of the options is given."""
+    if interfaces is None and ips_per_interface is None and warm_ips is None and not minimum_ips:
+        return None
+    if interfaces is None or ips_per_interface is None:
+        raise InvalidInput(
+            "warm pools need to know their nodes: give --interfaces and --ips-per-interface, such as 3 and 3 for a t3.small"
+        )
+    return WarmTarget(
+        warm_ips=warm_ips,
+        minimum_ips=minimum_ips,
+        ips_per_interface=ips_per_interface,
+        interfaces=interfaces,
+    )
 
 
 def _refuse_own_options(context: click.Context) -> None:

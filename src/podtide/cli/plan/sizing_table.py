@@ -11,7 +11,7 @@ from podtide.cli.screen_width import fitted, folded, screen_width
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.demand_by_batch import ReservedRange
 from podtide.core.subnet.node_loads import PlannedLoad
-from podtide.core.subnet.plan import BatchPlan, PlannedHolding, PlanQuestion
+from podtide.core.subnet.plan import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy
 
 _COLUMNS = ("STRATEGY", "BATCH", "AT REST", "AT WORST", "BATCH THEN", "EVERY POD", "SMALLEST")
 
@@ -122,13 +122,17 @@ def _load_text(load: PlannedLoad) -> str:
 def _cells(plan: BatchPlan, capacity: int | None) -> tuple[str, ...]:
     return (
         plan.strategy,
-        str(plan.batch),
+        _batch_text(plan, plan.batch),
         _reserved_text(plan.rest.reserved, capacity),
         _reserved_text(plan.reserved_at_worst, capacity),
-        f"{plan.worst.batch}, starved" if plan.worst.starved else str(plan.worst.batch),
+        f"{plan.worst.batch}, starved" if plan.worst.starved else _batch_text(plan, plan.worst.batch),
         _served_text(plan.rest, plan.worst),
         "-" if plan.smallest_prefix is None else f"/{plan.smallest_prefix}",
     )
+
+
+def _batch_text(plan: BatchPlan, batch: int) -> str:
+    return "-" if plan.strategy is PlanStrategy.WARM else str(batch)
 
 
 def _reserved_text(reserved: ReservedRange, capacity: int | None) -> str:

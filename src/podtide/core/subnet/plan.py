@@ -3,9 +3,10 @@
     reactive    as Azure CNS: one batch for good, one step at a time, and a node's primary on top (see `reactive_pool`)
     fixed       podtide's formula with one batch for good: nothing is given back when the subnet runs low
     adaptive    podtide: the batch that `decide_batch` puts in force for the subnet, up to the one that is given
+    warm        as the AWS VPC CNI: a number of warm addresses, no batch (see `warm_pool`)
 
-What is counted is where pools come to rest under a load. Where a subnet has too little for all that nodes want, the first
-two serve nodes in turn, the fullest first: reactive pools in whole batches, for so Azure CNS is granted. The adaptive one
+What is counted is where pools come to rest under a load. Where a subnet has too little for all that nodes want, all but
+the adaptive one serve nodes in turn, the fullest first: reactive pools in whole batches, for so Azure CNS is granted. The adaptive one
 gives back what is not needed until every pod has its address, or none is left: a pod costs one address wherever it is, and
 a node one for itself.
 """
@@ -24,13 +25,12 @@ from podtide.core.subnet.demand_by_batch import ReservedRange
 from podtide.core.subnet.exhaustion import Thresholds, judge_exhaustion
 from podtide.core.subnet.layout import MOST_ADDRESSES
 from podtide.core.subnet.node_loads import NodeLoads, PlannedLoad
+from podtide.core.subnet.prefix_capacity import prefix_capacity, smallest_prefix
 from podtide.core.subnet.reactive_pool import resting_request
 from podtide.core.subnet.scaler import DEFAULT_BUFFER, DEFAULT_MAX_IPS, Scaler, SubnetScaler
 from podtide.core.subnet.settled_batch import SettledBatch, settle
 from podtide.core.subnet.statement import StatedDemand, taken_at
-
-ALWAYS_KEPT_BACK = 3
-"""A CIDR's network address, its last one and its gateway."""
+from podtide.core.subnet.warm_pool import WarmTarget, warm_holding
 
 
 class PlanStrategy(StrEnum):
@@ -39,6 +39,7 @@ class PlanStrategy(StrEnum):
     REACTIVE = "reactive"
     FIXED = "fixed"
     ADAPTIVE = "adaptive"
+    WARM = "warm"
 
 
 class PlanQuestion(Struct, frozen=True, kw_only=True):
@@ -54,15 +55,12 @@ class PlanQuestion(Struct, frozen=True, kw_only=True):
     kept_back: int = 0
     """Addresses of a CIDR that are kept back beside those that always are."""
     address_bits: int = 32
+    warm: WarmTarget | None = None
+    """What the warm strategy is by, where it is to be compared."""
 
     def __post_init__(self) -> None:
         if not self.rest.nodes:
             raise InvalidPlan("0 nodes is refused: a plan is made for at least 1")
-
-    def capacity_of(self, prefix: int) -> int:
-        """Q of one CIDR with this prefix length."""
-        size = min(1 << (self.address_bits - prefix), MOST_ADDRESSES)
-        return max(0, size - ALWAYS_KEPT_BACK - self.kept_back)
 
 
 class PlannedHolding(Struct, frozen=True, kw_only=True):
@@ -120,12 +118,11 @@ def _smallest_prefix(strategy: PlanStrategy, bounds: BatchBounds, question: Plan
     if any(pods > question.max_ips for load in loads for pods in load.live):
         return None
     least = max(load.nodes + load.pods for load in loads)
-    for prefix in range(question.address_bits - 2, -1, -1):
-        capacity = question.capacity_of(prefix)
-        if capacity >= least and all(
-            holding.serves_every_pod
-            for holding in _PLANNERS[strategy](replace(question, capacity=capacity), bounds)
-        ):
+    from_prefix = smallest_prefix(least, question.address_bits, question.kept_back)
+    for prefix in range(-1 if from_prefix is None else from_prefix, -1, -1):
+        capacity = prefix_capacity(prefix, question.address_bits, question.kept_back)
+        holdings = _PLANNERS[strategy](replace(question, capacity=capacity), bounds)
+        if all(holding.serves_every_pod for holding in holdings):
             return prefix
     return None
 
@@ -133,49 +130,88 @@ def _smallest_prefix(strategy: PlanStrategy, bounds: BatchBounds, question: Plan
 _Planner = Callable[[PlanQuestion, BatchBounds], tuple[PlannedHolding, PlannedHolding]]
 
 
+class NodeHolding(Struct, frozen=True):
+    """What a node wants to hold: addresses of its own, and for pods the least and the most, by its history."""
+
+    own: int
+    least: int
+    most: int
+
+
 def _reactive(question: PlanQuestion, bounds: BatchBounds) -> tuple[PlannedHolding, PlannedHolding]:
     scaler = Scaler(bounds.top, question.buffer, question.max_ips)
 
-    def wanted(pods: int) -> ReservedRange:
+    def wanted(pods: int) -> NodeHolding:
         request = resting_request(pods, scaler)
-        return ReservedRange(1 + request.least, 1 + request.most)
+        return NodeHolding(1, request.least, request.most)
 
-    return _one_batch_for_good(question, bounds, wanted, step=bounds.top)
+    return _for_good(question, bounds, wanted, step=bounds.top)
 
 
 def _fixed(question: PlanQuestion, bounds: BatchBounds) -> tuple[PlannedHolding, PlannedHolding]:
     rung = bounds.rungs[-1]
 
-    def wanted(pods: int) -> ReservedRange:
-        taken = _taken(pods, rung, question)
-        return ReservedRange(taken, taken)
+    def wanted(pods: int) -> NodeHolding:
+        request = _taken(pods, rung, question) - 1
+        return NodeHolding(1, request, request)
 
-    return _one_batch_for_good(question, bounds, wanted, step=1)
+    return _for_good(question, bounds, wanted)
 
 
-def _one_batch_for_good(
-    question: PlanQuestion, bounds: BatchBounds, wanted: Callable[[int], ReservedRange], step: int
+def _warm(question: PlanQuestion, bounds: BatchBounds) -> tuple[PlannedHolding, PlannedHolding]:
+    target = question.warm
+    if target is None:
+        raise InvalidPlan("the warm strategy needs a target: say how many addresses a node keeps warm")
+
+    def wanted(pods: int) -> NodeHolding:
+        held = warm_holding(pods, target)
+        return NodeHolding(held.interfaces, held.secondary, held.secondary)
+
+    return _for_good(question, bounds, wanted)
+
+
+def _for_good(
+    question: PlanQuestion, bounds: BatchBounds, wanted: Callable[[int], NodeHolding], step: int = 1
 ) -> tuple[PlannedHolding, PlannedHolding]:
+    """What nodes hold that want the same however little is left."""
+
     def holding(load: PlannedLoad) -> PlannedHolding:
         gone, live = _total(load.gone, wanted), _total(load.live, wanted)
         reserved = ReservedRange(gone.least + live.least, gone.most + live.most)
-        room = None if question.capacity is None else question.capacity - gone.most
+        room = MOST_ADDRESSES if question.capacity is None else question.capacity - gone.most
         return PlannedHolding(
             reserved=reserved,
             batch=bounds.top,
             exhausted=_is_exhausted(reserved.most, question),
             pods=load.pods,
-            served=served_in_turn(load.live, lambda pods: wanted(pods).most - 1, room, step),
+            served=_served_in_turn(load.live, wanted, max(0, room), step),
         )
 
     return holding(question.rest), holding(question.worst)
 
 
-def _total(loads: NodeLoads, wanted: Callable[[int], ReservedRange]) -> ReservedRange:
+def _total(loads: NodeLoads, wanted: Callable[[int], NodeHolding]) -> ReservedRange:
     each = [(wanted(pods), count) for pods, count in loads.items()]
     return ReservedRange(
-        sum(one.least * count for one, count in each), sum(one.most * count for one, count in each)
+        sum((one.own + one.least) * count for one, count in each),
+        sum((one.own + one.most) * count for one, count in each),
     )
+
+
+def _served_in_turn(loads: NodeLoads, wanted: Callable[[int], NodeHolding], room: int, step: int) -> int:
+    """How many pods get an address if nodes take what they want one after the other, the fullest first.
+
+    A node takes its own addresses, and then those for pods in steps, as far as there is room for a whole one.
+    """
+    served = 0
+    for pods in sorted(loads, reverse=True):
+        node = wanted(pods)
+        whole = min(loads[pods], room // (node.own + node.most))
+        served += whole * min(pods, node.most)
+        room -= whole * (node.own + node.most)
+        if whole < loads[pods]:
+            return served + min(pods, max(0, room - node.own) // step * step)
+    return served
 
 
 def _is_exhausted(reserved: int, question: PlanQuestion) -> bool:
@@ -184,23 +220,6 @@ def _is_exhausted(reserved: int, question: PlanQuestion) -> bool:
     return judge_exhaustion(
         exhausted=False, reserved=reserved, capacity=question.capacity, thresholds=question.thresholds
     ).exhausted
-
-
-def served_in_turn(loads: NodeLoads, wanted: Callable[[int], int], room: int | None, step: int) -> int:
-    """How many pods get an address if nodes take what they want one after the other, the fullest first.
-
-    A node takes a primary, and then addresses in steps of `step` as far as there is room for a whole one.
-    """
-    served = 0
-    for pods in sorted(loads, reverse=True):
-        request = wanted(pods)
-        whole = loads[pods] if room is None else min(loads[pods], max(0, room) // (1 + request))
-        served += whole * min(pods, request)
-        if room is not None:
-            room -= whole * (1 + request)
-            if whole < loads[pods]:
-                return served + min(pods, max(0, room - 1) // step * step)
-    return served
 
 
 def _adaptive(question: PlanQuestion, bounds: BatchBounds) -> tuple[PlannedHolding, PlannedHolding]:
@@ -246,4 +265,5 @@ _PLANNERS: dict[PlanStrategy, _Planner] = {
     PlanStrategy.REACTIVE: _reactive,
     PlanStrategy.FIXED: _fixed,
     PlanStrategy.ADAPTIVE: _adaptive,
+    PlanStrategy.WARM: _warm,
 }

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from podtide.core.subnet.count_text import count_text
-from podtide.core.subnet.plan import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy
+from podtide.core.subnet.plan import BatchPlan, PlanQuestion, PlanStrategy, plan_batch
+from podtide.core.subnet.prefix_capacity import prefix_capacity, smallest_prefix
 
 
 def advise(plans: Iterable[BatchPlan], question: PlanQuestion) -> str:
@@ -21,7 +24,7 @@ def advise(plans: Iterable[BatchPlan], question: PlanQuestion) -> str:
     if question.capacity is None:
         return _which_prefix(adaptive, reactive)
     if not adaptive.worst.serves_every_pod:
-        return _which_addition(adaptive.worst, question)
+        return _which_addition(adaptive, question)
     return _why_it_suffices(adaptive, reactive)
 
 
@@ -50,9 +53,9 @@ def _which_prefix(adaptive: BatchPlan, reactive: BatchPlan) -> str:
     return f"{words}; with reactive pools, as Azure CNS has, and that batch it takes a /{reactive.smallest_prefix}."
 
 
-def _which_addition(worst: PlannedHolding, question: PlanQuestion) -> str:
-    missing = worst.pods - worst.served
-    addition = smallest_addition(missing, question)
+def _which_addition(adaptive: BatchPlan, question: PlanQuestion) -> str:
+    missing = adaptive.worst.pods - adaptive.worst.served
+    addition = _smallest_addition(adaptive, question)
     add = (
         f"add a /{addition} to the subnet"
         if addition is not None
@@ -61,10 +64,20 @@ def _which_addition(worst: PlannedHolding, question: PlanQuestion) -> str:
     return f"{_pods(missing)} without an address at worst, whatever the batch: {add}."
 
 
-def smallest_addition(missing: int, question: PlanQuestion) -> int | None:
-    """The prefix length of the smallest CIDR that has so many addresses; None where none has."""
-    prefixes = range(question.address_bits - 2, -1, -1)
-    return next((prefix for prefix in prefixes if question.capacity_of(prefix) >= missing), None)
+def _smallest_addition(adaptive: BatchPlan, question: PlanQuestion) -> int | None:
+    """The smallest CIDR with which every pod has an address; None where none is large enough.
+
+    That may be more than what is missing: in a larger subnet nodes have larger batches, and those that are gone keep them.
+    """
+    assert question.capacity is not None
+    missing = adaptive.worst.pods - adaptive.worst.served
+    least = smallest_prefix(missing, question.address_bits)
+    for prefix in range(-1 if least is None else least, -1, -1):
+        grown = question.capacity + prefix_capacity(prefix, question.address_bits)
+        plan = plan_batch(PlanStrategy.ADAPTIVE, adaptive.batch, replace(question, capacity=grown))
+        if plan.rest.serves_every_pod and plan.worst.serves_every_pod:
+            return prefix
+    return None
 
 
 def _why_it_suffices(adaptive: BatchPlan, reactive: BatchPlan) -> str:
@@ -80,6 +93,6 @@ def _why_it_suffices(adaptive: BatchPlan, reactive: BatchPlan) -> str:
     if not without:
         return f"{words}."
     return (
-        f"{words}; with reactive pools, as Azure CNS has, and batch {reactive.batch} {count_text(without)} of "
+        f"{words}; with reactive pools, as Azure CNS has, and batch {reactive.batch}, {count_text(without)} of "
         f"{count_text(reactive.worst.pods)} pods would have none."
     )

@@ -17,9 +17,6 @@ from podtide.core.subnet.node_loads import NodeLoads
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.statement import Statement, request_at, stated_demand
 
-_MOST_CHANGES = 16
-"""At constant demand the batch changes twice at most, and starved begins and ends once."""
-
 
 class SettledBatch(Struct, frozen=True, kw_only=True):
     """The batch at which the subnet is at rest, and what that takes of it."""
@@ -49,10 +46,9 @@ def settle(  # noqa: PLR0913 - what decides, each by itself
 ) -> SettledBatch:
     """Where the batch comes to rest: from the top, or from what was in force before."""
     in_force = standing or BatchInForce(scaler=bounds.rungs[-1], age_seconds=inf)
-    settled = None
-    for _ in range(_MOST_CHANGES):
-        scaler = in_force.scaler or bounds.rungs[-1]
-        holdings = _holdings(loads, scaler, bounds.top, max_ips)
+
+    def decide() -> SettledBatch:
+        holdings = _holdings(loads, in_force.scaler or bounds.rungs[-1], bounds.top, max_ips)
         wanted = ungoverned + sum(each.taken * count for each, count in holdings.items())
         reading = SubnetReading(
             capacity=capacity,
@@ -63,21 +59,17 @@ def settle(  # noqa: PLR0913 - what decides, each by itself
             holdings=holdings,
         )
         decision = decide_batch(in_force, reading, bounds)
-        settled = SettledBatch(
+        return SettledBatch(
             scaler=decision.scaler,
             exhausted=decision.exhausted,
             starved=decision.starved,
             reserved=reading.reserved,
             owed=reading.owed,
         )
-        if (settled.scaler, settled.exhausted, settled.starved) == (
-            scaler,
-            in_force.exhausted,
-            in_force.starved,
-        ):
-            break
+
+    # It ends: at constant demand the batch changes twice at most, and starved begins and ends once.
+    while (settled := decide()).standing != in_force:
         in_force = settled.standing
-    assert settled
     return settled
 
 

@@ -1,7 +1,7 @@
 """Several runs side by side, each in a process of its own: a run is one event loop, and keeps one core busy.
 
 A process that is interrupted leaves nothing: the runs ignore Ctrl-C, which reaches the whole group of a terminal, and are
-ended by the process that started them; one that lost it ends at the next word that it cannot say.
+ended by the process that started them; where that is killed, they see it and end by themselves.
 """
 
 import multiprocessing
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection, wait
+from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -136,12 +137,21 @@ class _SideBySide:
 
 
 def _work(run: ReplayRun, line: Connection) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
     try:
         line.send(replay(run, _Parts(line.send)))
     except BrokenPipeError:
-        os._exit(1)  # the process that asked is gone: there is nothing to tidy up, and nobody to tell
+        os._exit(1)  # as below, a moment earlier
     except PodtideError as error:
         line.send(FailedRun(str(error), isinstance(error, InvalidInput)))
+
+
+def _end_with_parent() -> None:
+    """End this process at once when the one that started it is gone: there is nothing to tidy up, and no reader."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # it was started by one
+    parent.join()
+    os._exit(1)
 
 
 @contextmanager
