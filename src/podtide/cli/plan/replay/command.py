@@ -18,12 +18,12 @@ from podtide.cli.plan.replay.cluster import (
 from podtide.cli.plan.replay.plots import check_plots, draw_plots
 from podtide.cli.plan.replay.progress import progress_shown
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet.plan import PlanStrategy
 from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS
 from podtide.simulation.replay.pod_trace import part_of, scaled
 from podtide.simulation.replay.processes import ReplayRun, replay_all, usable_cores
 from podtide.simulation.replay.story_replay import StoryLoad, batch_of, find_story
 from podtide.simulation.replay.trace_file import read_time, read_trace
+from podtide.simulation.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from podtide.simulation.replay.trace_replay import TraceLoad
@@ -73,7 +73,7 @@ _OF_A_TRACE = (
 @click.option(
     "--strategy",
     "strategies",
-    type=click.Choice([strategy.value for strategy in PlanStrategy]),
+    type=click.Choice(list(STRATEGIES)),
     multiple=True,
     help="A way to size nodes' pools; may be repeated.  [default: all]",
 )
@@ -146,6 +146,8 @@ def replay(  # noqa: PLR0913 - one argument per option
     """
     if (trace is None) == (story is None):
         raise InvalidInput("say what is replayed: either --trace, such as --trace pods.csv, or --story")
+    if 0 in batches:
+        raise InvalidInput("--batch 0 is refused: a batch has at least 1 address")
     check_plots(plots)
     check_directories([*plots, *([raw] if raw else [])])
     load: TraceLoad | StoryLoad
@@ -169,12 +171,15 @@ def replay(  # noqa: PLR0913 - one argument per option
         sizes = sorted(set(batches)) or [batch_of(load)]
         about = described_story(load)
     runs = [
-        ReplayRun(strategy.value, batch, load)
-        for strategy in PlanStrategy
+        ReplayRun(strategy, batch, load)
+        for strategy in STRATEGIES
         for batch in sizes
-        if not strategies or strategy.value in strategies
+        if not strategies or strategy in strategies
     ]
-    _check_runs(sizes, len(runs))
+    if len(runs) > _MOST_RUNS:
+        raise InvalidInput(
+            f"{len(runs)} runs are too many: give fewer batches, so that there are {_MOST_RUNS} or fewer"
+        )
     with progress_shown(runs) as progress:
         outcomes = replay_all(runs, jobs or usable_cores(), progress)
     answer = ReplayAnswer(about, tuple(outcomes))
@@ -195,15 +200,6 @@ def _positive(scale: Fraction) -> Fraction:
     if scale <= 0:
         raise InvalidInput("--scale is refused: give more than 0, such as 0.5 or 2")
     return scale
-
-
-def _check_runs(batches: list[int], runs: int) -> None:
-    if batches[0] < 1:
-        raise InvalidInput("--batch 0 is refused: a batch has at least 1 address")
-    if runs > _MOST_RUNS:
-        raise InvalidInput(
-            f"{runs} runs are too many: give fewer batches, so that there are {_MOST_RUNS} or fewer"
-        )
 
 
 def _refuse_options_of_a_trace(context: click.Context) -> None:
