@@ -93,7 +93,7 @@ def test_a_pods_own_namespace_says_where_podtide_runs_and_not_where_pools_are(
         (tmp_path / name).write_text(content)
     environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     access = in_cluster_access(environment, tmp_path)
-    monkeypatch.setattr("podtide.cli.cluster_connection.find_access", lambda **_: access)
+    monkeypatch.setattr("podtide.cluster.kubernetes.find_access", lambda **_: access)
     there = ClusterConnection(kubeconfig=None, context="")
     assert there.namespace() == "podtide-system"
     assert there.networks_namespace() == "kube-system"

@@ -86,6 +86,7 @@ def test_where_there_is_room_nothing_gives_way() -> None:
 def test_which_batch_is_in_force_depends_on_where_the_pods_land() -> None:
     answer = decide_fit(ask({0: 20}, 500, 140))
     assert (answer.after.least_batch, answer.after.most_batch) == (8, 16)
+    assert answer.after.is_certain
 
 
 @given(all_loads, st.integers(1, 800), st.integers(0, 200), st.integers(0, 5))

@@ -72,6 +72,7 @@ def test_levelling_is_the_same_as_one_pod_after_the_other(loads: NodeLoads, pods
 
 def test_without_a_node_no_pod_is_placed() -> None:
     assert level({}, 5) == {}
+    assert level({0: 0}, 5) == {}
     assert pack({}, 5, 10) == {}
 
 

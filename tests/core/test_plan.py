@@ -130,6 +130,13 @@ def test_a_node_that_is_gone_keeps_what_it_held_by_the_batch_before() -> None:
     assert plan.worst.reserved.most == 32 + 32  # one node with both's pods, and what the lost one held
 
 
+def test_what_gone_nodes_keep_is_not_there_for_the_others() -> None:
+    question = question_of({10: 4}, WorstCase(zones=2, lost_zones=1), 100)
+    worst = plan_batch(PlanStrategy.FIXED, 16, question).worst
+    assert worst.reserved.most == 2 * 32 + 2 * 32
+    assert (worst.pods, worst.served) == (40, 20 + 3)  # of the 36 that are left the first node takes 32
+
+
 def test_a_fixed_batch_is_what_nodes_take_by_podtides_formula_and_reactive_pools_have_a_primary_on_top() -> (
     None
 ):

@@ -6,23 +6,26 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from msgspec import Struct
 
 from podtide.cli.names import NAMESPACE
 from podtide.cli.path_options import NamedFile
-from podtide.cluster.kubernetes import Access, ApiServerTimeouts, KubernetesCluster, find_access
 from podtide.cluster.port import Cluster
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.randomness import system_randomness
 
+if TYPE_CHECKING:
+    from podtide.cluster.kubernetes import Access
+
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_TIMEOUTS = ApiServerTimeouts(connect_seconds=3.0, answer_seconds=15.0)
+_CONNECT_SECONDS = 3.0
+_ANSWER_SECONDS = 15.0
 """Short, because a person waits for the answer."""
 
 
@@ -43,8 +46,13 @@ class ClusterConnection(Struct, frozen=True, kw_only=True):
     @asynccontextmanager
     async def cluster(self) -> AsyncIterator[Cluster]:
         """Yields the cluster, open until the context ends."""
+        from podtide.cluster.kubernetes import ApiServerTimeouts, KubernetesCluster  # noqa: PLC0415 - the most of a command's start, and not every command asks a cluster
+
         async with KubernetesCluster(
-            self.access(), clock=SystemClock(), randomness=system_randomness(), timeouts=_TIMEOUTS
+            self.access(),
+            clock=SystemClock(),
+            randomness=system_randomness(),
+            timeouts=ApiServerTimeouts(connect_seconds=_CONNECT_SECONDS, answer_seconds=_ANSWER_SECONDS),
         ) as cluster:
             yield cluster
 
@@ -62,8 +70,10 @@ class ClusterConnection(Struct, frozen=True, kw_only=True):
         contexts_own = "" if access.is_pods_own else access.namespace
         return contexts_own or SYSTEM_NAMESPACE
 
-    def access(self) -> Access:
+    def access(self) -> "Access":
         """How to reach the cluster, and with which credentials."""
+        from podtide.cluster.kubernetes import find_access  # noqa: PLC0415 - as above
+
         return find_access(
             kubeconfig=self.kubeconfig, context=self.context, environment=os.environ, home=Path.home()
         )

@@ -40,6 +40,11 @@ class FitReport(Struct, frozen=True, kw_only=True):
     answer: FitAnswer
 
     @property
+    def reserved(self) -> int:
+        """R, as the allocator has it, or as it would be at rest."""
+        return self.answer.before.reserved if self.now.reserved is None else self.now.reserved
+
+    @property
     def surge(self) -> int:
         """How many of the new pods there are only while workloads roll out."""
         steady = sum(max(0, each.at_rest - each.running) for each in self.workloads)
@@ -67,6 +72,7 @@ def document_of(report: FitReport) -> dict[str, object]:
         "fits_at_rest": report.fits_at_rest,
         "subnet": report.now.name,
         "capacity": question.capacity,
+        "reserved": report.reserved,
         "new_pods": question.pods,
         "new_pods_of_rollouts": report.surge,
         "new_nodes": question.nodes,
@@ -106,8 +112,12 @@ def lines_of(report: FitReport) -> Iterator[str]:
     if report.ignored:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.ignored.items()))
         yield f"  ignored, because they make no pods: {kinds}"
+    yield f"  now: {_now(report)}"
     yield f"  then: {_then(report)}"
     yield f"  first to give way: {_first(report)}"
+    lowest = report.now.bounds.lowest
+    if lowest > 1 and report.answer.after.may_be_starved:
+        yield f"  the batch is kept at {lowest} or more: a smaller one would make room before nodes keep nothing free"
     if report.answer.verdict is not FitVerdict.FITS:
         yield f"  to make room: {_remedy(report)}"
 
@@ -144,17 +154,25 @@ def _workload_text(placed: PlacedWorkload) -> str:
     return words
 
 
+def _now(report: FitReport) -> str:
+    before = report.answer.before
+    words = (
+        f"batch {before.scaler.batch}, {report.reserved} of {count_text(report.question.capacity)} reserved"
+    )
+    return f"{words}; starved" if before.starved else f"{words}; exhausted" if before.exhausted else words
+
+
 def _then(report: FitReport) -> str:
-    answer = report.answer
-    before, after = answer.before, answer.after
+    after = report.answer.after
     batch = str(after.least_batch)
     if after.most_batch != after.least_batch:
         batch += f" to {after.most_batch}, by where the pods land"
-    words = f"batch {batch} (now {before.scaler.batch})"
+    words = f"batch {batch}"
+    certainty = "" if after.is_certain else "it may be "
     if after.may_be_starved:
-        words += "; starved: nodes keep no free address"
+        words += f"; {certainty}starved: nodes keep no free address"
     elif after.may_be_exhausted:
-        words += "; exhausted"
+        words += f"; {certainty}exhausted"
     return words
 
 

@@ -63,8 +63,8 @@ class _Document(Struct, frozen=True):
     @property
     def kind(self) -> tuple[str, str]:
         """Its API group and kind."""
-        group, slash, _ = str(self.content.get("apiVersion") or "").partition("/")
-        return group if slash else "", str(self.content.get("kind") or "")
+        group, slash, _ = self.content["apiVersion"].partition("/")
+        return group if slash else "", self.content["kind"]
 
 
 def read_manifests(paths: tuple[str, ...]) -> CountedManifests:
@@ -75,7 +75,7 @@ def read_manifests(paths: tuple[str, ...]) -> CountedManifests:
     for document in documents:
         workload = _workload(document)
         if workload is None:
-            ignored[document.kind[1]] += 1
+            ignored[shortened(document.kind[1])] += 1
         else:
             workloads.append(workload)
     largest = _most_replicas(documents)
@@ -102,9 +102,9 @@ def _documents(path: str) -> Iterator[_Document]:
         raise InvalidInput(f"{name}:{line}: is not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise InvalidInput(f"{name} is not valid YAML: {' '.join(str(error).split())}") from None
-    except (RecursionError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+    except InvalidInput:
+        raise
+    except (RecursionError, ValueError):
         raise InvalidInput(
             f"{name} is not a manifest: it is nested too deeply or has an invalid value"
         ) from None
@@ -121,18 +121,24 @@ def _objects(content: Any, node: yaml.Node, file: str) -> Iterator[_Document]:
     line = node.start_mark.line + 1
     if content is None:
         return
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not _is_named(content):
         raise InvalidInput(f"{file}:{line}: is not a Kubernetes object: it has no apiVersion and kind")
-    document = _Document(content, file, line)
-    group, kind = document.kind
-    if not group and not kind:
-        raise InvalidInput(f"{file}:{line}: is not a Kubernetes object: it has no apiVersion and kind")
-    if kind.endswith("List") and isinstance(items := content.get("items"), list):
-        found = next(value for key, value in node.value if key.value == "items")
-        for item, item_node in zip(items, found.value, strict=True):
+    if content["kind"].endswith("List") and isinstance(items := content.get("items"), list):
+        for item, item_node in zip(items, _item_nodes(node), strict=True):
             yield from _objects(item, item_node, file)
         return
-    yield document
+    yield _Document(content, file, line)
+
+
+def _is_named(content: dict[str, Any]) -> bool:
+    names = [content.get(key) for key in ("apiVersion", "kind")]
+    return all(isinstance(name, str) and name for name in names)
+
+
+def _item_nodes(node: yaml.Node) -> list[yaml.Node]:
+    """The nodes of a List's items; of a key that is given twice, YAML takes the last."""
+    found: list[list[yaml.Node]] = [value.value for key, value in node.value if key.value == "items"]
+    return found[-1]
 
 
 def _workload(document: _Document) -> Workload | None:
@@ -192,6 +198,10 @@ def _most_replicas(documents: list[_Document]) -> dict[tuple[str, str, str], int
         if document.kind == _AUTOSCALER:
             scaler: AutoscalerManifest = _converted(document, AutoscalerManifest)
             target = scaler.spec.scale_target_ref
+            if not 1 <= scaler.spec.max_replicas <= _MOST_PODS:
+                raise InvalidInput(
+                    f"{document.where} maxReplicas {scaler.spec.max_replicas} is refused: give a number from 1 to {_MOST_PODS}"
+                )
             largest[scaler.metadata.namespace, target.kind, target.name] = scaler.spec.max_replicas
     return largest
 

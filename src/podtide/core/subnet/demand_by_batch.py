@@ -14,6 +14,7 @@ in time it counts with that surplus at every rung, or others would keep a batch 
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -63,11 +64,11 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
             return True
         if stated.batch == min(self.in_force.batch, stated.max_ips):
             # Percent, because by way of a NodeNetworkConfig a buffer arrives so.
-            stated_percent = request_percent(Fraction(stated.buffer))
+            stated_percent = request_percent(_exact_buffer(stated.buffer))
             return stated_percent == request_percent(self.in_force.buffer) or stated.of_two
         if stated.of_two and stated.batch < self.in_force.batch:
             return True
-        told = stated.batch == EXHAUSTED_BATCH and Fraction(stated.buffer) == EXHAUSTED_BUFFER
+        told = stated.batch == EXHAUSTED_BATCH and _exact_buffer(stated.buffer) == EXHAUSTED_BUFFER
         return told and self.exhausted
 
     def at(self, rung: SubnetScaler) -> ReservedRange:
@@ -102,5 +103,11 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
 def _surplus(holding: ContainerDemand) -> int:
     """What a container takes beyond what follows from its statement."""
     stated = holding.stated
-    own = SubnetScaler(stated.batch, Fraction(stated.buffer))
+    own = SubnetScaler(stated.batch, _exact_buffer(stated.buffer))
     return max(0, holding.taken - taken_at(stated.high, stated, own))
+
+
+@lru_cache(maxsize=1024)
+def _exact_buffer(written: str) -> Fraction:
+    """The buffer of a statement. All nodes state one of a few, and reading it anew would take most of the time."""
+    return Fraction(written)

@@ -79,6 +79,8 @@ class BatchOutcome(Struct, frozen=True, kw_only=True):
     most_batch: int
     may_be_exhausted: bool
     may_be_starved: bool
+    is_certain: bool
+    """Whether exhausted and starved are the same however the pods are spread."""
 
 
 class FirstToGiveWay(Struct, frozen=True, kw_only=True):
@@ -199,6 +201,7 @@ def _outcome(question: FitQuestion, before: SettledBatch) -> BatchOutcome:
         most_batch=max(each.scaler.batch for each in outcomes),
         may_be_exhausted=any(each.exhausted for each in outcomes),
         may_be_starved=any(each.starved for each in outcomes),
+        is_certain=len({(each.exhausted, each.starved) for each in outcomes}) == 1,
     )
 
 

@@ -123,7 +123,7 @@ def split_fullest(loads: NodeLoads, nodes: int) -> tuple[NodeLoads, NodeLoads]:
 
 def level(loads: NodeLoads, pods: int) -> NodeLoads:
     """The loads after so many more pods went to the emptiest nodes, each to the emptiest at its time."""
-    ascending = sorted(loads)
+    ascending = sorted(height for height, count in loads.items() if count)
     lowest = 0
     for index, height in enumerate(ascending):
         lowest += loads[height]
