@@ -85,6 +85,7 @@ def test_an_example_prints_what_its_page_shows(example: Example) -> None:
         *(path for path in COMMANDS if path.startswith("podtide explain ")),
         "podtide plan --",
         "podtide plan fit",
+        "podtide plan replay",
     ],
 )
 def test_every_explanation_and_plan_has_an_example(path: str) -> None:

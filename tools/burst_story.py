@@ -18,9 +18,9 @@ from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.other_agents import ReactivePolicy
+from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
-from simulated_cluster import open_embedded_world
 
 CIDR = "10.0.0.0/16"
 NODE = "node-0"

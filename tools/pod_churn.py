@@ -9,7 +9,6 @@ from io import StringIO
 
 from msgspec import Struct
 
-from comparison.contestants import Contestant
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import WAITING_PODS_ANNOTATION
 from podtide.resources.node_network_config import NodeNetworkConfig
@@ -17,9 +16,10 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.stage import Stage
+from podtide.simulation.strategies import Strategy
 from podtide.simulation.trace import ClusterWrite
+from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import WorldDefaults
-from simulated_cluster import open_embedded_world
 
 NODES = 10
 MEAN_PAUSE_SECONDS = 60.0
@@ -92,11 +92,11 @@ def changes(mean_pods: float, seconds: float) -> list[Change]:
     return sorted(found, key=lambda change: change.at)
 
 
-async def count_writes(contestant: Contestant, case: Case, hours: float) -> Writes:
+async def count_writes(contestant: Strategy, case: Case, hours: float) -> Writes:
     """What is written per node and hour, after the warm-up."""
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
-    defaults = WorldDefaults(policy=contestant.sizing, batch_rule=contestant.batch_rule)
+    defaults = WorldDefaults(policy=contestant.policy, batch_rule=contestant.batch_rule)
     async with open_embedded_world(case.subnet, defaults=defaults, clock=clock, seed=1, log=log) as world:
         stage = Stage(world)
         world.start_controller()

@@ -9,14 +9,12 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from podtide.cluster.embedded import EmbeddedCluster
-from podtide.runtime.clock import Clock, LoopClock
-from podtide.runtime.logging import Logger, make_logger
-from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.clock import LoopClock
+from podtide.runtime.logging import make_logger
 from podtide.simulation.checks.audit_loop import Auditor
 from podtide.simulation.trace import Trace
-from podtide.simulation.world.embedded_world import opened_allocator, options_for
-from podtide.simulation.world.world import World, WorldDefaults
+from podtide.simulation.world.embedded_world import open_embedded_world
+from podtide.simulation.world.world import World
 
 PATIENCE_SECONDS = 600.0
 SECONDS_BETWEEN_NODES = 0.01
@@ -54,29 +52,6 @@ async def attend(auditor: Auditor, trace: Trace) -> NoReturn:
         await stepped.wait()
         stepped.clear()
         await auditor.look()
-
-
-@asynccontextmanager
-async def open_embedded_world(
-    *cidrs: str,
-    defaults: WorldDefaults | None = None,
-    cluster_subnets: bool = True,
-    clock: Clock,
-    seed: int | str,
-    log: Logger,
-) -> AsyncIterator[World]:
-    """A world without controllers and nodes. The first CIDR is the subnet of all pods, a second one that of IPv6."""
-    defaults = defaults or WorldDefaults()
-    cluster = EmbeddedCluster(clock=clock, randomness=seeded_randomness(f"{seed}/cluster"))
-    try:
-        async with opened_allocator(cidrs, defaults.settings, clock) as allocator:
-            options = options_for(cidrs, cluster_subnets=cluster_subnets)
-            async with World(
-                cluster, allocator, options, defaults=defaults, clock=clock, seed=seed, log=log
-            ) as world:
-                yield world
-    finally:
-        cluster.close()
 
 
 @asynccontextmanager

@@ -17,9 +17,10 @@ from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.checks.audit_loop import InvariantBroken
 from podtide.simulation.run.churn import Churn
+from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.recording import RecordingAllocator
 from podtide.simulation.world.world import World
-from simulated_cluster import attend, open_embedded_world
+from simulated_cluster import attend
 
 NODES = ("node-0", "node-1", "node-2")
 PODS_EACH = 5

@@ -10,9 +10,9 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
 from podtide.simulation.run.settling import unsettled
-from podtide.simulation.world.embedded_world import NETWORK, SUBNET
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, open_embedded_world
 from podtide.simulation.world.world import World
-from simulated_cluster import attend, open_embedded_world
+from simulated_cluster import attend
 
 FIRST, LATER = "10.0.0.0/25", "10.9.0.0/24"
 NODES = ("node-0", "node-1", "node-2")

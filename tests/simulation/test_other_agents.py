@@ -16,8 +16,8 @@ from podtide.simulation.nodes.other_agents import POLICIES, sees_pods
 from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.settling import unsettled
 from podtide.simulation.run.simulate import simulate
+from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import World
-from simulated_cluster import open_embedded_world
 
 CALM = PoolSituation(demand=25, primaries=1, requested=31, held=31, assigned=25, releasing=0)
 

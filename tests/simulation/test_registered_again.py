@@ -13,9 +13,8 @@ from podtide.core.pool.states import State
 from podtide.resources.node import Node
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
-from podtide.simulation.world.embedded_world import NETWORK, SUBNET
+from podtide.simulation.world.embedded_world import NETWORK, SUBNET, open_embedded_world
 from podtide.simulation.world.world import World
-from simulated_cluster import open_embedded_world
 
 NODE = "node-0"
 PODS = 9

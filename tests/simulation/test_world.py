@@ -11,8 +11,8 @@ from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
+from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.world import WaitTimeout, World
-from simulated_cluster import open_embedded_world
 
 NODE = "node-0"
 

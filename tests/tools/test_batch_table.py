@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from batch_table import ADDRESSES_PER_NODE, NODES, largest_demand, peak_demand, table
-from comparison.contestants import LADDER, PODTIDE, Contestant
+from comparison.contestants import LADDER, PODTIDE
 from comparison.ladder_baseline import decide_by_ladder
 from comparison.loads import Load
 from comparison.trial import compare
 from podtide.core.subnet.batch import decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.statement import StatedDemand, taken_at
+from podtide.simulation.strategies import Strategy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "decisions.md").read_text()
 CAPACITY = 253
@@ -36,7 +37,7 @@ def test_now_the_batch_comes_back_wherever_it_fits(per_node: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [4, 6, 8])
 @pytest.mark.parametrize("contestant", [LADDER, PODTIDE], ids=lambda contestant: contestant.name)
-def test_whole_clusters_come_back_as_far_as_the_rules_say(contestant: Contestant, nodes: int) -> None:
+def test_whole_clusters_come_back_as_far_as_the_rules_say(contestant: Strategy, nodes: int) -> None:
     rule = decide_by_ladder if contestant is LADDER else decide_batch
     largest = largest_demand(rule, CAPACITY, nodes)
     if largest is not None:
@@ -44,7 +45,7 @@ def test_whole_clusters_come_back_as_far_as_the_rules_say(contestant: Contestant
     assert batch_after_a_peak(contestant, nodes, 0 if largest is None else largest + 1) < 16
 
 
-def batch_after_a_peak(contestant: Contestant, nodes: int, demand: int) -> int:
+def batch_after_a_peak(contestant: Strategy, nodes: int, demand: int) -> int:
     """Half an hour after it."""
     more = peak_demand(CAPACITY, nodes) - demand
     load = Load(

@@ -15,8 +15,6 @@ from comparison.contestants import (
     LADDER,
     POD_WATCHING,
     PODTIDE,
-    REACTIVE,
-    Contestant,
 )
 from comparison.loads import BURST, LOADS, PEAK_AND_AFTER, SCARCE, Load
 from comparison.table import table
@@ -24,6 +22,7 @@ from comparison.trial import TrialOutcome, compare
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
+from podtide.simulation.strategies import REACTIVE, Strategy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
 
@@ -35,7 +34,7 @@ def outcome_by_name(contestant: str, load: str) -> TrialOutcome:
     return compare(who, what)
 
 
-def outcome_of(contestant: Contestant, load: Load) -> TrialOutcome:
+def outcome_of(contestant: Strategy, load: Load) -> TrialOutcome:
     """What came of it, worked out once."""
     return outcome_by_name(contestant.name, load.name)
 
@@ -108,7 +107,7 @@ def test_a_pod_that_never_has_an_address_counts_as_waiting_until_it_goes_or_all_
 
 @pytest.mark.parametrize("contestant", [REACTIVE, ADAPTIVE_BATCH], ids=lambda contestant: contestant.name)
 def test_the_time_at_the_configured_batch_is_that_of_the_batch_which_nodes_go_by(
-    contestant: Contestant,
+    contestant: Strategy,
 ) -> None:
     outcome = outcome_of(contestant, SCARCE)
     batches = [sample.batch for sample in outcome.samples]
@@ -121,7 +120,7 @@ def test_the_time_at_the_configured_batch_is_that_of_the_batch_which_nodes_go_by
     [pytest.param(PODTIDE, True, id="podtide"), pytest.param(LADDER, False, id="ladder")],
 )
 def test_after_a_peak_the_batch_is_back_unless_it_goes_by_the_ladder(
-    contestant: Contestant, is_back: bool
+    contestant: Strategy, is_back: bool
 ) -> None:
     peak = Load(
         name="peak",
@@ -161,7 +160,7 @@ def held_by_batches_of_16(load: Load) -> Iterator[tuple[int, int]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)
 @pytest.mark.parametrize("contestant", CONTESTANTS, ids=lambda contestant: contestant.name)
-def test_the_page_shows_what_comes_of_it(contestant: Contestant, load: Load) -> None:
+def test_the_page_shows_what_comes_of_it(contestant: Strategy, load: Load) -> None:
     _, _, row = table([outcome_of(contestant, load)])
     assert row in shown(load)
 
@@ -180,5 +179,5 @@ def shown(load: Load) -> list[str]:
 
 
 @pytest.mark.parametrize("contestant", CONTESTANTS, ids=lambda contestant: contestant.name)
-def test_the_page_says_who_is_compared(contestant: Contestant) -> None:
+def test_the_page_says_who_is_compared(contestant: Strategy) -> None:
     assert f"\n| {contestant.name} | " in PAGE

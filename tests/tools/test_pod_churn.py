@@ -2,12 +2,13 @@
 
 import pytest
 
-from comparison.contestants import LADDER, PODTIDE, Contestant
+from comparison.contestants import LADDER, PODTIDE
 from pod_churn import AT_60_PERCENT, AT_EASE, Case, Writes, changes, count_writes
 from podtide.runtime import virtual_time
+from podtide.simulation.strategies import Strategy
 
 
-def writes(contestant: Contestant, case: Case) -> Writes:
+def writes(contestant: Strategy, case: Case) -> Writes:
     return virtual_time.run(count_writes(contestant, case, hours=1))
 
 

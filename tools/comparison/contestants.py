@@ -7,19 +7,16 @@
     ladder           podtide as it was before: the batch goes one rung at a time, and agents do not state their demand
     podtide          adaptive batch, and an ADD waits for an address that is on its way
 
-But for the ladder only agents differ: by their policy, by whether they follow the batch that the controller puts in
-force, and by whether they let an ADD wait. The controller always decides on a batch; agents with a fixed one ignore it.
+What differs is a `Strategy`: the policy of agents, how the controller decides on the batch, and whether an ADD waits.
 """
 
-from msgspec import Struct
+from msgspec import structs
 
 from comparison.ladder_baseline import decide_by_ladder
-from podtide.agent.request.sizing_policy import Decided, ExactPolicy, PoolSituation, RequestPolicy
-from podtide.controller.subnets.subnet_reconciler import BatchRule
-from podtide.core.subnet.batch import decide_batch
+from podtide.agent.request.sizing_policy import Decided, ExactPolicy, PoolSituation
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
-from podtide.simulation.nodes.other_agents import ReactivePolicy
+from podtide.simulation.strategies import ADAPTIVE, REACTIVE, Strategy, keep_batch
 
 
 class AssignedOnly:
@@ -42,41 +39,9 @@ class Unstated:
         return decide_request(situation.demand, scaler, situation.primaries)
 
 
-class FixedBatch:
-    """Another policy with the configured batch and buffer, whatever is in force for the subnet."""
-
-    states_demand = False
-
-    def __init__(self, policy: RequestPolicy) -> None:
-        self._policy = policy
-
-    def decide(self, situation: PoolSituation, scaler: Scaler) -> Decided:
-        """The other policy's request, with the configured batch."""
-        return self._policy.decide(situation, Scaler(max_ips=scaler.max_ips))
-
-
-class Contestant(Struct, frozen=True):
-    """A way to size a node's pool."""
-
-    name: str
-    policy: RequestPolicy
-    follows: bool = False
-    """Whether its nodes use the batch and buffer in force for the subnet, instead of the configured ones."""
-    waits: bool = False
-    """Whether an ADD waits for an address that was requested, instead of failing."""
-    batch_rule: BatchRule = decide_batch
-    """How the controller decides on the batch."""
-
-    @property
-    def sizing(self) -> RequestPolicy:
-        """The policy of its agents, with the batch that they use."""
-        return self.policy if self.follows else FixedBatch(self.policy)
-
-
-REACTIVE = Contestant("reactive", ReactivePolicy())
-IDEMPOTENT = Contestant("idempotent", AssignedOnly())
-POD_WATCHING = Contestant("pod-watching", ExactPolicy())
-ADAPTIVE_BATCH = Contestant("adaptive batch", ExactPolicy(), follows=True)
-LADDER = Contestant("ladder", Unstated(), follows=True, waits=True, batch_rule=decide_by_ladder)
-PODTIDE = Contestant("podtide", ExactPolicy(), follows=True, waits=True)
+POD_WATCHING = Strategy("pod-watching", ExactPolicy(), batch_rule=keep_batch, waits=False)
+IDEMPOTENT = Strategy("idempotent", AssignedOnly(), batch_rule=keep_batch, waits=False)
+ADAPTIVE_BATCH = Strategy("adaptive batch", ExactPolicy(), waits=False)
+LADDER = Strategy("ladder", Unstated(), batch_rule=decide_by_ladder)
+PODTIDE = structs.replace(ADAPTIVE, name="podtide")
 CONTESTANTS = (REACTIVE, IDEMPOTENT, POD_WATCHING, ADAPTIVE_BATCH, LADDER, PODTIDE)

@@ -9,7 +9,6 @@ from io import StringIO
 
 from msgspec import Struct, structs
 
-from comparison.contestants import Contestant
 from comparison.loads import Load
 from podtide.core.subnet.scaler import DEFAULT_BATCH
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -21,14 +20,12 @@ from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.kubelet import KubeletHabits
 from podtide.simulation.nodes.pods import NAMESPACE
 from podtide.simulation.stage import Stage
+from podtide.simulation.strategies import GRANT_SECONDS, SANDBOX_SECONDS, Strategy
 from podtide.simulation.trace import PluginCall
+from podtide.simulation.world.embedded_world import open_embedded_world
 from podtide.simulation.world.slow_grants import SlowGrants
 from podtide.simulation.world.world import PortWrappers, WorldDefaults
-from simulated_cluster import open_embedded_world
 
-GRANT_SECONDS = 5.0
-"""From a request to its grant: "several seconds" in the papers."""
-SANDBOX_SECONDS = 0.15
 _CALM_SECONDS = 60.0
 """Before the load begins: nodes join, and get their first batch."""
 
@@ -72,18 +69,18 @@ class TrialOutcome(Struct, frozen=True, kw_only=True):
     samples: tuple[TrialSample, ...]
 
 
-def compare(contestant: Contestant, load: Load) -> TrialOutcome:
+def compare(contestant: Strategy, load: Load) -> TrialOutcome:
     """Run one contestant under one load."""
     return virtual_time.run(_compare(contestant, load))
 
 
-async def _compare(contestant: Contestant, load: Load) -> TrialOutcome:
+async def _compare(contestant: Strategy, load: Load) -> TrialOutcome:
     clock = LoopClock()
     log = make_logger(StringIO(), clock, level="error")
     settings = Settings() if contestant.waits else structs.replace(Settings(), add_wait_seconds=0.0)
     defaults = WorldDefaults(
         settings=settings,
-        policy=contestant.sizing,
+        policy=contestant.policy,
         habits=KubeletHabits(at_once=1, sandbox_seconds=SANDBOX_SECONDS),
         batch_rule=contestant.batch_rule,
     )
@@ -99,7 +96,7 @@ async def _compare(contestant: Contestant, load: Load) -> TrialOutcome:
 
 
 class _Trial:
-    def __init__(self, stage: Stage, contestant: Contestant, load: Load) -> None:
+    def __init__(self, stage: Stage, contestant: Strategy, load: Load) -> None:
         self._stage = stage
         self._contestant = contestant
         self._load = load

@@ -6,6 +6,7 @@
     faults/       what can go wrong, a file each
     run/          a fault plan carried out: trouble, rest, verdict
     scenario/     stories from YAML files
+    replay/       traces of pods, and stories, by several strategies
     demo/         `podtide demo`
 
 Start with `run/simulate.py`.

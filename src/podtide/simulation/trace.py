@@ -84,6 +84,10 @@ class AllocatorCall(Struct, frozen=True, kw_only=True):
     """The node's addresses after the call; None for calls that return none."""
     batch: int = 0
     """The batch in force after `put_in_force`; 0 for other calls."""
+    exhausted: bool = False
+    """Whether the subnet is exhausted after `put_in_force`."""
+    starved: bool = False
+    """Whether it is starved then."""
     cluster: str = ""
 
     def __str__(self) -> str:

@@ -52,6 +52,10 @@ class CountOrPercentType(click.ParamType[CountOrPercent]):
             "podtide.cli.plan.fit:fit",
             "Tell whether more pods fit into what a subnet has free now.",
         ),
+        "replay": (
+            "podtide.cli.plan.replay.command:replay",
+            "Replay a trace of pods, or a story, and show which pods wait and what lies idle, by batch and strategy.",
+        ),
     },
 )
 @click.option("--nodes", type=BoundedCount(_MOST_NODES), help="How many nodes the cluster has.")

@@ -21,6 +21,7 @@ from podtide.simulation.nodes.agents_in_process import AgentsInProcess
 from podtide.simulation.scenario.document import Expectation, Scenario, ScenarioStep, shown
 from podtide.simulation.scenario.positions import InvalidScenario
 from podtide.simulation.scenario.stage import EACH_NODE, ClusterStage, HeldBackDeletes, ScenarioStage
+from podtide.simulation.strategies import ADAPTIVE, Strategy
 from podtide.simulation.trace import Entry
 from podtide.simulation.world.embedded_world import CLUSTER, NETWORK, opened_allocator
 from podtide.simulation.world.site import Site
@@ -31,15 +32,23 @@ _AUDIT_EVERY_SECONDS = 0.25
 
 
 @asynccontextmanager
-async def open_stage(scenario: Scenario) -> AsyncIterator[ScenarioStage]:
-    """Open the scenario's clusters, each with a controller and its first nodes."""
-    clock = LoopClock()
+async def open_stage(
+    scenario: Scenario,
+    *,
+    strategy: Strategy = ADAPTIVE,
+    clock: LoopClock | None = None,
+    hear: Callable[[Entry], None] | None = None,
+) -> AsyncIterator[ScenarioStage]:
+    """Open the scenario's clusters, each with a controller and its first nodes; `hear` is called with all that happens."""
+    clock = clock or LoopClock()
     async with opened_allocator((), scenario.settings, clock) as allocator, AsyncExitStack() as stack:
         for name, cidr in scenario.subnets.items():
             await allocator.add_subnet(SubnetSpec(network=NETWORK, name=name, cidrs=(cidr,)))
         site = Site(allocator, NETWORK)
+        if hear is not None:
+            site.trace.listeners.append(hear)
         clusters = {
-            name: await stack.enter_async_context(_open_cluster(scenario, name, site, clock))
+            name: await stack.enter_async_context(_open_cluster(scenario, strategy, name, site, clock))
             for name in scenario.clusters
         }
         site.programs.start("auditor", site.auditor.run(_AUDIT_EVERY_SECONDS))
@@ -51,7 +60,7 @@ async def open_stage(scenario: Scenario) -> AsyncIterator[ScenarioStage]:
 
 @asynccontextmanager
 async def _open_cluster(
-    scenario: Scenario, name: str, site: Site, clock: LoopClock
+    scenario: Scenario, strategy: Strategy, name: str, site: Site, clock: LoopClock
 ) -> AsyncIterator[ClusterStage]:
     seed = full_name(name, scenario.title)
     log = make_logger(StringIO(), clock, level="error")
@@ -64,7 +73,12 @@ async def _open_cluster(
             _options(scenario, name or CLUSTER),
             site=site,
             name=name,
-            defaults=WorldDefaults(settings=scenario.settings, habits=scenario.habits),
+            defaults=WorldDefaults(
+                settings=scenario.settings,
+                policy=strategy.policy,
+                habits=scenario.habits,
+                batch_rule=strategy.batch_rule,
+            ),
             doors=deletes,
             clock=clock,
             seed=seed,
@@ -118,7 +132,7 @@ def play(scenario: Scenario, tell: Callable[[str], None]) -> ScenarioOutcome:
 
 async def _play(scenario: Scenario, tell: Callable[[str], None]) -> ScenarioOutcome:
     async with open_stage(scenario) as stage:
-        player = _Player(scenario, stage, tell)
+        player = ScenarioPlayer(scenario, stage, tell)
         failure = ""
         try:
             await player.play()
@@ -136,7 +150,9 @@ async def _play(scenario: Scenario, tell: Callable[[str], None]) -> ScenarioOutc
         )
 
 
-class _Player:
+class ScenarioPlayer:
+    """Carries out the steps of a scenario, one after the other."""
+
     def __init__(self, scenario: Scenario, stage: ScenarioStage, tell: Callable[[str], None]) -> None:
         self.met = 0
         self._scenario = scenario
@@ -148,16 +164,20 @@ class _Player:
     async def play(self) -> None:
         """Play all steps; raises UnmetExpectation, or the error of a program."""
         for step in self._scenario.story:
+            self.before_step(step)
             if step.say:
                 self._line(step.say)
             try:
                 await self._happen(step)
                 if step.expectations:
-                    await self._expect(step)
+                    await self.expect(step)
             except InvalidInput as error:
                 raise InvalidScenario(f"{self._scenario.place(step)}: {error}") from error
         self._stage.world.programs.check()
         await self._stage.world.auditor.check()
+
+    def before_step(self, step: ScenarioStep) -> None:
+        """Called before each step."""
 
     async def _happen(self, step: ScenarioStep) -> None:
         if step.action is None:
@@ -166,10 +186,10 @@ class _Player:
         word, value = step.action.word, step.action.value
         await (word.function(self._stage, value) if word.subject else word.function(self._stage))
 
-    async def _expect(self, step: ScenarioStep) -> None:
+    async def expect(self, step: ScenarioStep) -> None:
         """Wait until all expectations are met at once, then check that they stay met."""
         world = self._stage.world
-        await self._wait_for(step, world.clock.monotonic() + step.within_seconds)
+        await self.wait_for(step, world.clock.monotonic() + step.within_seconds)
         end = world.clock.monotonic() + step.for_seconds
         while world.clock.monotonic() < end:
             await world.pass_time(min(_LOOK_AGAIN_EVERY_SECONDS, end - world.clock.monotonic()))
@@ -181,8 +201,11 @@ class _Player:
         lasting = f", for {step.for_seconds:g} s" if step.for_seconds else ""
         self._line(f"  as expected: {', '.join(map(str, step.expectations))}{lasting}")
 
-    async def _wait_for(self, step: ScenarioStep, deadline: float) -> None:
-        """Look again and again, at first at what was not met last: while it is not, the rest need not be measured."""
+    async def wait_for(self, step: ScenarioStep, deadline: float) -> None:
+        """Wait until all expectations are met at once; UnmetExpectation if they are not by the deadline.
+
+        It looks first at what was not met last: while that is not, the rest need not be measured.
+        """
         world = self._stage.world
         unmet = await self._first_unmet(step.expectations)
         while unmet is not None:

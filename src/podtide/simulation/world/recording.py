@@ -11,7 +11,7 @@ from podtide.allocator.containers import AllocatedContainer, MoveResult
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.interceptor import READS, AllocatorInterceptor, AllocatorOperation
 from podtide.allocator.port import Allocator
-from podtide.allocator.subnets import Subnet
+from podtide.allocator.subnets import Subnet, SubnetInForce
 from podtide.cluster.interceptor import ClusterInterceptor, ClusterRequest, T, WatchRequest
 from podtide.cluster.port import Cluster, R, Unavailable, WatchEvent
 from podtide.resources.base import Resource
@@ -129,7 +129,7 @@ class RecordingAllocator(AllocatorInterceptor):
         return answer
 
     def _record(self, request: AllocatorOperation[T], answer: object) -> None:
-        call, batch = request.verb, 0
+        call, in_force = request.verb, SubnetInForce()
         container: AllocatedContainer | None = None
         match answer:
             case AllocatedContainer():
@@ -137,7 +137,7 @@ class RecordingAllocator(AllocatorInterceptor):
             case MoveResult():
                 call, container = ("move_container" if answer.moved else "put_container"), answer.container
             case Subnet() if call == "put_in_force":
-                batch = answer.in_force.batch
+                in_force = answer.in_force
         self._trace.note(
             AllocatorCall(
                 at=self._clock.monotonic(),
@@ -145,7 +145,9 @@ class RecordingAllocator(AllocatorInterceptor):
                 call=call,
                 subject=request.subject,
                 answer=container,
-                batch=batch,
+                batch=in_force.batch,
+                exhausted=in_force.exhausted,
+                starved=in_force.starved,
                 cluster=self._of_cluster,
             )
         )

@@ -1,10 +1,15 @@
 """What a cluster's users and scheduler do, as far as addresses are concerned: create, complete and delete pods."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import structs
 
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, new_pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Workload:
@@ -14,6 +19,8 @@ class Workload:
         self._cluster = cluster
         self.made = 0
         """How many pods were created."""
+        self.on_pod: list[Callable[[str, bool], None]] = []
+        """Called with every pod that needs an address from then on (True), and with every one that does not any more."""
 
     async def add_pods(self, node: str, count: int, *, host_network: bool = False) -> list[str]:
         """Create pods bound to a node, one by one, and return their names."""
@@ -21,12 +28,15 @@ class Workload:
         for _ in range(count):
             names.append(f"pod-{self.made}")
             self.made += 1
+            if not host_network:
+                self._tell(names[-1], is_there=True)
             await self._cluster.create(new_pod(names[-1], node, host_network=host_network), manager=MANAGER)
         return names
 
     async def remove_pod(self, name: str) -> None:
         """Delete a pod: its kubelet does the rest."""
         await self._cluster.delete(Pod, name, NAMESPACE)
+        self._tell(name, is_there=False)
 
     async def complete_pod(self, name: str, phase: PodPhase = PodPhase.SUCCEEDED) -> None:
         """Set a terminal phase: the pod has succeeded or failed, and its object stays."""
@@ -37,6 +47,7 @@ class Workload:
                 await self._cluster.replace_status(structs.replace(pod, status=status), manager=MANAGER)
             except Conflict:
                 continue
+            self._tell(name, is_there=False)
             return
 
     async def clear_node(self, node: str) -> None:
@@ -52,3 +63,7 @@ class Workload:
     async def get_pod(self, name: str) -> Pod:
         """The pod as it is now."""
         return await self._cluster.get(Pod, name, NAMESPACE)
+
+    def _tell(self, name: str, *, is_there: bool) -> None:
+        for tell in self.on_pod:
+            tell(f"{NAMESPACE}/{name}", is_there)
