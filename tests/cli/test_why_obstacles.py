@@ -388,7 +388,7 @@ async def draw_waiting(drawn: DrawnCluster) -> None:
         ),
         (
             ("--database", "{down}"),
-            r"'s database: the database postgresql://me@.* did not answer: .*see that it runs, or correct --database",
+            r"'s database: the database postgresql://me@.* did not answer: .*check that it runs, or correct --database",
         ),
         (
             ("--database", "{database}"),
