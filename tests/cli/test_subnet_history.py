@@ -4,6 +4,8 @@ import asyncio
 import csv
 import io
 import json
+import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,10 @@ from allocator.contract.harness import a_wish
 from allocator.store.databases import HandClock
 from cli.conftest import Run
 from podtide.allocator.store import InlineExecutor, StoreRules, open_allocator
-from podtide.allocator.subnets import SubnetSpec, SubnetUsage
+from podtide.allocator.subnets import SubnetInForce, SubnetSpec, SubnetUsage
 from podtide.cli.usage_chart import ChartPoint, draw_chart
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.scaling import decide_request
 from podtide.core.subnet.statement import StatedDemand
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import SystemClock
@@ -23,6 +27,8 @@ DAY = 86_400.0
 MINUTE = 60.0
 TODAY = SystemClock().wall() // DAY * DAY
 STATED = StatedDemand(low=0, high=8, batch=16)
+DEFAULT = Scaler(batch=16, buffer=Fraction(1, 2))
+README = Path(__file__).parents[2] / "README.md"
 COLUMNS = (
     "timestamp,step_seconds,observed_seconds,capacity,reserved,reserved_mean,demand,demand_mean,need,need_mean,on_pods,"
     "on_pods_mean,idle,idle_mean,owed,containers,batch,exhausted_seconds,starved_seconds"
@@ -52,6 +58,27 @@ async def _used(url: str) -> None:
             await store.sample()
 
 
+async def _growing(url: str) -> None:
+    """Ten nodes of batch 16 that ask for more every day."""
+    clock = HandClock()
+    clock.now = midnight(7)
+    async with await open_allocator(
+        url, clock=clock, rules=StoreRules(cooldown_seconds=0.0), executor=InlineExecutor(), migrate=True
+    ) as store:
+        await store.add_subnet(SubnetSpec(network="blue", name="pods", cidrs=("10.1.0.0/23",)))
+        await store.put_in_force("blue", "pods", SubnetInForce(batch=16, buffer="1/2", top=16))
+        for day in range(7):
+            pods = 5 + 3 * day
+            request = decide_request(pods, DEFAULT, primaries=1).request
+            clock.now = midnight(7 - day)
+            for node in range(10):
+                stated = StatedDemand(low=pods, high=pods, demand=pods, batch=16, primaries=1)
+                await store.put_container(a_wish(f"{node}", request, day + 1, stated=stated))
+            for _ in range(3):
+                await store.sample()
+                clock.now += MINUTE
+
+
 def midnight(days_ago: int) -> float:
     """When that day of UTC began."""
     return TODAY - days_ago * DAY
@@ -59,6 +86,25 @@ def midnight(days_ago: int) -> float:
 
 def day(days_ago: int) -> str:
     return to_time(midnight(days_ago))[:10]
+
+
+def test_readme_shows_what_is_printed(podtide: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+    asyncio.run(_growing(url))
+    block = re.search(r"^\$ podtide (subnet history .*?)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    assert block is not None
+    arguments = [url if argument.startswith("sqlite:") else argument for argument in block.group(1).split()]
+    shown = podtide(*arguments)
+    assert (shown.status, shown.err) == (0, "")
+    assert _numbered_days(shown.out) == _numbered_days(block.group(2))
+
+
+def _numbered_days(text: str) -> str:
+    """The text with the first day in it as day 1, and so on: the page was written on another day."""
+    days = sorted(set(re.findall(r"\d{4}-\d\d-\d\d", text)))
+    for number, each in enumerate(days, start=1):
+        text = text.replace(each, f"day {number:6}")
+    return text
 
 
 def test_days_are_shown_in_a_table(podtide: Run, where: tuple[str, str]) -> None:

@@ -79,8 +79,8 @@ def metrics_in(expression: str) -> set[str]:
 
 
 def known_metrics() -> set[str]:
-    """Those of the manual's tables, what a controller says before it did anything, and the forecast's."""
+    """Those of the manual's tables, and what a controller says before it did anything."""
     pages = [(ROOT / "docs" / name).read_text() for name in ("agent.md", "allocator.md")]
     documented = {name for page in pages for name in re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)}
     told = ControllerMetrics(ControllerCounts()).render().decode()
-    return documented | set(re.findall(r"^# TYPE (\w+)", told, re.MULTILINE)) | FORECAST
+    return documented | set(re.findall(r"^# TYPE (\w+)", told, re.MULTILINE))
