@@ -12,7 +12,7 @@ from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster
 from podtide.cli.plan.cluster_pods import count_pods, count_running
 from podtide.cli.plan.pod_counts import PodCounts
-from podtide.cli.plan.workloads import Workload
+from podtide.cli.plan.workloads import CountedWorkload
 from podtide.cluster.listing import list_all
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import ObjectMeta
@@ -220,8 +220,8 @@ async def test_running_pods_of_a_workload_are_found_by_its_labels_and_namespace(
         )
         await drawn.cluster.create(made, manager="test")
     workloads = [
-        Workload(kind="Deployment", name="web", namespace="", labels={"app": "web"}),
-        Workload(kind="Deployment", name="web", namespace="shop", labels={"app": "web"}),
-        Workload(kind="Job", name="once", namespace=""),
+        CountedWorkload(kind="Deployment", name="web", namespace="", labels={"app": "web"}),
+        CountedWorkload(kind="Deployment", name="web", namespace="shop", labels={"app": "web"}),
+        CountedWorkload(kind="Job", name="once", namespace=""),
     ]
     assert count_running(await list_all(drawn.cluster, Pod), workloads, "default") == {0: 2, 1: 1}

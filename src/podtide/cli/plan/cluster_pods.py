@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from podtide.cli.cluster_connection import ClusterConnection
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.plan.pod_counts import PodCounts
-from podtide.cli.plan.workloads import Workload
+from podtide.cli.plan.workloads import CountedWorkload
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidInput
@@ -32,13 +32,15 @@ async def count_pods(cluster: Cluster) -> PodCounts:
     return PodCounts(mix, len(nodes))
 
 
-async def running_of(there: ClusterConnection, workloads: Sequence[Workload]) -> dict[int, int]:
+async def running_of(there: ClusterConnection, workloads: Sequence[CountedWorkload]) -> dict[int, int]:
     """How many pods of each workload have an address already, by its place in the sequence."""
     async with there.cluster() as cluster:
         return count_running(await list_all(cluster, Pod), workloads, there.namespace() or "default")
 
 
-def count_running(pods: Iterable[Pod], workloads: Sequence[Workload], namespace: str) -> dict[int, int]:
+def count_running(
+    pods: Iterable[Pod], workloads: Sequence[CountedWorkload], namespace: str
+) -> dict[int, int]:
     """The same, for pods that were read. A workload without a namespace is in the given one."""
     served = [pod for node in observe_nodes((), pods) for pod in (*node.served, *node.waiting)]
     return {

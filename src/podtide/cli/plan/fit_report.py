@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podtide.cli.output import counted
 from podtide.cli.plan.subnet_now import SubnetNow
-from podtide.cli.plan.workloads import Workload
+from podtide.cli.plan.workloads import CountedWorkload
 from podtide.core.subnet.count_text import count_text
 from podtide.core.subnet.fit import AddressBounds, FitAnswer, FitQuestion, FitVerdict, decide_fit
 from podtide.core.subnet.prefix_capacity import smallest_prefix
@@ -16,7 +16,7 @@ from podtide.core.subnet.prefix_capacity import smallest_prefix
 class PlacedWorkload(Struct, frozen=True, kw_only=True):
     """A workload, and its pods on the nodes there are."""
 
-    workload: Workload
+    workload: CountedWorkload
     at_rest: int
     at_once: int
     """While it rolls out."""

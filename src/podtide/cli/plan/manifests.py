@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from podtide.cli.plan.workloads import (
     AutoscalerManifest,
+    CountedWorkload,
     CronJobManifest,
     JobManifest,
     PodManifest,
     ReplicatedManifest,
-    Workload,
     cron_job,
     job,
     pod,
@@ -45,7 +45,7 @@ _AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 class CountedManifests(Struct, frozen=True):
     """The workloads, and how many objects of which kinds were ignored."""
 
-    workloads: tuple[Workload, ...]
+    workloads: tuple[CountedWorkload, ...]
     ignored: dict[str, int]
 
 
@@ -70,7 +70,7 @@ class _Document(Struct, frozen=True):
 def read_manifests(paths: tuple[str, ...]) -> CountedManifests:
     """What the files say; `-` is stdin."""
     documents = [document for path in paths for document in _documents(path)]
-    workloads: list[Workload] = []
+    workloads: list[CountedWorkload] = []
     ignored: Counter[str] = Counter()
     for document in documents:
         workload = _workload(document)
@@ -141,7 +141,7 @@ def _item_nodes(node: yaml.Node) -> list[yaml.Node]:
     return found[-1]
 
 
-def _workload(document: _Document) -> Workload | None:
+def _workload(document: _Document) -> CountedWorkload | None:
     """The workload that an object is; None for one without pods."""
     group, kind = document.kind
     if (group, kind) in _REPLICATED:
@@ -171,7 +171,7 @@ def _converted(document: _Document, shape: type[Any]) -> Any:
         raise InvalidInput(f"{document.where} {document.kind[1]} is refused: {words}") from None
 
 
-_OTHERS: dict[tuple[str, str], Callable[[_Document], Workload]] = {
+_OTHERS: dict[tuple[str, str], Callable[[_Document], CountedWorkload]] = {
     ("", "Pod"): lambda document: pod(_converted(document, PodManifest)),
     ("batch", "Job"): lambda document: job(_converted(document, JobManifest)),
     ("batch", "CronJob"): lambda document: cron_job(_converted(document, CronJobManifest)),
@@ -206,7 +206,7 @@ def _most_replicas(documents: list[_Document]) -> dict[tuple[str, str, str], int
     return largest
 
 
-def _scaled(workload: Workload, largest: dict[tuple[str, str, str], int]) -> Workload:
+def _scaled(workload: CountedWorkload, largest: dict[tuple[str, str, str], int]) -> CountedWorkload:
     """The workload at the most replicas that its autoscaler allows."""
     most = largest.get((workload.namespace, workload.kind, workload.name))
     return workload if most is None else replace(workload, pods=max(workload.pods, most))

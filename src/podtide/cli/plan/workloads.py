@@ -138,7 +138,7 @@ class AutoscalerManifest(Manifest, frozen=True, kw_only=True):
     spec: AutoscalerSpec
 
 
-class Workload(Struct, frozen=True, kw_only=True):
+class CountedWorkload(Struct, frozen=True, kw_only=True):
     """What one workload runs at once."""
 
     kind: str
@@ -162,7 +162,7 @@ class Workload(Struct, frozen=True, kw_only=True):
         return steady + self.surge.of(steady)
 
 
-def replicated(manifest: ReplicatedManifest, where: str) -> Workload:
+def replicated(manifest: ReplicatedManifest, where: str) -> CountedWorkload:
     """A Deployment, StatefulSet, ReplicaSet, ReplicationController or DaemonSet."""
     spec, kind = manifest.spec, manifest.kind
     surge = CountOrPercent()
@@ -180,19 +180,19 @@ def replicated(manifest: ReplicatedManifest, where: str) -> Workload:
     )
 
 
-def job(manifest: JobManifest) -> Workload:
+def job(manifest: JobManifest) -> CountedWorkload:
     """A Job: as many pods as run in parallel, and no more than are to complete."""
     return _workload(manifest, manifest.spec.template.spec, pods=_parallel(manifest.spec))
 
 
-def cron_job(manifest: CronJobManifest) -> Workload:
+def cron_job(manifest: CronJobManifest) -> CountedWorkload:
     """A CronJob: the pods of one run."""
     run = manifest.spec.job_template.spec
     pods = 0 if manifest.spec.suspend else _parallel(run)
     return _workload(manifest, run.template.spec, pods=pods)
 
 
-def pod(manifest: PodManifest) -> Workload:
+def pod(manifest: PodManifest) -> CountedWorkload:
     """One pod."""
     return _workload(manifest, manifest.spec, pods=1)
 
@@ -219,8 +219,8 @@ def _workload(
     pods: int,
     surge: CountOrPercent | None = None,
     labels: dict[str, str] | None = None,
-) -> Workload:
-    return Workload(
+) -> CountedWorkload:
+    return CountedWorkload(
         kind=manifest.kind,
         name=manifest.metadata.name or manifest.metadata.generate_name,
         namespace=manifest.metadata.namespace,
