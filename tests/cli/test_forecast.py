@@ -249,6 +249,28 @@ def test_a_long_file_is_read_in_blocks_and_an_error_names_its_line(tmp_path: Pat
         read_usage_file(a_file(file, HEADER, *lines))
 
 
+def test_a_block_that_goes_back_behind_the_one_before_is_noticed() -> None:
+    stamps = [datetime(2026, 3, 2, tzinfo=UTC) + timedelta(minutes=minute) for minute in range(20_000)]
+    lines = written(stamps, [100] * len(stamps), "usual")
+    in_a_block = -(-(1 << 18) // (len(lines[0]) + 1))
+    read = by_file([*lines[10_000 : 10_000 + in_a_block], *lines[:10_000]])
+    assert read.remarks[0].startswith("1 row was out of order")
+
+
+def test_the_csv_of_podtide_subnet_history_is_a_history(podtide: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+    after = recorded(url, 20)
+    printed = podtide(
+        "subnet", "history", "blue", "pods", "--since", "60d", "--step", "1d", "-o", "csv", "--database", url
+    )
+    assert printed.status == 0, printed.err
+    file = tmp_path / "usage.csv"
+    file.write_text(printed.out)
+    by_csv = podtide("forecast", "--history", str(file), "--at", str(after)).out
+    asked = podtide("forecast", "blue", "pods", "--database", url, "--at", str(after)).out
+    assert by_csv == asked.removeprefix("blue/pods: ")
+
+
 def test_a_day_with_fewer_rows_than_usual_is_taken_as_not_over(tmp_path: Path) -> None:
     stamps = [datetime(2026, 3, 2, tzinfo=UTC) + timedelta(hours=hour) for hour in range(24 * 10)]
     file = tmp_path / "usage.csv"

@@ -33,11 +33,11 @@ def test_six_lines_are_drawn_by_three_windows_and_two_levels() -> None:
 
 
 def test_the_line_that_did_better_before_counts_more() -> None:
-    jumps = points([float(100 * (day // 9)) for day in range(40)])
-    trend = RollingTrend(jumps, 90)
-    last, of_three = candidate_lines(jumps)[:2]
-    blended = trend.line()
-    assert abs(blended.level - last.level) <= abs(blended.level - of_three.level)
+    """Where use grows in steps that stay, the last value is the level, though it has just jumped."""
+    steps = points([float(100 * (day // 9)) for day in range(37)])
+    last, of_three = candidate_lines(steps)[:2]
+    assert (last.level, of_three.level) == (400, pytest.approx(310, abs=30))
+    assert RollingTrend(steps, 90).line().level > (last.level + of_three.level) / 2
 
 
 def test_errors_are_those_of_the_days_that_are_not_further_ahead_than_a_week() -> None:

@@ -51,8 +51,8 @@ def daily_series(days: Iterable[DayMaximum], today: date) -> DailySeries:
                 f"{value} addresses on {day.isoformat()} are refused: a count of addresses is 0 or more"
             )
         most[day] = max(value, most.get(day, 0))
-    later = [day for day in most if day > today]
     running = most.pop(today, None)
+    later = [day for day in most if day > today]
     known = sorted(DayMaximum(day, value) for day, value in most.items() if day < today)
     kept = [each for each in known if each.day > known[-1].day - timedelta(days=MOST_DAYS)]
     return DailySeries(
