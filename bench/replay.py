@@ -19,7 +19,10 @@ def measure() -> Iterator[tuple[str, str]]:
         start = process_time()
         replay_trace("adaptive", 16, _load(speed), lambda _part: None)
         minutes = (process_time() - start) / 60
-        yield f"trace hours in a CPU minute, {NODES} nodes, --speed {speed:g}", f"{HOURS / minutes:,.0f}"
+        yield (
+            f"trace hours replayed in a CPU minute, {NODES} nodes, --speed {speed:g}",
+            f"{HOURS / minutes:,.0f}",
+        )
 
 
 def _load(speed: float) -> TraceLoad:
