@@ -2,7 +2,7 @@
 
 Four series, each with rows of one length, counted from 1970: so a row of a longer series consists of whole rows of the
 shorter ones, and a day is a day of UTC. What is close is kept in detail, and what is far back in days: a forecast needs
-many of these, and nobody asks for a minute of last year.
+many of these, and a minute of last year is of no use.
 
 Clocks jump. A stretch of time counts only if it is shorter than `LONGEST_STRETCH_MS`: after a longer one, the allocator was
 down, or its clock was set. So a wrong clock can harm the rows of the time it shows, and no others.

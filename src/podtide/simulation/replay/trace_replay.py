@@ -1,4 +1,4 @@
-"""One run of a trace: a cluster with the trace's first pods comes to rest, and from then on its pods come and go by the trace.
+"""One run of a trace: a cluster with the trace's first pods comes to rest, and from then on its pods follow the trace.
 
 The agents, the controller and the allocator are those of production, on virtual time. Grants take seconds and kubelets
 create one sandbox after the other, as in the comparison (docs/comparison.md). At the end every address is accounted for.
@@ -116,7 +116,7 @@ class _TracePlayer:
         self._tally.begin()
 
     async def play(self) -> AsyncIterator[ReplaySample]:
-        """Let pods come and go by the trace, and look now and then."""
+        """Let pods come and go as the trace has it, and take readings meanwhile."""
         world, load = self._stage.world, self._load
         began, seconds = world.clock.monotonic(), load.trace.seconds / load.speed
         for moment in merge(self._changes(), self._looks(seconds), key=lambda moment: moment[0]):
