@@ -91,7 +91,9 @@ def day(days_ago: int) -> str:
 def test_readme_shows_what_is_printed(podtide: Run, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'subnets.db'}"
     asyncio.run(_growing(url))
-    block = re.search(r"^\$ podtide (subnet history .*?)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    block = re.search(
+        r"^\$ podtide (subnet history .*?)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL
+    )
     assert block is not None
     arguments = [url if argument.startswith("sqlite:") else argument for argument in block.group(1).split()]
     shown = podtide(*arguments)
