@@ -242,3 +242,11 @@ def test_the_highest_has_the_capacity_of_its_time_and_the_row_the_last() -> None
     (day,) = book.of(DAYS)
     assert (day.reserved, day.capacity, day.last_capacity) == (90, 100, 200)
     assert all(len(book.of(series)) >= 1 for series in SERIES)
+
+
+def test_a_peak_that_lasts_no_time_is_kept_when_it_is_written_at_once() -> None:
+    book = Book()
+    book.change(0, totals(90))
+    book.change(0, totals(3), at_once=True)
+    (day,) = book.of(DAYS)
+    assert (day.reserved, day.observed_ms) == (90, 0)

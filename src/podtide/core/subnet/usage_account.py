@@ -119,11 +119,14 @@ def _rows(
     """What is to be added to the rows of a series, oldest first."""
     step = series.step_seconds
     rows: list[UsageRow] = []
-    if account.written_ms and (account.accrued_ms > account.written_ms or account.peak > before.reserved):
-        slot, length = series.slot(account.written_ms), account.accrued_ms - account.written_ms
-        pending = _row(step, slot, account.accrued_ms, before, account.peak, length)
+    passed_ms = countable_ms(account.accrued_ms, now_ms)
+    length_ms = account.accrued_ms - account.written_ms
+    # Mostly nothing is pending, and what was reserved then is in the stretch that follows.
+    if account.written_ms and (length_ms or not passed_ms or account.peak > before.reserved):
+        slot = series.slot(account.written_ms)
+        pending = _row(step, slot, account.accrued_ms, before, account.peak, length_ms)
         rows.append(replace(pending, reserved_ms=account.reserved_ms))
-    if countable_ms(account.accrued_ms, now_ms):
+    if passed_ms:
         for part in divide(series, account.accrued_ms, now_ms):
             _add(rows, _row(step, part.slot, part.since_ms, before, before.reserved, part.length_ms))
     _add(rows, _row(step, series.slot(now_ms), now_ms, after, after.reserved, 0))

@@ -28,6 +28,7 @@ _READS = frozenset(
     {
         *("get", "list"),
         *("get_subnet", "list_subnets", "get_container", "list_containers", "owed", "utilization", "history"),
+        "usage_history",
     }
 )
 
