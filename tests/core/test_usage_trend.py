@@ -36,7 +36,8 @@ def test_the_line_that_did_better_before_counts_more() -> None:
     """Where use grows in steps that stay, the last value is the level, though it has just jumped."""
     steps = points([float(100 * (day // 9)) for day in range(37)])
     last, of_three = candidate_lines(steps)[:2]
-    assert (last.level, of_three.level) == (400, pytest.approx(310, abs=30))
+    assert last.level == 400
+    assert of_three.level < 350
     assert RollingTrend(steps, 90).line().level > (last.level + of_three.level) / 2
 
 

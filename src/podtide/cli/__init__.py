@@ -51,7 +51,7 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
         ),
         "forecast": (
             "podtide.cli.forecast.command:forecast",
-            "Tell on which day subnets reach their thresholds and their capacity.",
+            "Tell on which day a subnet reaches its thresholds and its capacity.",
         ),
         "migrate": (
             "podtide.cli.migrate.command:migrate",
