@@ -145,7 +145,7 @@ def test_an_ipv6_subnet_has_room(podtide: Run) -> None:
         ("--nodes 1 --pods-per-node 5 --lose-zones 1", "none would be left for the pods"),
         ("--nodes 5 --pods-per-node 5 --surge -1", "--surge '-1' is refused"),
         ("--nodes 5 --pods-per-node 5 --node-growth some", "--node-growth 'some' is refused"),
-        ("--nodes 5 --pods-per-node 5 --subnet 10.0.0.1/24", "10.0.0.1/24 begins within a network: write 10.0.0.0/24"),
+        ("--nodes 5 --pods-per-node 5 --subnet 10.0.0.1/24", "10.0.0.1/24 is not the first address of its network"),
         ("--nodes 5 --pods-per-node 5 --subnet 10.0.0.0/31", "10.0.0.0/31 has no usable address"),
         ("--nodes 5 --pods-per-node 5 --subnet fd00::/127", "fd00::/127 has no usable address"),
         ("--nodes 5 --pods-per-node 5 --subnet 10.0.0.0/24 --subnet fd00::/64", "are of two families"),

@@ -99,6 +99,7 @@ def test_a_clustersubnet_shows_numbers_truth_and_age() -> None:
         "Batch": 16,
         "Buffer": 0.5,
         "Exhausted": False,
+        "Runs-Out": None,
         "Age": "60s",
     }
 
