@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from time import process_time
 
+from podtide.core.plan.advice import advise
+from podtide.core.plan.count_or_percent import CountOrPercent
+from podtide.core.plan.fit import FitQuestion, KnownDemand, decide_fit
+from podtide.core.plan.node_loads import PlannedLoad, WorstCase, deal, worst_of
+from podtide.core.plan.sizing import PlanQuestion, PlanStrategy, plan_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.count_or_percent import CountOrPercent
-from podtide.core.subnet.fit import FitQuestion, KnownDemand, decide_fit
-from podtide.core.subnet.node_loads import PlannedLoad, WorstCase, deal, worst_of
-from podtide.core.subnet.plan import PlanQuestion, PlanStrategy, plan_batch
-from podtide.core.subnet.plan_advice import advise
 
 PART = "plan"
 NODES = 5_000

@@ -15,8 +15,8 @@ from statistics import fmean, linear_regression, median
 
 from msgspec import Struct
 
-from podtide.core.subnet.daily_maxima import DayMaximum
-from podtide.core.subnet.forecast import YEAR_DAYS, UsageModel, usage_model
+from podtide.core.forecast.daily_maxima import DayMaximum
+from podtide.core.forecast.usage_forecast import YEAR_DAYS, UsageModel, usage_model
 
 TRACE = Path(__file__).parent.parent / "bench" / "data" / "pods-by-hour.csv"
 HOURS = 24

@@ -22,9 +22,9 @@ from podtide.controller.subnets.runs_out import (
     run_out_notice,
     run_out_warning,
 )
-from podtide.core.subnet.daily_maxima import DayMaximum
+from podtide.core.forecast.daily_maxima import DayMaximum
+from podtide.core.forecast.usage_forecast import Level, LevelForecast, UsageForecast, forecast_usage
 from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.forecast import Level, LevelForecast, UsageForecast, forecast_usage
 from podtide.resources.cluster_subnet import ClusterSubnetStatus
 from podtide.resources.conditions import with_condition
 from podtide.runtime.settings import Settings

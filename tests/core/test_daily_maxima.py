@@ -3,7 +3,7 @@ from datetime import date, timedelta
 import pytest
 
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet.daily_maxima import CapacityStep, DayMaximum, capacity_steps, daily_series
+from podtide.core.forecast.daily_maxima import CapacityStep, DayMaximum, capacity_steps, daily_series
 
 TODAY = date(2026, 3, 10)
 

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podtide.core.errors import InvalidPlan
-from podtide.core.subnet.batch import BatchInForce, SubnetReading
-from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.demand_by_batch import ContainerDemand
-from podtide.core.subnet.fit import (
+from podtide.core.plan.fit import (
     AddressBounds,
     FirstToGiveWay,
     FitQuestion,
@@ -23,9 +20,12 @@ from podtide.core.subnet.fit import (
     decide_fit,
     known_demand,
 )
-from podtide.core.subnet.node_loads import NodeLoads
+from podtide.core.plan.node_loads import NodeLoads
+from podtide.core.plan.settled_batch import settle
+from podtide.core.subnet.batch import BatchInForce, SubnetReading
+from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.demand_by_batch import ContainerDemand
 from podtide.core.subnet.scaler import SubnetScaler
-from podtide.core.subnet.settled_batch import settle
 from podtide.core.subnet.statement import StatedDemand, Statement, request_at, stated_demand
 
 HALF = Fraction(1, 2)

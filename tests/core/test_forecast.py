@@ -8,9 +8,15 @@ from hypothesis import strategies as st
 from core.strategies import thresholds
 from examples import examples
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet.daily_maxima import DayMaximum
+from podtide.core.forecast.daily_maxima import DayMaximum
+from podtide.core.forecast.usage_forecast import (
+    Level,
+    LevelForecast,
+    UsageForecast,
+    forecast_usage,
+    usage_model,
+)
 from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.forecast import Level, LevelForecast, UsageForecast, forecast_usage, usage_model
 
 FIRST = date(2026, 3, 2)
 """A Monday."""

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtide.core.errors import InvalidPlan
-from podtide.core.subnet.count_or_percent import CountOrPercent, parse_count_or_percent
-from podtide.core.subnet.node_loads import (
+from podtide.core.plan.count_or_percent import CountOrPercent, parse_count_or_percent
+from podtide.core.plan.node_loads import (
     NodeLoads,
     PlannedLoad,
     WorstCase,

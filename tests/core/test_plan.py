@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podtide.core.errors import InvalidPlan, InvalidScaler
-from podtide.core.subnet.count_or_percent import CountOrPercent
+from podtide.core.plan.advice import advise
+from podtide.core.plan.count_or_percent import CountOrPercent
+from podtide.core.plan.node_loads import NodeLoads, PlannedLoad, WorstCase, worst_of
+from podtide.core.plan.prefix_capacity import prefix_capacity, smallest_prefix
+from podtide.core.plan.sizing import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy, plan_batch
+from podtide.core.plan.warm_pool import WarmTarget
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways
-from podtide.core.subnet.node_loads import NodeLoads, PlannedLoad, WorstCase, worst_of
-from podtide.core.subnet.plan import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy, plan_batch
-from podtide.core.subnet.plan_advice import advise
-from podtide.core.subnet.prefix_capacity import prefix_capacity, smallest_prefix
-from podtide.core.subnet.warm_pool import WarmTarget
 
 OF_BATCHES = (PlanStrategy.REACTIVE, PlanStrategy.FIXED, PlanStrategy.ADAPTIVE)
 

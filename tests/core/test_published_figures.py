@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from podtide.core.networks.slices import Slicing, assign_slices
+from podtide.core.plan.node_loads import PlannedLoad
+from podtide.core.plan.sizing import BatchPlan, PlanQuestion, PlanStrategy, plan_batch
+from podtide.core.plan.warm_pool import WarmHolding, WarmTarget, warm_holding
 from podtide.core.ranges import parse_range
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways
-from podtide.core.subnet.node_loads import PlannedLoad
-from podtide.core.subnet.plan import BatchPlan, PlanQuestion, PlanStrategy, plan_batch
-from podtide.core.subnet.warm_pool import WarmHolding, WarmTarget, warm_holding
 from recordings import whereabouts
 
 AZURE = SubnetLayout(["10.0.0.0/24"], choose_gateways(["10.0.0.0/24"]), keep_back_first=2)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtide.core.exact import exact
-from podtide.core.subnet.reactive_pool import (
+from podtide.core.plan.reactive_pool import (
     ReactivePool,
     RestingRequest,
     decide_reactive_request,

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podtide.core.subnet.reactive_pool import ReactivePool, decide_reactive_request
+from podtide.core.plan.reactive_pool import ReactivePool, decide_reactive_request
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.scaling import decide_request
 from podtide.core.subnet.statement import (

@@ -5,9 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from podtide.core.subnet.forecast_band import forecast_band, quantile
-from podtide.core.subnet.usage_trend import ForecastError, Point, RollingTrend, candidate_lines, robust_slope
-from podtide.core.subnet.weekly_pattern import weekly_pattern
+from podtide.core.forecast.forecast_band import forecast_band, quantile
+from podtide.core.forecast.usage_trend import (
+    ForecastError,
+    Point,
+    RollingTrend,
+    candidate_lines,
+    robust_slope,
+)
+from podtide.core.forecast.weekly_pattern import weekly_pattern
 
 
 def points(values: list[float]) -> list[Point]:

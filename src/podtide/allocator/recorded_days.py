@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from msgspec import Struct
 
 from podtide.allocator.subnets import SubnetUsage
-from podtide.core.subnet.daily_maxima import DayMaximum
+from podtide.core.forecast.daily_maxima import DayMaximum
 from podtide.core.subnet.usage_series import DAYS
 
 

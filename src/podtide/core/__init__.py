@@ -4,7 +4,9 @@
     subnet/     what is shared by nodes: scaling, exhaustion, the batch, grants, quarantine
     networks/   secondary networks: slices, allocations, reservations
     audit/      the invariants, checked at once and change by change
+    forecast/   on which day a subnet runs out
+    plan/       which subnet a cluster needs, and whether a rollout fits
 
-The modules beside them are what all four use: errors, exact numbers, ranges of addresses. Time is an argument everywhere.
+The modules beside them are what all of these use: errors, exact numbers, ranges of addresses. Time is an argument everywhere.
 Start with `pool/states.py` and `subnet/scaling.py`.
 """

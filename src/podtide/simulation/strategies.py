@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.controller.subnets.subnet_reconciler import BatchRule
+from podtide.core.plan.sizing import PlanStrategy
 from podtide.core.subnet.batch import (
     BatchDelays,
     BatchInForce,
@@ -22,7 +23,6 @@ from podtide.core.subnet.batch import (
 )
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.exhaustion import judge_exhaustion
-from podtide.core.subnet.plan import PlanStrategy
 from podtide.simulation.nodes.other_agents import ReactivePolicy
 
 

@@ -23,7 +23,7 @@ from podtide.allocator.subnets import SubnetUsage
 from podtide.cli.output import counted
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
-from podtide.core.subnet.daily_maxima import DayMaximum
+from podtide.core.forecast.daily_maxima import DayMaximum
 
 TIME, RESERVED, CAPACITY, NEED = "timestamp", "reserved", "capacity", "need"
 _OF_OURS = frozenset(field.name for field in structs.fields(SubnetUsage))

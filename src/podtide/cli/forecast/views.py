@@ -11,9 +11,9 @@ from datetime import date
 from msgspec import Struct
 
 from podtide.allocator.recorded_days import RecordedDays
-from podtide.core.subnet.daily_maxima import CapacityStep, capacity_steps
+from podtide.core.forecast.daily_maxima import CapacityStep, capacity_steps
+from podtide.core.forecast.usage_forecast import UsageForecast, forecast_usage
 from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.forecast import UsageForecast, forecast_usage
 
 
 class SubnetViews(Struct, frozen=True, kw_only=True):

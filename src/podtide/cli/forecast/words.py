@@ -9,8 +9,8 @@ from msgspec import structs
 from podtide.cli.forecast.views import SubnetViews
 from podtide.cli.output import table
 from podtide.core.exact import text
+from podtide.core.forecast.usage_forecast import LevelForecast, UsageForecast
 from podtide.core.subnet.count_text import count_text
-from podtide.core.subnet.forecast import LevelForecast, UsageForecast
 
 _NEVER = "not within a year"
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -13,16 +13,16 @@ from podtide.cli.plan.cluster_pods import pods_by_node
 from podtide.cli.plan.pod_counts import PodCounts, PodCountsType
 from podtide.cli.plan.sizing_table import SizingAnswer, show_sizing
 from podtide.core.errors import InvalidInput
+from podtide.core.plan.advice import advise
+from podtide.core.plan.count_or_percent import CountOrPercent, parse_count_or_percent
+from podtide.core.plan.node_loads import NodeLoads, PlannedLoad, WorstCase, deal, worst_of
+from podtide.core.plan.sizing import PlanQuestion, PlanStrategy, plan_batch
+from podtide.core.plan.warm_pool import WarmTarget
 from podtide.core.ranges import parse_network
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.count_or_percent import CountOrPercent, parse_count_or_percent
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways
-from podtide.core.subnet.node_loads import NodeLoads, PlannedLoad, WorstCase, deal, worst_of
-from podtide.core.subnet.plan import PlanQuestion, PlanStrategy, plan_batch
-from podtide.core.subnet.plan_advice import advise
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
-from podtide.core.subnet.warm_pool import WarmTarget
 
 _USUAL = BatchBounds()
 _MOST_NODES = 1_000_000

@@ -15,7 +15,7 @@ from podtide.cli.plan.fit_report import FitReport, PlacedWorkload, document_of, 
 from podtide.cli.plan.manifests import read_manifests
 from podtide.cli.plan.subnet_now import SubnetNow, imagined_subnet, spread_pods, subnet_at
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet.fit import FitQuestion, FitVerdict, decide_fit
+from podtide.core.plan.fit import FitQuestion, FitVerdict, decide_fit
 from podtide.core.subnet.scaler import DEFAULT_BATCH
 
 _NOT_CERTAIN = 1

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from podtide.cli.output import counted
 from podtide.cli.plan.subnet_now import SubnetNow
 from podtide.cli.plan.workloads import CountedWorkload
+from podtide.core.plan.fit import AddressBounds, FitAnswer, FitQuestion, FitVerdict, decide_fit
+from podtide.core.plan.prefix_capacity import smallest_prefix
 from podtide.core.subnet.count_text import count_text
-from podtide.core.subnet.fit import AddressBounds, FitAnswer, FitQuestion, FitVerdict, decide_fit
-from podtide.core.subnet.prefix_capacity import smallest_prefix
 
 
 class PlacedWorkload(Struct, frozen=True, kw_only=True):

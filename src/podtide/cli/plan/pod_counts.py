@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
-from podtide.core.subnet.node_loads import PodMix
+from podtide.core.plan.node_loads import PodMix
 
 _MOST_PODS = 65_536
 _RANGE = re.compile(r"([0-9]{1,5})(?:\.\.([0-9]{1,5}))?")

@@ -8,10 +8,10 @@ from msgspec import Struct, to_builtins
 
 from podtide.cli.output import counted, show, table
 from podtide.cli.screen_width import fitted, folded, screen_width
+from podtide.core.plan.node_loads import PlannedLoad
+from podtide.core.plan.sizing import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.demand_by_batch import ReservedRange
-from podtide.core.subnet.node_loads import PlannedLoad
-from podtide.core.subnet.plan import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy
 
 _COLUMNS = ("STRATEGY", "BATCH", "AT REST", "AT WORST", "BATCH THEN", "EVERY POD", "SMALLEST")
 

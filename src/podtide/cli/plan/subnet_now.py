@@ -10,11 +10,11 @@ from podtide.cli.plan.pod_counts import PodCounts
 from podtide.controller.subnets.batch_decision import reading_of, standing_of
 from podtide.controller.subnets.overrides import from_port
 from podtide.core.errors import InvalidInput
+from podtide.core.plan.fit import KnownDemand, known_demand
+from podtide.core.plan.node_loads import level
 from podtide.core.ranges import parse_network
 from podtide.core.subnet.batch import BatchInForce
 from podtide.core.subnet.batch_bounds import BatchBounds, check_fit, merge_bounds
-from podtide.core.subnet.fit import KnownDemand, known_demand
-from podtide.core.subnet.node_loads import level
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
 
 _IPV4_BITS = 32

@@ -5,7 +5,7 @@ Only the fields that decide it are read. Defaults are those of Kubernetes: one r
 
 from msgspec import Struct, field
 
-from podtide.core.subnet.count_or_percent import CountOrPercent, parse_count_or_percent
+from podtide.core.plan.count_or_percent import CountOrPercent, parse_count_or_percent
 
 DEFAULT_SURGE = "25%"
 

@@ -22,8 +22,8 @@ from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.subnets.runs_out import SubnetForecast
 from podtide.controller.term_context import TermContext
 from podtide.core.errors import InvalidInput
+from podtide.core.forecast.usage_forecast import forecast_usage
 from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.forecast import forecast_usage
 
 EVERY_SECONDS = 3600.0
 FIRST_SECONDS = 300.0

@@ -12,8 +12,8 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
+from podtide.core.forecast.usage_forecast import YEAR_DAYS, Level, LevelForecast, UsageForecast
 from podtide.core.subnet.count_text import count_text
-from podtide.core.subnet.forecast import YEAR_DAYS, Level, LevelForecast, UsageForecast
 from podtide.resources.cluster_subnet import ClusterSubnetStatus
 from podtide.resources.conditions import Condition, ConditionStatus
 

@@ -3,7 +3,7 @@
 They are the same program with another policy (`agent.request.sizing_policy`), and do not state their demand: the
 controller has to derive it from their requests.
 
-How the reactive pool of Azure CNS, version 1, decides is in `core.subnet.reactive_pool`.
+How the reactive pool of Azure CNS, version 1, decides is in `core.plan.reactive_pool`.
 """
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from podtide.agent.request.sizing_policy import (
     PoolSituation,
     RequestPolicy,
 )
-from podtide.core.subnet.reactive_pool import ReactivePool, decide_reactive_request
+from podtide.core.plan.reactive_pool import ReactivePool, decide_reactive_request
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from podtide.core.errors import InvalidPlan
 from podtide.core.exact import text
-from podtide.core.subnet.count_or_percent import CountOrPercent
+from podtide.core.plan.count_or_percent import CountOrPercent
 
 NodeLoads = Mapping[int, int]
 """How many nodes have so many pods: nodes by pods."""

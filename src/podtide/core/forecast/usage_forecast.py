@@ -19,10 +19,9 @@ from math import ceil
 from msgspec import Struct
 
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet.daily_maxima import DailySeries, DayMaximum, daily_series
-from podtide.core.subnet.exhaustion import Thresholds
-from podtide.core.subnet.forecast_band import ForecastBand, forecast_band
-from podtide.core.subnet.usage_trend import (
+from podtide.core.forecast.daily_maxima import DailySeries, DayMaximum, daily_series
+from podtide.core.forecast.forecast_band import ForecastBand, forecast_band
+from podtide.core.forecast.usage_trend import (
     FIRST_ORIGIN,
     HORIZON,
     ForecastError,
@@ -30,7 +29,8 @@ from podtide.core.subnet.usage_trend import (
     RollingTrend,
     TrendLine,
 )
-from podtide.core.subnet.weekly_pattern import WEEK, WeeklyPattern, weekly_pattern
+from podtide.core.forecast.weekly_pattern import WEEK, WeeklyPattern, weekly_pattern
+from podtide.core.subnet.exhaustion import Thresholds
 
 LEAST_DAYS = 7
 """With fewer full days no date is named."""

@@ -18,7 +18,7 @@ from statistics import NormalDist, fmean
 
 from msgspec import Struct
 
-from podtide.core.subnet.usage_trend import ForecastError
+from podtide.core.forecast.usage_trend import ForecastError
 
 COVERAGE = 0.9
 """The part of all values that is to lie in the band."""

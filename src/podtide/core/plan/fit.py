@@ -18,12 +18,12 @@ from enum import StrEnum
 from msgspec import Struct
 
 from podtide.core.errors import InvalidPlan
+from podtide.core.plan.node_loads import NodeLoads, level, pack, pods_of
+from podtide.core.plan.settled_batch import SettledBatch, settle
 from podtide.core.subnet.batch import STARVED, BatchDelays, BatchInForce, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import SubnetDemand
-from podtide.core.subnet.node_loads import NodeLoads, level, pack, pods_of
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
-from podtide.core.subnet.settled_batch import SettledBatch, settle
 
 
 class KnownDemand(Struct, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from podtide.core.plan.prefix_capacity import prefix_capacity, smallest_prefix
+from podtide.core.plan.sizing import BatchPlan, PlanQuestion, PlanStrategy, plan_batch
 from podtide.core.subnet.count_text import count_text
-from podtide.core.subnet.plan import BatchPlan, PlanQuestion, PlanStrategy, plan_batch
-from podtide.core.subnet.prefix_capacity import prefix_capacity, smallest_prefix
 
 
 def advise(plans: Iterable[BatchPlan], question: PlanQuestion) -> str:

@@ -10,10 +10,10 @@ from math import inf
 
 from msgspec import Struct
 
+from podtide.core.plan.node_loads import NodeLoads
 from podtide.core.subnet.batch import BatchInForce, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import ContainerDemand
-from podtide.core.subnet.node_loads import NodeLoads
 from podtide.core.subnet.scaler import Scaler, SubnetScaler
 from podtide.core.subnet.statement import Statement, request_at, stated_demand
 

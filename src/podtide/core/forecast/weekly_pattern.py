@@ -9,7 +9,7 @@ next, and a term made of noise would make every forecast worse.
 from collections.abc import Sequence
 from statistics import median
 
-from podtide.core.subnet.usage_trend import Point
+from podtide.core.forecast.usage_trend import Point
 
 WEEK = 7
 _HALF_WEEK = 3

@@ -19,18 +19,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podtide.core.errors import InvalidPlan
+from podtide.core.plan.node_loads import NodeLoads, PlannedLoad
+from podtide.core.plan.prefix_capacity import prefix_capacity, smallest_prefix
+from podtide.core.plan.reactive_pool import resting_request
+from podtide.core.plan.settled_batch import SettledBatch, settle
+from podtide.core.plan.warm_pool import WarmTarget, warm_holding
 from podtide.core.subnet.batch import BatchInForce
 from podtide.core.subnet.batch_bounds import BatchBounds, check_fit
 from podtide.core.subnet.demand_by_batch import ReservedRange
 from podtide.core.subnet.exhaustion import Thresholds, judge_exhaustion
 from podtide.core.subnet.layout import MOST_ADDRESSES
-from podtide.core.subnet.node_loads import NodeLoads, PlannedLoad
-from podtide.core.subnet.prefix_capacity import prefix_capacity, smallest_prefix
-from podtide.core.subnet.reactive_pool import resting_request
 from podtide.core.subnet.scaler import DEFAULT_BUFFER, DEFAULT_MAX_IPS, Scaler, SubnetScaler
-from podtide.core.subnet.settled_batch import SettledBatch, settle
 from podtide.core.subnet.statement import StatedDemand, taken_at
-from podtide.core.subnet.warm_pool import WarmTarget, warm_holding
 
 
 class PlanStrategy(StrEnum):
