@@ -16,7 +16,7 @@ from allocator.store.databases import HandClock
 from cli.conftest import Run
 from podtide.allocator.store import InlineExecutor, StoreRules, open_allocator
 from podtide.allocator.subnets import SubnetInForce, SubnetSpec, SubnetUsage
-from podtide.cli.usage_chart import ChartPoint, draw_chart
+from podtide.cli.subnet.usage_chart import ChartPoint, draw_chart
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import decide_request
 from podtide.core.subnet.statement import StatedDemand

@@ -70,7 +70,7 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
         ),
         "subnet": (
-            "podtide.cli.subnet:subnet",
+            "podtide.cli.subnet.command:subnet",
             "Add, list, show, grow, shrink and remove subnets, and see how they were used.",
         ),
         "top": (

@@ -9,11 +9,11 @@ import click
 from podtide.allocator.limits import USAGE_STEPS
 from podtide.allocator.subnets import SubnetUsage, UsageStep
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.moment_option import MOMENT
 from podtide.cli.names import ALLOCATOR_NAME
 from podtide.cli.output import show, table, warn
 from podtide.cli.screen_width import fitted, screen_width
-from podtide.cli.usage_chart import ChartPoint, draw_chart
+from podtide.cli.subnet.moment_option import MOMENT
+from podtide.cli.subnet.usage_chart import ChartPoint, draw_chart
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.count_text import count_text
 from podtide.core.subnet.usage_series import DAYS, SERIES, UsageSeries, choose_series

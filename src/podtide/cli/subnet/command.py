@@ -12,8 +12,8 @@ from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
 from podtide.cli.number_options import INTERVAL, BoundedCount
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
-from podtide.cli.subnet_growth import add_or_grow
-from podtide.cli.subnet_history import history
+from podtide.cli.subnet.growth import add_or_grow
+from podtide.cli.subnet.history import history
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.count_text import capacity_text, count_text
 from podtide.core.subnet.layout import exact_network
