@@ -86,7 +86,17 @@ def test_get_nnc_shows_what_each_node_holds(kubectl: Kubectl) -> None:
 def test_get_clustersubnets_shows_how_full_the_subnet_is_and_what_is_in_force(kubectl: Kubectl) -> None:
     def rows() -> list[list[str]]:
         header, *rows = kubectl.table("clustersubnets")
-        assert header == ["NAME", "CIDRS", "CAPACITY", "RESERVED", "BATCH", "BUFFER", "EXHAUSTED", "AGE"]
+        assert header == [
+            "NAME",
+            "CIDRS",
+            "CAPACITY",
+            "RESERVED",
+            "BATCH",
+            "BUFFER",
+            "EXHAUSTED",
+            "RUNS-OUT",
+            "AGE",
+        ]
         return rows
 
     wait_until(lambda: rows()[0][4:6] != ["16", "0.5"], "another batch, as the subnet is small")

@@ -73,6 +73,7 @@ status:
   capacity: 65531
   reserved: 48
   exhausted: false
+  runsOut: "2027-01-05"
   scaler: {batch: 8, buffer: 0.25}
 ---
 apiVersion: acn.azure.com/v1alpha1
@@ -137,8 +138,8 @@ def test_wide_node_network_configs_show_what_it_asked_for_and_where_from(
 
 def test_cluster_subnets_show_how_full_they_are(control_plane: ControlPlane, populated: str) -> None:
     assert without_age(table(control_plane, "clustersubnets", "-n", populated)) == [
-        ["NAME", "CIDRS", "CAPACITY", "RESERVED", "BATCH", "BUFFER", "EXHAUSTED"],
-        ["podnet", "10.1.0.0/16,10.9.0.0/28", "65531", "48", "8", "0.25", "false"],
+        ["NAME", "CIDRS", "CAPACITY", "RESERVED", "BATCH", "BUFFER", "EXHAUSTED", "RUNS-OUT"],
+        ["podnet", "10.1.0.0/16,10.9.0.0/28", "65531", "48", "8", "0.25", "false", "2027-01-05"],
     ]
     assert table(control_plane, "clustersubnetstates", "-n", populated) == [
         ["NAME", "EXHAUSTED", "UPDATED"],

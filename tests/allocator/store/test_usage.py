@@ -182,7 +182,9 @@ async def _keep_their_laws(made: list[tuple[float, int | None]]) -> None:
         await allocator.sample()
         for step in STEPS:
             rows = await usage(allocator, step)
-            assert max(row.reserved for row in rows) == highest, step
+            most = max(row.reserved for row in rows)
+            # What is further back than an hour is no longer in rows of five seconds.
+            assert most <= highest if step == "5s" else most == highest, step
             for row in rows:
                 assert 0 <= row.observed_seconds <= row.step_seconds
                 assert 0 <= row.reserved_mean <= row.reserved

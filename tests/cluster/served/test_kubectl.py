@@ -39,6 +39,7 @@ SUBNET_STATUS = {
     "capacity": 251,
     "reserved": 33,
     "exhausted": False,
+    "runsOut": "2027-01-05",
     "scaler": {"batch": 8, "buffer": 0.5},
 }
 SLICES: dict[str, Any] = {
@@ -131,8 +132,18 @@ def test_columns_are_those_of_a_real_cluster(kubectl: Kubectl, namespace: str) -
     assert header[6:] == ["NC MODE", "NC TYPE", "NC VERSION"]
     assert row == ["node-a", "16", "16", "podnet", "10.0.0.0/24", "nc-1", "dynamic", "vnet", "3"]
     (header, row) = kubectl.table("get", "clustersubnets", "-n", namespace)
-    assert header == ["NAME", "CIDRS", "CAPACITY", "RESERVED", "BATCH", "BUFFER", "EXHAUSTED", "AGE"]
-    assert row[:-1] == ["podnet", "10.0.0.0/24", "251", "33", "8", "0.5", "false"]
+    assert header == [
+        "NAME",
+        "CIDRS",
+        "CAPACITY",
+        "RESERVED",
+        "BATCH",
+        "BUFFER",
+        "EXHAUSTED",
+        "RUNS-OUT",
+        "AGE",
+    ]
+    assert row[:-1] == ["podnet", "10.0.0.0/24", "251", "33", "8", "0.5", "false", "2027-01-05"]
     (header, row) = kubectl.table("get", "nodeslicepools", "-n", namespace)
     assert header == ["NAME", "RANGE", "SLICE SIZE", "ASSIGNED", "TOTAL", "AGE"]
     assert row[:-1] == ["storage", "10.1.0.0/16", "/24", "2", "256"]
