@@ -49,7 +49,7 @@ test: $(READY) real-parts-if-possible ## Run every test; core/ must be covered t
 # What tests run podtide on and beside. What cannot be had is named at the end of their run (and fails in CI).
 .PHONY: real-parts-if-possible
 real-parts-if-possible: rust-if-possible plugin control-plane-if-possible helm-if-possible cni-programs-if-possible \
-	postgresql-if-possible cni-plugins-if-possible prometheus-if-possible nodes-if-possible
+	postgresql-if-possible cni-plugins-if-possible prometheus-if-possible nodes-if-possible chromium-if-possible
 
 .PHONY: test-nodes
 test-nodes: $(READY) real-parts-if-possible ## Run the tests on real kubelets alone
@@ -57,7 +57,7 @@ test-nodes: $(READY) real-parts-if-possible ## Run the tests on real kubelets al
 
 .PHONY: test-kubernetes
 VERSION ?= 1.32
-test-kubernetes: export PODTIDE_KUBERNETES := $(VERSION)
+test-kubernetes: export KUBERNETES_RELEASE := $(VERSION)
 test-kubernetes: $(READY) real-parts-if-possible ## Run what needs Kubernetes on another release of it: make test-kubernetes VERSION=1.32
 	$(PYTEST) -m real_kubernetes $(ARGS)
 
@@ -110,6 +110,10 @@ nodes-if-possible: $(READY)
 manifests: $(READY) ## Write what is generated under deploy/: CRDs, the chart's README, and the chart as plain manifests
 	@PYTHONPATH=tools $(BIN)/python -m manifests
 
+.PHONY: reference
+reference: $(READY) ## Write docs/reference/ from the code: commands, kinds, metrics, Events, HTTP paths
+	@PYTHONPATH=tools $(BIN)/python -m reference
+
 .PHONY: rust-if-possible
 rust-if-possible:
 	@bash tools/install-rust.sh
@@ -122,12 +126,27 @@ postgresql-if-possible:
 cni-plugins-if-possible:
 	@bash tools/install-cni-plugins.sh
 
+.PHONY: chromium-if-possible
+chromium-if-possible:
+	@bash tools/install-chromium.sh
+
 .PHONY: lint
-lint: $(READY) lint-plugin ## Check style, format, types and layers
+lint: $(READY) lint-plugin lint-site ## Check style, format, types, layers, and that the site builds
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# Not --quiet: what it does not print, --strict does not count. The variable turns off a notice about the tool.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+.PHONY: lint-site
+lint-site: $(READY)
+	@directory=$$(mktemp --directory) && trap 'rm -rf "$$directory"' EXIT && $(MKDOCS) --site-dir "$$directory"
+
+.PHONY: site
+site: $(READY) ## Build the documentation's site into build/site, without a network
+	@$(MKDOCS) --clean && echo "site: build/site/index.html"
 
 # Its Rust, where Rust and its tools are.
 .PHONY: lint-plugin
@@ -150,6 +169,10 @@ bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possibl
 .PHONY: comparison
 comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
 	@PYTHONPATH=tools $(BIN)/python -m comparison
+
+.PHONY: screenshots
+screenshots: $(READY) chromium-if-possible ## Take the pictures of the page in docs/images anew; ARGS=dark for one of them
+	@PYTHONPATH=tools $(BIN)/python tools/screenshots.py $(ARGS)
 
 .PHONY: batch-table
 batch-table: $(READY) ## Work out anew how far the batch comes back after a peak, for docs/decisions.md

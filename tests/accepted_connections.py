@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
-_TURNS_TO_ACCEPT = 5
-"""Of the loop, until a connection that was just accepted is known."""
+_TURNS = 5
+"""Of the loop, until a connection that was just accepted is known, and until one that was aborted is closed."""
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
@@ -34,15 +34,23 @@ async def accepting(
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
+        # A server that is closed forgets those whom it has just accepted: first it accepts nobody any more.
+        for listening in server.sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+        await _turn()
         server.close()
-        for _ in range(_TURNS_TO_ACCEPT):
-            await asyncio.sleep(0)
         while tasks:  # a handshake that ends meanwhile adds one
             ending = tasks.copy()
             for task in ending:
                 task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
             tasks -= ending
+            await _turn()
+
+
+async def _turn() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 def _abort(writer: asyncio.StreamWriter) -> None:

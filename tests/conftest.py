@@ -4,6 +4,7 @@ import asyncio
 import gc
 import inspect
 import logging
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,12 @@ pytest_plugins = ["dealing_out", "left_out", "real_kubernetes", "allocator.postg
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("fast", deadline=None, print_blob=True, max_examples=20)
 settings.load_profile("default")
+
+
+def pytest_configure() -> None:
+    """Undo what a shell does to its background jobs: they ignore SIGINT, and so would all programs that tests interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -32,6 +32,10 @@ _NETWORKS = (0, 4, 0, 2, 0, 3, 1)
 """How many secondary networks there are. Seven, so that in time each comes with all nodes and minutes."""
 
 
+_PLACEMENT = (False, False, False, False, True)
+"""Whether a scheduler places pods. Five, so that in time it comes with all the rest."""
+
+
 class Tally(Struct):
     """What all runs together came to."""
 
@@ -110,6 +114,7 @@ def run_seed(seed: int) -> RunReport:
         faults=frozenset(FAULTS),
         trouble_seconds=_TROUBLE_MINUTES[seed % len(_TROUBLE_MINUTES)] * _SECONDS_PER_MINUTE,
         networks=_NETWORKS[seed % len(_NETWORKS)],
+        placement=_PLACEMENT[seed % len(_PLACEMENT)],
     )
     return simulate(plan)
 
@@ -119,7 +124,10 @@ def command_for(report: RunReport) -> str:
     plan = report.plan
     minutes = plan.trouble_seconds / _SECONDS_PER_MINUTE
     networks = f" --networks {plan.networks}" if plan.networks else ""
-    return f"podtide simulate --seed {plan.seed} --nodes {plan.nodes} --minutes {minutes:g}{networks}"
+    placement = " --placement" if plan.placement else ""
+    return (
+        f"podtide simulate --seed {plan.seed} --nodes {plan.nodes} --minutes {minutes:g}{networks}{placement}"
+    )
 
 
 def soak(seconds: float, first: int, workers: int) -> Tally:

@@ -12,7 +12,7 @@ from podtide.agent.program import NodeAgent
 from podtide.cluster.port import Unavailable
 from podtide.core.pool.states import State
 from podtide.resources.base import ObjectMeta
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import IPV4_RESOURCE, SYSTEM_NAMESPACE, unrequested_in
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import (
     ConfigStatus,
@@ -20,6 +20,7 @@ from podtide.resources.node_network_config import (
     NetworkContainer,
     NodeNetworkConfig,
 )
+from podtide.resources.pod import PodContainer, ResourceRequirements
 from podtide.runtime.disk import Locked
 from podtide.runtime.settings import Settings
 
@@ -114,6 +115,23 @@ async def test_a_pod_that_outlived_its_node_needs_no_address_of_the_next_one() -
         assert agent.addresses.state().demand == 1
         assert await bench.add("first") not in (held, ())
         assert agent.addresses.state().demand == 2
+
+
+async def test_a_pod_that_outlived_its_node_is_not_stated_as_unrequested() -> None:
+    bench = Bench()
+    await bench.join()
+    quantities = {IPV4_RESOURCE: "1"}
+    requesting = [PodContainer(name="main", resources=ResourceRequirements(requests=quantities))]
+    async with bench.controller(), bench.running():
+        for name in ("first", "second"):
+            await bench.add(name, await bench.schedule(name))
+        await bench.settle()
+        await bench.make_config(await recreate_node(bench))
+        await bench.settle()
+        for number in range(20):
+            await bench.schedule(f"pod-{number}", containers=requesting)
+        await bench.settle()
+        assert unrequested_in(bench.cluster.applied[-1].metadata.annotations) == 0
 
 
 async def moved_to_new_node(bench: Bench, *without: str) -> NetworkContainer:

@@ -21,9 +21,9 @@ from agent.sandbox_load import SandboxLoad
 from agent.shared_subnet import NODE, Moment, SharedSubnet, shared_subnet
 from patience import PATIENCE_SECONDS
 from podtide.core.audit.invariants import Picture, audit, audit_change
+from podtide.runtime.plugin_executable import find_plugin
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.nodes.kubelet import Sandbox
-from podtide.simulation.nodes.plugin_executable import find_plugin
 
 KILLS = 50
 CIDR = "10.1.0.0/25"

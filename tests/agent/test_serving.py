@@ -20,7 +20,13 @@ from agent.calling import SANDBOX, Journal, code, config, environment
 from agent.pool_addresses import PoolAddresses
 from patience import PATIENCE_SECONDS
 from podtide.agent.api.deletion_notes import DeletionNotes
-from podtide.agent.api.plugin_protocol import Answer, decode_answer, decode_call, encode_call
+from podtide.agent.api.plugin_protocol import (
+    ACKNOWLEDGE_AFTER_SECONDS,
+    Answer,
+    decode_answer,
+    decode_call,
+    encode_call,
+)
 from podtide.agent.api.server import make_api, serving
 from podtide.agent.api.unix_socket import SocketInUse
 from podtide.runtime.clock import SystemClock
@@ -214,6 +220,28 @@ async def test_an_answer_that_comes_within_a_moment_needs_no_acknowledgement(
         answer = await plugin.body()
         assert answer.exit_status == 0
         assert int(head["content-length"]) == len(f"0 {len(answer.output)}\n") + len(answer.output)
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_nothing_follows_an_answer_that_comes_just_before_its_acknowledgement(
+    tmp_path: Path, steps: int
+) -> None:
+    """A busy agent finds an address and a moment that is over at once, in either order."""
+    async with Node(tmp_path).served() as node:
+        plugin = await node.connect()
+        plugin.send(encode_call(environment("ADD"), config()))
+        await node.until(lambda: node.addresses.waiting == 1)
+        node.addresses.grant("10.1.0.5")
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        time.sleep(ACKNOWLEDGE_AFTER_SECONDS)  # noqa: ASYNC251 - the loop itself is busy, which is the point
+        head = await plugin.head()
+        sent = await plugin.reader.read()
+        await plugin.leave()
+        answer = decode_answer(sent)
+        assert answer is not None, sent
+        assert answer.exit_status == 0
+        assert int(head.get("content-length", len(sent))) == len(sent)
 
 
 async def test_as_many_calls_wait_as_the_port_allows_connections(

@@ -57,12 +57,15 @@ class Program:
 
 @asynccontextmanager
 async def running(
-    *arguments: str | Path, inside: Sequence[str] = (), **environment: str
+    *arguments: str | Path,
+    inside: Sequence[str] = (),
+    python: str | Path = sys.executable,
+    **environment: str,
 ) -> AsyncIterator[Program]:
-    """`inside` is a command that runs it somewhere else, such as in a network namespace."""
+    """`inside` is a command that runs it somewhere else, such as in a network namespace; `python` has the podtide that runs."""
     process = await asyncio.create_subprocess_exec(
         *inside,
-        sys.executable,
+        python,
         *("-m", "podtide", *map(str, arguments)),
         env=environment,
         stderr=asyncio.subprocess.PIPE,

@@ -120,6 +120,21 @@ def test_the_commands_that_it_prints_work_as_printed() -> None:
 
 
 @pytest.mark.slow
+def test_the_story_of_slices_prints_a_command_that_shows_them() -> None:
+    with running("--story", "slices", "--nodes", "3", "--speed", "10") as show:
+        show.until("The cut")
+        look = show.until("get nodeslicepools,ippools").strip()
+        show.until("slices have an owner")
+        outcome = as_printed(look) if is_installed(look) else None
+        lines = show.rest()
+        assert show.process.returncode == 0
+    assert lines[-1].startswith("  audit: clean, ")
+    if outcome is not None:
+        assert outcome.returncode == 0, outcome.stdout
+        assert "storage-node-1" in outcome.stdout
+
+
+@pytest.mark.slow
 def test_prometheus_finds_the_metrics_of_every_program_by_a_list_of_targets() -> None:
     with running("--nodes", "2", "--speed", "0.2", "--metrics-listen", "127.0.0.1:0") as show:
         targets = show.until("http_sd_configs").partition("'")[2].partition("'")[0]

@@ -18,9 +18,10 @@ from cli.conftest import Run
 from examples import examples
 from podtide.allocator.recorded_days import day_of
 from podtide.allocator.store import open_allocator
-from podtide.allocator.subnets import SubnetSpec
+from podtide.allocator.subnets import Bounds, SubnetSpec
 from podtide.cli.forecast.usage_file import UsageFile, read_usage_file
 from podtide.core.errors import InvalidInput
+from podtide.runtime.clock import SystemClock
 
 FIRST = date(2026, 3, 2)
 HEADER = "timestamp,capacity,reserved"
@@ -73,7 +74,8 @@ def test_capacity_and_thresholds_may_be_others_than_those_of_the_file(podtide: R
     file = a_file(tmp_path / "usage.csv", HEADER, *growing(10))
     chosen = ("--capacity", "500", "--lower", "0.5", "--upper", "0.6")
     found = podtide("forecast", "--history", str(file), *chosen).out
-    assert [line.split()[-4] for line in found.splitlines()[3:6]] == ["250", "300", "500"]
+    assert [line.split()[-4] for line in found.splitlines()[4:7]] == ["250", "300", "500"]
+    assert found.splitlines()[1] == "  thresholds: 0.5 and 0.6 of them"
 
 
 def test_a_day_may_be_named_to_forecast_from(podtide: Run, tmp_path: Path) -> None:
@@ -314,6 +316,35 @@ def test_an_allocators_history_is_asked_for_one_subnet_a_network_or_all(podtide:
     (found,) = json.loads(podtide("forecast", "blue", "pods", *where, "-o", "json").out)
     last = after - timedelta(days=1)
     assert found["reserved"]["levels"][2]["expected"] == str(last + timedelta(days=253 - 30))
+
+
+def test_thresholds_are_those_in_force_at_the_allocator_unless_others_are_named(
+    podtide: Run, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+    where = ("--database", url, "--at", str(recorded(url, 20)))
+
+    def ask_for(cluster: str, lower: str, upper: str) -> None:
+        async def write() -> None:
+            async with await open_allocator(url, clock=SystemClock()) as allocator:
+                bounds = Bounds(batch=16, buffer="0.5", lower=lower, upper=upper)
+                await allocator.set_bounds("blue", "pods", cluster=cluster, bounds=bounds)
+
+        asyncio.run(write())
+
+    def levels(*asked: str) -> list[int]:
+        (found,) = json.loads(podtide("forecast", "blue", "pods", *where, *asked, "-o", "json").out)
+        return [each["addresses"] for each in found["reserved"]["levels"]]
+
+    assert levels() == [203, 228, 253]
+    ask_for("without-nodes", "0.1", "0.2")
+    assert levels() == [203, 228, 253], "a cluster without containers in the subnet has no say"
+    ask_for("east", "0.4", "0.6")
+    assert levels() == [102, 152, 253]
+    assert "  thresholds: 0.4 and 0.6 of them\n" in podtide("forecast", "blue", "pods", *where).out
+    assert levels("--upper", "0.8") == [102, 203, 253]
+    refused = podtide("forecast", "blue", "pods", *where, "--lower", "0.7")
+    assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
 
 
 def test_an_allocator_without_such_subnets_is_said(podtide: Run, tmp_path: Path) -> None:

@@ -78,7 +78,6 @@ BOTH = ("--cni-bin-directory", "bin", "--cni-conf-directory", "net.d")
     [
         (("--cni-conf-directory", "net.d"), "with --cni-conf-directory give --cni-bin-directory, too"),
         (("--cni-conf-directory", ""), "the path is empty: give the path of a directory"),
-        (BOTH, "name its file with --plugin or PODTIDE_PLUGIN"),
         ((*BOTH, "--plugin", "/none"), "the plugin /none cannot be read"),
         ((*BOTH, "--plugin", __file__), "is not podtide's plugin"),
         (

@@ -98,7 +98,7 @@ def test_a_part_of_a_trace_is_replayed_scaled_and_on_given_nodes(podtide: Run, t
     )
     assert outcome.out.startswith(
         "pods.csv: 2 rows, 30s apart, 8 to 18 pods on 2 nodes; subnet 10.1.0.0/25, 125 addresses; an hour of it is played in "
-        "30m (--speed 2); seed 7; "
+        "30 min (--speed 2); seed 7; "
     )
 
 
@@ -174,6 +174,20 @@ def test_without_matplotlib_a_png_is_refused_before_anything_is_replayed(
     outcome = podtide(*REPLAY, "--trace", str(trace), "--plot", "plot.png")
     assert outcome.status == 2
     assert "matplotlib is not installed, and draws PNG: pip install 'podtide[plots]'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("speed", "words"),
+    [("31", "1 min 56 s (--speed 31)"), ("60", "1 min (--speed 60)"), ("1000", "3.6 s (--speed 1000)")],
+)
+def test_how_fast_a_trace_is_played_is_told_in_minutes_and_seconds(
+    podtide: Run, trace: Path, speed: str, words: str
+) -> None:
+    outcome = podtide(
+        *REPLAY, "--trace", str(trace), "--until", "60", "--scale", "1/9", "--speed", speed, "--jobs", "1"
+    )
+    assert f"an hour of it is played in {words}; " in outcome.out
+    assert ", 0 to 1 pods on 1 node; " in outcome.out
 
 
 @pytest.mark.parametrize(("days", "speed"), [(0.1, 1), (1, 1), (2, 2), (31, 31), (365, 60)])

@@ -54,3 +54,18 @@ def test_programs_get_the_outcome_alone(file: Path) -> None:
         1,
         "",
     )
+
+
+def test_a_scenario_of_podtides_own_is_played_by_its_name() -> None:
+    answer = CliRunner().invoke(simulate, ["--scenario", "host-network"])
+    assert answer.exit_code == 0, answer.output
+    assert answer.output.startswith("Pods on their node's own network need no address")
+
+
+def test_a_name_that_no_scenario_has_is_answered_with_those_that_there_are() -> None:
+    answer = CliRunner().invoke(simulate, ["--scenario", "none"])
+    words = str(answer.exception)
+    assert words.startswith(
+        "--scenario none: there is no such file or story: give a file, or one of any-subnet"
+    )
+    assert "give-back" in words

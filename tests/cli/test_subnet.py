@@ -58,6 +58,7 @@ def test_of_a_wide_ipv6_subnet_it_is_said_what_there_is_and_what_is_used(podtide
     assert podtide("subnet", "show", "blue", "six", *where).out.splitlines() == [
         sentence,
         "  reserved 0 (0 %), free ~2^53, containers 0",
+        "  held 0 by nodes, quarantined 0, owed 0",
     ]
 
 
@@ -76,6 +77,7 @@ def test_a_subnet_is_added_listed_shown_grown_and_removed(podtide: Run, where: W
     assert podtide("subnet", "show", "blue", "pods", *where).out.splitlines() == [
         "blue/pods has 16 addresses in 10.1.0.0/28, gateway 10.1.0.1; 10.2.0.0/29, gateway 10.2.0.1",
         "  reserved 0 (0 %), free 16, containers 0",
+        "  held 0 by nodes, quarantined 0, owed 0",
         "  kept back the first 2",
     ]
     assert podtide("subnet", "remove", "blue", "pods", *where).out == "blue/pods is removed\n"
@@ -86,7 +88,14 @@ def test_json_is_the_allocators_own(podtide: Run, where: Where) -> None:
     added = json.loads(podtide("subnet", "add", "blue", "pods", "10.1.0.0/28", *where, "-o", "json").out)
     assert (added["capacity"], added["gateways"]) == (13, ["10.1.0.1"])
     shown = json.loads(podtide("subnet", "show", "blue", "pods", *where, "-o", "json").out)
-    assert shown == {"subnet": added, "owed": [], "draining": []}
+    assert shown["subnet"] == added
+    assert [shown[key] for key in ("held", "quarantined", "owed", "draining", "holders")] == [
+        0,
+        0,
+        [],
+        [],
+        [],
+    ]
 
 
 def test_who_is_owed_is_shown(podtide: Run, tmp_path: Path) -> None:
@@ -102,8 +111,35 @@ def test_who_is_owed_is_shown(podtide: Run, tmp_path: Path) -> None:
     shown = podtide("subnet", "show", "blue", "pods", "--database", url).out.splitlines()
     assert shown[1:] == [
         "  reserved 5 (100 %), free 0, containers 1",
+        "  held 5 by nodes, quarantined 0, owed 6",
         "  owes 6 to node-a of east, where 4 pods wait",
+        "",
+        "NODE    CLUSTER  HELD  WANTED  OWED",
+        "node-a  east     4     10      6",
     ]
+
+
+def test_what_is_in_quarantine_and_the_nodes_that_hold_most_are_shown(podtide: Run, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'subnets.db'}"
+    asyncio.run(migrated(url))
+    podtide("subnet", "add", "blue", "pods", "10.1.0.0/24", "--database", url)
+
+    async def wish() -> None:
+        async with await open_allocator(url, clock=SystemClock()) as store:
+            for number in range(12):
+                await store.put_container(a_wish(f"n{number:02}", number))
+            await store.delete_container("n03", cluster="east")
+
+    asyncio.run(wish())
+    shown = podtide("subnet", "show", "blue", "pods", "--database", url).out.splitlines()
+    wide = podtide("subnet", "show", "blue", "pods", "--database", url, "-o", "wide").out.splitlines()
+    assert shown[2] == "  held 74 by nodes, quarantined 4, owed 0"
+    assert [line.split()[:3] for line in shown[5:7]] == [
+        ["node-n11", "east", "11"],
+        ["node-n10", "east", "10"],
+    ]
+    assert shown[-1] == "and 1 node holds no more than these; all of them with `-o wide`"
+    assert wide[-1].split() == ["node-n00", "east", "0", "0", "0", "10.1.0.2", "n00"]
 
 
 def test_a_cidr_is_shrunk_and_it_is_said_who_holds_it_up(podtide: Run, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ MINUTE = 60.0
 TODAY = SystemClock().wall() // DAY * DAY
 STATED = StatedDemand(low=0, high=8, batch=16)
 DEFAULT = Scaler(batch=16, buffer=Fraction(1, 2))
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 COLUMNS = (
     "timestamp,step_seconds,observed_seconds,capacity,reserved,reserved_mean,demand,demand_mean,need,need_mean,on_pods,"
     "on_pods_mean,idle,idle_mean,owed,containers,batch,exhausted_seconds,starved_seconds"
@@ -88,11 +88,12 @@ def day(days_ago: int) -> str:
     return to_time(midnight(days_ago))[:10]
 
 
-def test_readme_shows_what_is_printed(podtide: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/growing.md"])
+def test_pages_show_what_is_printed(podtide: Run, tmp_path: Path, page: str) -> None:
     url = f"sqlite:///{tmp_path / 'subnets.db'}"
     asyncio.run(_growing(url))
     block = re.search(
-        r"^\$ podtide (subnet history .*?)\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL
+        r"^\$ podtide (subnet history .*?)\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
     )
     assert block is not None
     arguments = [url if argument.startswith("sqlite:") else argument for argument in block.group(1).split()]

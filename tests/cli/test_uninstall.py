@@ -243,6 +243,28 @@ async def test_the_database_goes_when_that_is_asked_for() -> None:
     assert installation.left() == []
 
 
+async def test_what_placement_wrote_on_nodes_goes_too_and_is_shown_by_a_dry_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    installation = await installed()
+    published = {"podtide.io/ipv4": "30"}
+    changes = {"status": {"capacity": published, "allocatable": published}}
+    await installation.cluster.patch(
+        Node, "node-a", changes=changes, manager="podtide-controller", status=True
+    )
+    taints = [{"key": "podtide.io/no-addresses", "effect": "NoSchedule"}]
+    await installation.cluster.patch(
+        Node, "node-a", changes={"spec": {"taints": taints}}, manager="podtide-controller"
+    )
+    await uninstall(installation, structs.replace(OPTIONS, dry_run=True))
+    shown = capsys.readouterr().out
+    assert "would remove: resources and the taint of podtide's on 1 Node (node-a)\n" in shown
+    await uninstall(installation)
+    [node] = installation.cluster.items(Node)
+    assert (node.status.capacity, node.status.allocatable, node.spec.taints) == ({}, {}, [])
+    assert "removed what placement wrote from 1 node\n" in capsys.readouterr().out
+
+
 async def test_a_second_run_finds_nothing_left(capsys: pytest.CaptureFixture[str]) -> None:
     installation = await installed()
     await uninstall(installation)

@@ -14,7 +14,7 @@ from podtide.cli.why.facts import NoSuchSubject, gather_facts
 from podtide.cluster.port import AlreadyExists
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event, EventType, ObjectReference
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import IPV4_RESOURCE, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig, ScalerStatus
 from podtide.resources.pod import Pod, PodPhase
@@ -215,6 +215,16 @@ async def test_a_pod_without_a_node_waits_for_the_scheduler() -> None:
     chain = await why(drawn, "web")
     assert chain.numbers is None
     assert chain.next.startswith("the scheduler has to find it a node")
+
+
+async def test_a_pod_that_requests_an_address_waits_for_a_node_that_publishes_one() -> None:
+    drawn = DrawnCluster()
+    await drawn.pod("web")
+    containers = [{"name": "main", "resources": {"requests": {IPV4_RESOURCE: "1"}}}]
+    changes = {"spec": {"containers": containers}}
+    await drawn.cluster.patch(Pod, "web", "default", changes=changes, manager="policy")
+    chain = await why(drawn, "web")
+    assert "a node that publishes podtide.io/ipv4" in chain.next
 
 
 async def test_what_a_node_lacks_is_said() -> None:

@@ -5,9 +5,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.embedded.records import key_of
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
+from podtide.resources.metadata_keys import IPV4_RESOURCE
+from podtide.resources.node import Node, NodeStatus
 from podtide.resources.node_network_config import (
     NodeNetworkConfig,
     NodeNetworkConfigSpec,
@@ -21,7 +24,9 @@ Fields = dict[str, Any]
 
 def managed_fields(cluster: EmbeddedCluster, item: Resource) -> dict[tuple[str, str], Fields]:
     """The fields of each manager and operation."""
-    record = cluster.server.store.table(type(item)).records[str(item.key)]
+    record = cluster.server.store.table(type(item)).records[
+        key_of(item.metadata.namespace, item.metadata.name)
+    ]
     return {
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
         for entry in record.document()["metadata"]["managedFields"]
@@ -157,3 +162,18 @@ async def test_an_entrys_time_stays_while_nothing_changes() -> None:
     for _ in range(3):
         await cluster.apply(pool(1), manager="one")
     assert cluster.server.store.table(IPPool).records[str(first.key)].encoded == before
+
+
+async def test_of_a_nodes_resources_each_is_owned_by_itself_and_its_taints_together() -> None:
+    cluster = EmbeddedCluster(clock=LoopClock())
+    node = await cluster.create(
+        Node(metadata=ObjectMeta(name="n"), status=NodeStatus(capacity={"pods": "110"})), manager="kubelet"
+    )
+    changes = {"status": {"capacity": {IPV4_RESOURCE: "8"}}}
+    await cluster.patch(Node, "n", changes=changes, manager="mine", status=True)
+    taints = [{"key": "a", "effect": "NoSchedule"}]
+    await cluster.patch(Node, "n", changes={"spec": {"taints": taints}}, manager="other")
+    owned = managed_fields(cluster, node)
+    assert owned["mine", "Update"] == {"f:status": {"f:capacity": {f"f:{IPV4_RESOURCE}": {}}}}
+    assert owned["kubelet", "Update"]["f:status"]["f:capacity"] == {".": {}, "f:pods": {}}
+    assert owned["other", "Update"]["f:spec"]["f:taints"] == {}

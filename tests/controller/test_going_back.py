@@ -4,7 +4,7 @@ from cluster.faulty_cluster import Script
 from controller.world import World, a_world, moment
 from podtide.allocator.containers import LastWish
 from podtide.allocator.errors import AllocatorUnavailable, StaleWish
-from podtide.controller.nodes.config_status import condition_of
+from podtide.controller.grant_condition import condition_of
 from podtide.controller.program import ControllerOptions
 from podtide.resources.base import ObjectMeta
 from podtide.resources.config_confirmation import CONFIRMED, is_confirmed

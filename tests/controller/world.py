@@ -35,7 +35,12 @@ from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition
 from podtide.resources.event import Event
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE, WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import (
+    STATEMENT_ANNOTATION,
+    SYSTEM_NAMESPACE,
+    UNREQUESTED_ANNOTATION,
+    WAITING_PODS_ANNOTATION,
+)
 from podtide.resources.namespace import Namespace
 from podtide.resources.node import Node, NodeAddress, NodeStatus
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
@@ -304,7 +309,7 @@ class World:
             name=name,
             namespace=SYSTEM_NAMESPACE,
             uid=config.metadata.uid,
-            annotations={STATEMENT_ANNOTATION: render(statement)},
+            annotations={STATEMENT_ANNOTATION: render(statement), UNREQUESTED_ANNOTATION: "0"},
         )
         held = [each.name for each in config.status.network_containers[0].ip_assignments]
         spec = NodeNetworkConfigSpec(requested_ip_count=request, ips_not_in_use=held[request:])

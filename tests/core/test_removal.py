@@ -74,6 +74,13 @@ def test_everything_that_is_podtides_goes() -> None:
     assert not removal.is_done
 
 
+def test_nodes_that_placement_wrote_on_are_cleared_and_need_no_remover() -> None:
+    removal = plan(InstalledParts(nodes_with_traces=("node-b", "node-a")))
+    assert removal.nodes_with_traces == ("node-a", "node-b")
+    assert (removal.node_work, removal.objections) == (NodeWork.NOTHING, ())
+    assert not removal.is_done
+
+
 def test_what_has_no_sign_of_podtide_is_left_though_it_was_found() -> None:
     unmarked = FoundObject(kind="Role", name="somebodys")
     assert plan(InstalledParts(objects=(unmarked,))).objects == ()

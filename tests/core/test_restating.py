@@ -3,10 +3,13 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podtide.core.subnet.statement import Statement
 from podtide.core.subnet.statement_refresh import (
     EVERY_SECONDS,
+    GROWN_SECONDS,
     JITTER_SECONDS,
     REST_SECONDS,
     Restating,
@@ -66,3 +69,10 @@ def test_it_is_due_after_a_rest_with_jitter_and_not_too_often() -> None:
     assert state.seen(4, 130.0, 1.0) == state, "the same demand goes on resting"
     assert state.seen(5, 130.0, 1.0).due_at >= 130.0 + REST_SECONDS
     assert state.stated(200.0).due_at == 200.0 + EVERY_SECONDS
+
+
+@given(st.floats(0, 1))
+def test_a_larger_demand_is_stated_within_seconds_where_pods_request_addresses(chance: float) -> None:
+    state = Restating().seen(5, 100.0, chance)
+    assert 100.0 + GROWN_SECONDS <= state.grown_at <= 105.0
+    assert state.grown_at < state.rested_at

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from manifests import CHART, render
+from manifests import CHART, NAMESPACE, render
 
 Document = dict[str, Any]
 
@@ -30,6 +30,14 @@ class Chart(Struct, frozen=True):
         return render(
             self.program, *_options(values), *(f"--api-versions={each}" for each in self.api_versions)
         )
+
+    def notes(self, *options: str, **values: object) -> str:
+        """What Helm tells a person after it has installed the chart; nothing is installed."""
+        command = [str(self.program), "install", "podtide", str(CHART), f"--namespace={NAMESPACE}"]
+        answer = subprocess.run(
+            [*command, *_options(values), *options], check=True, capture_output=True, text=True
+        )
+        return answer.stdout.partition("NOTES:")[2]
 
     def crds(self) -> str:
         """What is applied before all else."""

@@ -23,6 +23,7 @@ from podtide.resources.metadata_keys import (
     NODE_ANNOTATION,
     STATEMENT_ANNOTATION,
     SYSTEM_NAMESPACE,
+    UNREQUESTED_ANNOTATION,
     WAITING_PODS_ANNOTATION,
 )
 
@@ -85,6 +86,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
         f"{program}__{name}": value
         for program in ("agent", "controller", "allocator")
         for name, value in ADDITIONS.items()
+    },
+    "with placement": {
+        "placement__enabled": True,
+        "placement__taint": "always",
+        "placement__networks": [{"attachment": "default/blue", "network": "blue"}],
+    },
+    "with placement of labelled namespaces alone": {
+        "placement__enabled": True,
+        "placement__pods": "labelled",
+        "subnetV6": "pods-v6",
     },
     "with another name, and an image by its digest": {"nameOverride": "ipam", "image__digest": DIGEST},
 }
@@ -398,7 +409,10 @@ def test_the_chart_is_of_this_release() -> None:
 @pytest.mark.parametrize(
     ("policy", "marks"),
     [
-        ("nodenetworkconfigs", {WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION, DOUBT_ANNOTATION}),
+        (
+            "nodenetworkconfigs",
+            {WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION, DOUBT_ANNOTATION, UNREQUESTED_ANNOTATION},
+        ),
         ("ippools", {NODE_ANNOTATION}),
         ("slices", {NODE_ANNOTATION, NETWORK_ANNOTATION}),
         ("leases", set()),

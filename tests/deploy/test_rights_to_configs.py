@@ -7,7 +7,11 @@ import pytest
 
 from deploy.installed import NAMESPACE, Installed
 from deploy.two_nodes import HERE, THERE
-from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION
+from podtide.resources.metadata_keys import (
+    STATEMENT_ANNOTATION,
+    UNREQUESTED_ANNOTATION,
+    WAITING_PODS_ANNOTATION,
+)
 
 METADATA: dict[str, dict[str, Any]] = {
     "a label is added": {"labels": {"example.org/mine": "yes"}},
@@ -65,7 +69,9 @@ def test_on_another_nodes_it_is_refused_that(two_nodes: Installed, sentence: str
     assert written(two_nodes, THERE) == before
 
 
-@pytest.mark.parametrize("annotation", [WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION])
+@pytest.mark.parametrize(
+    "annotation", [WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION, UNREQUESTED_ANNOTATION]
+)
 def test_its_own_annotations_are_added_changed_and_taken_off(two_nodes: Installed, annotation: str) -> None:
     for value in ("1", "2", None):
         change = {"metadata": {"annotations": {annotation: value}}}

@@ -37,11 +37,11 @@ from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
+from podtide.runtime.plugin_executable import find_plugin
 from podtide.runtime.randomness import system_randomness
 from podtide.simulation.nodes.container_runtime import ContainerRuntime
 from podtide.simulation.nodes.kubelet import Kubelet, KubeletHabits
 from podtide.simulation.nodes.plugin_caller import ExecutablePlugin
-from podtide.simulation.nodes.plugin_executable import find_plugin
 from podtide.simulation.trace import Trace
 
 LOOK_EVERY_SECONDS = 0.5

@@ -73,12 +73,12 @@ def condition(description: str, kind: str) -> dict[str, str]:
 
 def test_get_nnc_shows_what_each_node_holds(kubectl: Kubectl) -> None:
     header, *rows = kubectl.table("nnc")
-    assert header == ["NAME", "ALLOCATED IPS", "NC MODE", "NC VERSION"]
+    assert header == ["NAME", "ALLOCATED IPS", "NC MODE", "NC VERSION", "REQUESTED", "REASON"]
     assert [(row[0], row[2]) for row in rows] == [(node, "dynamic") for node in NODES]
     header, *rows = kubectl.table("nnc", "--output=wide")
     assert header == [
         *("NAME", "REQUESTED IPS", "ALLOCATED IPS", "SUBNET", "SUBNET CIDR"),
-        *("NC ID", "NC MODE", "NC TYPE", "NC VERSION"),
+        *("NC ID", "NC MODE", "NC TYPE", "NC VERSION", "REQUESTED", "REASON"),
     ]
     assert {(row[3], row[4]) for row in rows} == {(SUBNET, SMALL)}
 

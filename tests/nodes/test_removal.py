@@ -11,7 +11,7 @@ from node_bench.cluster import ClusterSpec, NodeCluster
 from node_bench.node import Node
 from node_bench.podtide_installation import PODTIDE, wait_until
 from nodes.audit import agreed, processes_of
-from podtide.cli import BAD_INPUT
+from podtide.cli.exit_status import ExitStatus
 
 CLUSTER = ClusterSpec()
 LONG_SECONDS = 300
@@ -91,7 +91,7 @@ def test_uninstalling_is_refused_while_pods_hold_addresses_and_nothing_changes(c
     cluster.workloads.wait_until_ready("holding", 4)
     before = objects_left(cluster), files_left(cluster)
     refused = uninstall(cluster)
-    assert refused.returncode == BAD_INPUT
+    assert refused.returncode == ExitStatus.BAD_INPUT
     assert "4 pods hold addresses of podtide's (default/holding-" in refused.stderr
     assert (objects_left(cluster), files_left(cluster)) == before
     agreed(cluster.podtide)

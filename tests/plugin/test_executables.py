@@ -3,14 +3,13 @@
 import ast
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from plugin.executables import BINARY, ROOT, SCRIPT
 from podtide.core.errors import InvalidConfig
-from podtide.simulation.nodes.plugin_executable import find_plugin
+from podtide.runtime.plugin_executable import find_plugin
 
 
 def test_the_script_imports_only_what_is_compiled_into_python() -> None:
@@ -76,25 +75,3 @@ def test_a_name_that_is_no_program_is_refused(monkeypatch: pytest.MonkeyPatch, t
         monkeypatch.setenv("PODTIDE_PLUGIN", str(path))
         with pytest.raises(InvalidConfig, match=f"PODTIDE_PLUGIN is {path}"):
             find_plugin()
-
-
-@pytest.mark.slow
-def test_an_installed_podtide_brings_the_script_and_finds_it(tmp_path: Path) -> None:
-    uv = [str(Path(sys.executable).with_name("uv")), "--offline", "--quiet"]
-    subprocess.run([*uv, "build", "--wheel", "--no-build-isolation", "--out-dir", tmp_path, ROOT], check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    installed = tmp_path / "installed"
-    subprocess.run([*uv, "pip", "install", "--no-deps", "--target", installed, wheel], check=True)
-    code = "from podtide.simulation.nodes.plugin_executable import find_plugin; print(find_plugin())"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(installed)},
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    assert found == str(installed / "podtide" / "plugin" / "podtide.py")
-    answer = subprocess.run(
-        [found], env={"CNI_COMMAND": "VERSION"}, input=b"", check=True, capture_output=True
-    )
-    assert b"supportedVersions" in answer.stdout

@@ -61,6 +61,8 @@ kind: NodeNetworkConfig
 metadata: {name: node-1}
 status:
   assignedIPCount: 47
+  conditions:
+    - {type: Granted, status: "True", reason: Complete, message: all of it, lastTransitionTime: "2026-01-02T03:04:05Z"}
   networkContainers:
     - {id: nc-1, subnetName: podnet, subnetAddressSpace: 10.1.0.0/16, version: 3}
 ---
@@ -117,8 +119,8 @@ def test_the_crds_that_podtide_prints_can_be_applied(control_plane: ControlPlane
 
 def test_node_network_configs_show_what_a_node_holds(control_plane: ControlPlane, populated: str) -> None:
     assert table(control_plane, "nnc", "-n", populated) == [
-        ["NAME", "ALLOCATED IPS", "NC MODE", "NC VERSION"],
-        ["node-1", "47", "dynamic", "3"],
+        ["NAME", "ALLOCATED IPS", "NC MODE", "NC VERSION", "REQUESTED", "REASON"],
+        ["node-1", "47", "dynamic", "3", "48", "Complete"],
     ]
 
 
@@ -130,9 +132,12 @@ def test_wide_node_network_configs_show_what_it_asked_for_and_where_from(
     ] == [
         [
             *("NAMESPACE", "NAME", "REQUESTED IPS", "ALLOCATED IPS", "SUBNET", "SUBNET CIDR"),
-            *("NC ID", "NC MODE", "NC TYPE", "NC VERSION"),
+            *("NC ID", "NC MODE", "NC TYPE", "NC VERSION", "REQUESTED", "REASON"),
         ],
-        [populated, "node-1", "48", "47", "podnet", "10.1.0.0/16", "nc-1", "dynamic", "vnet", "3"],
+        [
+            *(populated, "node-1", "48", "47", "podnet", "10.1.0.0/16", "nc-1", "dynamic", "vnet", "3"),
+            *("48", "Complete"),
+        ],
     ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from control_plane.binaries import Binaries
+from patience import PATIENCE_SECONDS
 
 TOOLS = Path(__file__).parent.parent.parent / "tools"
 
@@ -32,8 +33,18 @@ def test_it_says_what_to_try_and_leaves_nothing_behind(control_plane_binaries: B
         assert kube.stdout is not None
         said = advice(kube.stdout)
         commands = "\n".join(re.findall(r"^ {4}(.*)", said, flags=re.MULTILINE))
-        answer = subprocess.run(["/bin/sh", "-ec", commands], check=False, capture_output=True, text=True)
-        kube.send_signal(signal.SIGINT)
+        try:
+            answer = subprocess.run(
+                ["/bin/sh", "-ec", commands],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+            )
+            kube.send_signal(signal.SIGINT)
+            kube.wait(PATIENCE_SECONDS)
+        finally:
+            kube.kill()  # else the block would wait for it for ever
     assert kube.returncode == 0
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "No resources found\n")
     kubeconfig = re.search(r"KUBECONFIG=(\S+)", said)

@@ -1,3 +1,4 @@
+import msgspec
 from msgspec.structs import replace
 
 from podtide.resources.base import ObjectMeta
@@ -40,6 +41,34 @@ def test_a_node_s_addresses_are_read() -> None:
         "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.4"}], "images": []}}""",
     )
     assert [(each.type, each.address) for each in node.status.addresses] == [("InternalIP", "10.1.0.4")]
+
+
+def test_a_node_s_taints_and_resources_are_read() -> None:
+    node = decode(
+        Node,
+        b"""{"metadata": {"name": "n", "uid": "u"},
+        "spec": {"podCIDR": "10.1.0.0/24", "unschedulable": true, "taints": [
+            {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]},
+        "status": {"capacity": {"pods": "110", "podtide.io/ipv4": "1k"}, "allocatable": {"pods": "100"}}}""",
+    )
+    (taint,) = node.spec.taints
+    assert (taint.key, taint.value, taint.effect) == ("node.kubernetes.io/not-ready", "", "NoExecute")
+    assert taint.time_added == "2026-01-01T00:00:00Z"
+    assert node.spec.unschedulable
+    assert node.status.capacity == {"pods": "110", "podtide.io/ipv4": "1k"}
+    assert node.status.allocatable == {"pods": "100"}
+
+
+def test_what_a_pod_requests_is_read_and_written() -> None:
+    spec = {
+        "initContainers": [{"name": "mesh", "image": "m", "restartPolicy": "Always"}],
+        "containers": [{"name": "web", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}],
+    }
+    pod = decode(Pod, msgspec.json.encode({"metadata": {"name": "web"}, "spec": spec}))
+    assert to_document(pod)["spec"] == spec
+    (mesh,), (web,) = pod.spec.init_containers, pod.spec.containers
+    assert mesh.is_sidecar
+    assert (web.resources.requests, web.resources.limits) == ({"cpu": "1"}, {"cpu": "2"})
 
 
 def test_a_lease_of_another_program_keeps_what_only_that_program_knows() -> None:

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 from ipaddress import ip_interface
 from typing import Any
@@ -115,8 +116,10 @@ def test_every_field_has_a_description(kind: type[Resource]) -> None:
 @every_crd
 def test_every_column_shows_a_field_that_exists_and_has_that_type(kind: type[Resource]) -> None:
     for column in version(kind).get("additionalPrinterColumns", []):
-        path = column["jsonPath"].replace("[*]", "").strip(".").split(".")
-        if path[0] == "metadata":
+        path = re.sub(r"\[.*?\]", "", column["jsonPath"]).strip(".").split(".")
+        if path[:2] == ["metadata", "annotations"]:
+            assert column["type"] == "string"
+        elif path[0] == "metadata":
             assert column["type"] == "date"
         else:
             assert schema(kind, *path)["type"] == column["type"]
@@ -150,6 +153,8 @@ def test_node_network_configs_are_those_of_azure_cns() -> None:
         ("NC Mode", ".status.networkContainers[*].assignmentMode", 0),
         ("NC Type", ".status.networkContainers[*].type", 1),
         ("NC Version", ".status.networkContainers[*].version", 0),
+        ("Requested", ".spec.requestedIPCount", 0),  # ours, after theirs
+        ("Reason", '.status.conditions[?(@.type=="Granted")].reason', 0),
     ]
 
 

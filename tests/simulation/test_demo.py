@@ -63,7 +63,14 @@ async def a_stage(story: Story, listener: Listener) -> AsyncIterator[DemoStage]:
         await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(cidr,)))
         options, defaults = options_for((cidr,)), defaults_for(1.0)
         async with World(
-            cluster, allocator, options, defaults=defaults, clock=clock, seed=1, log=log
+            cluster,
+            allocator,
+            options,
+            defaults=defaults,
+            networks=story.networks(NODES),
+            clock=clock,
+            seed=1,
+            log=log,
         ) as world:
             await ship_released_lease(world)
             controller = world.start_controller(elected=True)
@@ -107,6 +114,18 @@ async def test_a_burst_is_one_request_and_its_ebb_another() -> None:
         "node-1 asks for 47 after 15",
     ]
     assert "node-1 asks for 15 after 47, gives back 32" in of_the_node[2]
+
+
+async def test_every_node_gets_a_slice_and_a_node_that_replaces_another_gets_the_next() -> None:
+    outcome, listener = await played("slices")
+    assert outcome.is_clean, outcome.failure
+    assert listener.chapters == ["The cut", "A burst", "A node is replaced"]
+    assert listener.said[0] == "4 of 16 slices have an owner, and 8 pods an address in each network."
+    assert listener.said[1].startswith("35 pods have their addresses by ")
+    assert listener.said[1].endswith(" writes of node-1's list, and no slice changed hands.")
+    assert outcome.summary.served == 8 + 35 + 2
+    assert listener.said[2].startswith("node-4-new has 10.250.1.0/26, and 10.250.0.192/26 rests: ")
+    assert outcome.summary.failed_adds == 0
 
 
 async def test_an_exact_fit_leaves_none_and_one_more_waits_its_turn() -> None:

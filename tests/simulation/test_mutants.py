@@ -8,8 +8,9 @@ import pytest
 from mutants.breaking import PACKAGE, NotOneLine, broken
 from mutants.catalogue import MUTANTS, Mutant
 from mutants.pins import read_pins
-from mutants.searching import Size, run_until_failure, size_for
+from mutants.searching import run_until_failure, size_for
 from mutants.table import PAGE, table, table_in
+from mutants.trial import Size
 from podtide.simulation.run.shrinking import kind_of_failure
 
 PINS = read_pins()

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from podtide.runtime.plugin_executable import find_plugin
 from podtide.simulation.nodes.container_runtime import CONFIGURATION
 from podtide.simulation.nodes.plugin_caller import ExecutablePlugin
-from podtide.simulation.nodes.plugin_executable import find_plugin
 
 ENVIRONMENT = {
     "CNI_CONTAINERID": "sandbox-1",

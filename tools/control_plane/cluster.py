@@ -100,6 +100,12 @@ class ControlPlane:
         return self._places.api_server_url
 
     @property
+    def api_server_pid(self) -> int:
+        """The API server's process, where it runs beside this one: what it costs is read by it."""
+        assert not self._nodes, "on a network of nodes this is the process that starts it"
+        return self._api_server.pid
+
+    @property
     def ports(self) -> tuple[int, ...]:
         """Where the programs listen on their loopback address."""
         return self._places.ports

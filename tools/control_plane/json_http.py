@@ -23,10 +23,11 @@ class JsonHttp:
 
     def request(self, method: str, path: str, body: object = None) -> Any:
         """The decoded answer, or RequestFailed with what the server says."""
-        status, answer = self._exchange(method, path, body)
-        if status >= http.HTTPStatus.BAD_REQUEST:
-            raise RequestFailed(f"{method} {path} is answered with {status}: {answer.strip()}", status)
-        return json.loads(answer)
+        return json.loads(self._answer(method, path, body))
+
+    def text(self, path: str) -> str:
+        """What the server has there, as it is; or RequestFailed likewise."""
+        return self._answer("GET", path)
 
     def is_up(self, path: str) -> bool:
         """Whether the server answers here, and answers well."""
@@ -35,6 +36,12 @@ class JsonHttp:
         except (OSError, http.client.HTTPException):
             return False
         return status == http.HTTPStatus.OK
+
+    def _answer(self, method: str, path: str, body: object = None) -> str:
+        status, answer = self._exchange(method, path, body)
+        if status >= http.HTTPStatus.BAD_REQUEST:
+            raise RequestFailed(f"{method} {path} is answered with {status}: {answer.strip()}", status)
+        return answer
 
     def _exchange(self, method: str, path: str, body: object = None) -> tuple[int, str]:
         server = urlsplit(self.url)

@@ -1,6 +1,6 @@
 """What tools/control-plane/go.mod pins: the one place where the control plane's versions are written.
 
-PODTIDE_KUBERNETES names another release that tools/ has a module for, such as 1.32 (tools/control-plane-1.32).
+KUBERNETES_RELEASE names another release that tools/ has a module for, such as 1.32 (tools/control-plane-1.32).
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-RELEASE = os.environ.get("PODTIDE_KUBERNETES", "")
+RELEASE = os.environ.get("KUBERNETES_RELEASE", "")
 MODULE = Path(__file__).parent.parent / (f"control-plane-{RELEASE}" if RELEASE else "control-plane")
 
 

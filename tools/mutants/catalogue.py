@@ -20,6 +20,8 @@ class Mutant(Struct, frozen=True, kw_only=True):
     """What is wrong with it: a clause for the table."""
     networks: int = 0
     """How many secondary networks a run has that can find it."""
+    placement: bool = False
+    """Whether only a run with a scheduler can find it."""
 
 
 MUTANTS = (
@@ -195,5 +197,21 @@ MUTANTS = (
         new="pass",
         why="a slice is given to another node while the pool of the former one is there",
         networks=4,
+    ),
+    Mutant(
+        name="closed-for-good",
+        file="core/subnet/placement.py",
+        old="return max(before, _power_of_two(subnet.at_least * of, subnet.containers * times))",
+        new="return before",
+        why="a subnet that was full once shows no room again, and pods wait for a node while addresses are free",
+        placement=True,
+    ),
+    Mutant(
+        name="outlived-pods-deducted",
+        file="agent/request/pod_requests.py",
+        old="return len(self._using) - outlived - self._requested",
+        new="return len(self._using) - self._requested",
+        why="pods that outlived their Node are deducted from what the next one publishes, which did not count them",
+        placement=True,
     ),
 )

@@ -17,22 +17,14 @@ from msgspec import Struct
 from mutants import worker
 from mutants.breaking import PACKAGE, break_copy
 from mutants.catalogue import Mutant
-from mutants.trial import Trial
+from mutants.trial import Size, Trial
 
 _TOOLS = Path(__file__).parents[1]
 
 
-class Size(Struct, frozen=True, order=True):
-    """How large a run is. Small ones are quick, and most of what is broken is broken in them too."""
-
-    nodes: int = 3
-    trouble_seconds: float = 120.0
-    networks: int = 0
-
-
 def size_for(mutant: Mutant) -> Size:
     """How large a run has to be to find it."""
-    return Size(networks=mutant.networks)
+    return Size(networks=mutant.networks, placement=mutant.placement)
 
 
 class Search(Struct, frozen=True):
@@ -76,4 +68,4 @@ def run_until_failure(
 
 
 def _arguments(seeds: Iterable[int], size: Size) -> Iterator[str]:
-    return map(str, (size.nodes, size.trouble_seconds, size.networks, *seeds))
+    return map(str, (size.nodes, size.trouble_seconds, size.networks, int(size.placement), *seeds))

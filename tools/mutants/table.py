@@ -33,7 +33,10 @@ def with_table(page: str, lines: str) -> str:
 
 
 def _row(mutant: Mutant, pin: Pin) -> str:
-    seed = f"{pin.seed} (`--networks {mutant.networks}`)" if mutant.networks else str(pin.seed)
+    options = (
+        f"--networks {mutant.networks}" if mutant.networks else "--placement" if mutant.placement else ""
+    )
+    seed = f"{pin.seed} (`{options}`)" if options else str(pin.seed)
     return f"| {mutant.name} | {mutant.why} | `{mutant.file}` | {seed} | {_found_by(pin.finding)} |"
 
 

@@ -1,4 +1,4 @@
-"""What one seed showed."""
+"""How large a run of one seed is, and what it showed."""
 
 from msgspec import Struct
 
@@ -9,3 +9,12 @@ class Trial(Struct, frozen=True, kw_only=True):
     seed: int
     finding: str
     seconds: float
+
+
+class Size(Struct, frozen=True, order=True):
+    """How large a run is. Small ones are quick, and most of what is broken is broken in them too."""
+
+    nodes: int = 3
+    trouble_seconds: float = 120.0
+    networks: int = 0
+    placement: bool = False

@@ -1,6 +1,6 @@
 """Runs seeds in turn until one fails, with whatever `podtide` PYTHONPATH finds: a program of its own for that reason.
 
-python -m mutants.worker NODES SECONDS NETWORKS SEED…      one line of JSON per seed
+python -m mutants.worker NODES SECONDS NETWORKS PLACEMENT SEED…      one line of JSON per seed; PLACEMENT is 0 or 1
 """
 
 import sys
@@ -8,31 +8,32 @@ import time
 
 import msgspec
 
-from mutants.trial import Trial
+from mutants.trial import Size, Trial
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.run.fault_plan import fault_plan_for
 from podtide.simulation.run.simulate import simulate
 
 
-def main(nodes: int, trouble_seconds: float, networks: int, seeds: list[int]) -> None:
+def main(size: Size, seeds: list[int]) -> None:
     """Run, and tell of each seed."""
     for seed in seeds:
         began = time.monotonic()
-        finding = run(seed, nodes, trouble_seconds, networks)
+        finding = run(seed, size)
         trial = Trial(seed=seed, finding=finding, seconds=round(time.monotonic() - began, 2))
         print(msgspec.json.encode(trial).decode(), flush=True)
         if finding:
             return
 
 
-def run(seed: int, nodes: int, trouble_seconds: float, networks: int) -> str:
+def run(seed: int, size: Size) -> str:
     """The first thing that a seed finds; "" for nothing."""
     plan = fault_plan_for(
         seed,
-        nodes=nodes,
+        nodes=size.nodes,
         faults=frozenset(FAULTS),
-        trouble_seconds=trouble_seconds,
-        networks=networks,
+        trouble_seconds=size.trouble_seconds,
+        networks=size.networks,
+        placement=size.placement,
     )
     try:
         return simulate(plan).failure.partition("; ")[0]
@@ -41,5 +42,6 @@ def run(seed: int, nodes: int, trouble_seconds: float, networks: int) -> str:
 
 
 if __name__ == "__main__":
-    nodes, seconds, networks, *seeds = sys.argv[1:]
-    main(int(nodes), float(seconds), int(networks), [int(seed) for seed in seeds])
+    nodes, seconds, networks, placement, *seeds = sys.argv[1:]
+    size = Size(int(nodes), float(seconds), int(networks), placement == "1")
+    main(size, [int(seed) for seed in seeds])

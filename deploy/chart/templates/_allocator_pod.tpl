@@ -10,7 +10,7 @@ spec:
   automountServiceAccountToken: false
   # Until it has granted a node's first addresses no pod there can have one: it must do without.
   {{- include "podtide.network" $allocator | nindent 2 }}
-  {{- include "podtide.placement" $of | nindent 2 }}
+  {{- include "podtide.scheduling" $of | nindent 2 }}
   securityContext: {{- include "podtide.unprivileged" . | nindent 4 }}
   containers:
     - name: allocator

@@ -33,7 +33,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 
 {{/* Where its pods run, and how important they are; `.values` are those of one program. */}}
-{{- define "podtide.placement" -}}
+{{- define "podtide.scheduling" -}}
 {{- with .values.priorityClassName -}}
 priorityClassName: {{ . | quote }}
 {{- end }}

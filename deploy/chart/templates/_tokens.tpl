@@ -12,6 +12,10 @@
 {{ .Values.allocator.adminTokenSecret | default "podtide-admin-token" }}
 {{- end }}
 
+{{- define "podtide.dashboardTokenSecret" -}}
+{{ .Values.dashboard.tokenSecret | default "podtide-dashboard-token" }}
+{{- end }}
+
 {{/* By address, from the variables that every container gets: names are resolved by pods that need addresses. */}}
 {{- define "podtide.allocatorUrl" -}}
 {{- if .Values.controller.allocator.url -}}

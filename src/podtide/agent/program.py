@@ -26,6 +26,7 @@ from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import config_key, subnets_of
+from podtide.agent.request.pod_requests import PodRequests
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
@@ -111,12 +112,14 @@ class NodeAgent:
             log=runtime.log,
         )
         targets = TargetCalculator(self._follower, self._journaled, self._subnets, policy)
+        self._pod_requests = PodRequests()
         self.requester = Requester(
             cluster,
             self._follower,
             self._journaled,
             self._readiness,
             targets,
+            pod_requests=self._pod_requests,
             patience=Pace(
                 runtime.settings.gather_seconds,
                 runtime.settings.gather_at_most_seconds,
@@ -217,8 +220,10 @@ class NodeAgent:
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is not None:
+            self._pod_requests.note(new)
             self._journaled.pod_seen(pod_on_node(new))
         elif old is not None:
+            self._pod_requests.forget(old)
             self._journaled.pod_gone(pod_on_node(old))
 
     def _config_changed(self) -> None:

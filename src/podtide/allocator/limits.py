@@ -36,12 +36,13 @@ LONGEST_REASON = 1_024
 LONGEST_FRACTION = 60
 """Characters of the shortest exact text: what is longer could not be read again (see `core.exact`)."""
 NAME = r"[A-Za-z0-9]([A-Za-z0-9._\-]*[A-Za-z0-9])?"
+_NAME = re.compile(NAME)
 NAME_RULE = "is not a valid name: use letters, digits, '.', '_' and '-', with a letter or digit at both ends"
 
 
 def is_name(text: str) -> bool:
     """Whether it is a valid name at the allocator."""
-    return len(text) <= LONGEST_NAME and bool(re.fullmatch(NAME, text))
+    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def check_names(**names: str) -> None:

@@ -8,11 +8,11 @@ import sys
 import click
 
 from podtide import __version__
+from podtide.cli.exit_status import ExitStatus
 from podtide.cli.lazy_group import LazyGroup
+from podtide.cli.program_name import complete_variable, shown_name
 from podtide.core.errors import FixError, PodtideError
 
-BAD_INPUT = 2
-FAILED = 1
 _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
 """Those of earlier releases, with what they are called now."""
 
@@ -36,11 +36,19 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.cluster:cluster",
             "Serve a small cluster of our own over HTTP, as a Kubernetes API server would.",
         ),
+        "completion": (
+            "podtide.cli.completion:completion",
+            "Print the script by which a shell completes commands, options, and names of nodes, subnets and networks.",
+        ),
         "controller": (
             "podtide.cli.controller:controller",
             "Run the request controller of a cluster: turn nodes' requests into addresses.",
         ),
         "crds": ("podtide.cli.crds:crds", "Print the CustomResourceDefinitions podtide needs."),
+        "dashboard": (
+            "podtide.cli.dashboard:dashboard",
+            "Serve a live page of a cluster until Ctrl-C: subnets, maps, nodes, decisions, health.",
+        ),
         "demo": (
             "podtide.cli.demo:demo",
             "Show podtide at work: a whole cluster in one process, told as a story.",
@@ -53,9 +61,25 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.forecast.command:forecast",
             "Tell on which day a subnet reaches its thresholds and its capacity.",
         ),
+        "ip": (
+            "podtide.cli.ip.command:ip",
+            "Show whose an address is: its subnet, node and pod, its state, since when, and its past.",
+        ),
         "migrate": (
             "podtide.cli.migrate.command:migrate",
             "Show and do what lets podtide take over from another program.",
+        ),
+        "network": (
+            "podtide.cli.network.command:network",
+            "Show secondary networks: their slices, pools, reservations and leaks.",
+        ),
+        "node": (
+            "podtide.cli.node.command:node",
+            "Show a node's pool, how its request follows from its pods, and its slices of secondary networks.",
+        ),
+        "placement": (
+            "podtide.cli.placement.command:placement",
+            "Remove what placement wrote on Nodes: resources of podtide's, and the taint.",
         ),
         "plan": (
             "podtide.cli.plan.command:plan",
@@ -65,6 +89,10 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "podtide.cli.quarantine:quarantine",
             "List, and end, the quarantine of what removed nodes had.",
         ),
+        "release": (
+            "podtide.cli.release.command:release",
+            "Free an address of a secondary network, or end the quarantine of one that a removed node had.",
+        ),
         "simulate": (
             "podtide.cli.simulate:simulate",
             "Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.",
@@ -72,6 +100,10 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
         "subnet": (
             "podtide.cli.subnet.command:subnet",
             "Add, list, show, grow, shrink and remove subnets, and see how they were used.",
+        ),
+        "support-bundle": (
+            "podtide.cli.support_bundle.command:support_bundle",
+            "Write states, logs, metrics, versions and the result of a check into one file, without secrets.",
         ),
         "top": (
             "podtide.cli.top.command:top",
@@ -88,6 +120,7 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
         "wait": ("podtide.cli.wait:wait", "Do nothing until SIGTERM or SIGINT, and then end at once."),
         "why": ("podtide.cli.why.command:why", "Explain why a pod has its address, or has none."),
     },
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="podtide")
 def podtide() -> None:
@@ -95,28 +128,30 @@ def podtide() -> None:
 
 
 def main() -> None:
-    """Run the command. An error is one line on stderr: exit status 2 if the input must change, else 1."""
+    """Run the command. An error is one line on stderr: exit status 2 if the input must change, 130 after Ctrl-C, else 1."""
     try:
-        sys.exit(podtide.main(prog_name="podtide", standalone_mode=False))
+        sys.exit(
+            podtide.main(prog_name=shown_name(), complete_var=complete_variable(), standalone_mode=False)
+        )
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
-        sys.exit(BAD_INPUT)
+        sys.exit(ExitStatus.BAD_INPUT)
     except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "podtide"
-        _fail(f"{_words(error)} See `{command} --help`.", BAD_INPUT)
+        command = error.ctx.command_path if error.ctx else shown_name()
+        _fail(f"{_words(error)} See `{command} --help`.", ExitStatus.BAD_INPUT)
     except click.ClickException as error:
-        _fail(error.format_message(), BAD_INPUT)
+        _fail(error.format_message(), ExitStatus.BAD_INPUT)
     except click.Abort:
-        _fail("interrupted", FAILED)
+        _fail("interrupted", ExitStatus.INTERRUPTED)
     except FixError as error:
-        _fail(str(error), BAD_INPUT)
+        _fail(str(error), ExitStatus.BAD_INPUT)
     except PodtideError as error:
-        _fail(str(error), FAILED)
+        _fail(str(error), ExitStatus.FAILED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader closed the pipe, such as head(1): print no error
     except OSError as error:
         sys.stdout = None  # else Python would try again to flush the rest of the output at exit
-        _fail(f"cannot write the answer: {error.strerror}", FAILED)
+        _fail(f"cannot write the answer: {error.strerror}", ExitStatus.FAILED)
 
 
 def _words(error: click.UsageError) -> str:
@@ -125,9 +160,10 @@ def _words(error: click.UsageError) -> str:
         new = _RENAMED_OPTIONS.get(error.option_name)
         if any(new in option.opts for option in error.ctx.command.params):
             return f"{error.message} It is called {new} now."
-    return error.format_message()
+    words = error.format_message()
+    return words if words.endswith((".", "?", "!")) else f"{words}."
 
 
-def _fail(words: str, status: int) -> None:
+def _fail(words: str, status: ExitStatus) -> None:
     click.echo(f"podtide: {words}", err=True)
     sys.exit(status)

@@ -13,6 +13,7 @@ from podtide.cni.conflist import InterfaceType, ListVersion, PrimaryNetwork
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
 from podtide.core.ranges import parse_network
+from podtide.runtime.plugin_executable import find_plugin
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -87,7 +88,7 @@ _OPTIONS = (
         "--plugin",
         type=NamedFile(),
         envvar="PODTIDE_PLUGIN",
-        help="The plugin to install. Default: $PODTIDE_PLUGIN.",
+        help="The plugin to install. Default: $PODTIDE_PLUGIN, else the one that comes with podtide.",
     ),
     click.option(
         "--for-whereabouts", is_flag=True, help="Install the plugin under the name whereabouts as well."
@@ -153,7 +154,6 @@ def _installation(
 ) -> Installation | None:
     if where is None:
         return None
-    if plugin is None:
-        raise InvalidInput("no plugin to install is given: name its file with --plugin or PODTIDE_PLUGIN")
-    read_plugin(plugin)  # that it is none is said at once
-    return Installation(where=where, plugin=plugin, network=network, for_whereabouts=for_whereabouts)
+    chosen = plugin if plugin is not None else find_plugin()
+    read_plugin(chosen)  # that it is none is said at once
+    return Installation(where=where, plugin=chosen, network=network, for_whereabouts=for_whereabouts)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from podtide.allocator.port import Allocator
 from podtide.cli.allocator_connection import AllocatorLocation
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.dashboard_options import page_address, page_beside, page_token
 from podtide.cli.health import serving_health
 from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.path_options import ExistingFile
@@ -21,6 +22,8 @@ from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.allocator_outage import ANSWER_SECONDS
 from podtide.controller.metrics import ControllerMetrics
 from podtide.controller.program import Controller, ControllerOptions
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.dashboard.options import PageOptions
 from podtide.resources.names import Naming
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.ids import new_uuid
@@ -73,6 +76,7 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     allocator: _ControllerAllocator
     identity: str
     metrics_listen: ListenAddress | None
+    page: PageOptions | None
     access: Access
     settings: Settings
 
@@ -139,6 +143,18 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     help="Hold a removed node's addresses until its machine returns or reboots, or `podtide quarantine end` is run.",
 )
 @click.option(
+    "--placement/--no-placement",
+    default=False,
+    show_default=True,
+    help="Publish on every Node how many pods it has addresses for, as podtide.io/ipv4, /ipv6 and /net-NETWORK.",
+)
+@click.option(
+    "--placement-taint/--no-placement-taint",
+    default=False,
+    show_default=True,
+    help="With --placement, also taint nodes that can get no address: podtide.io/no-addresses:NoSchedule.",
+)
+@click.option(
     "--allocator", metavar="URL", help="The URL of a running allocator, such as https://allocator:8080."
 )
 @click.option("--token-file", type=_FILE, help="The file with the token for the allocator.")
@@ -157,6 +173,16 @@ class _ControllerPlan(Struct, frozen=True, kw_only=True):
     "--metrics-listen",
     metavar="ADDRESS:PORT",
     help="Where to serve /metrics, /healthz and /readyz, such as 0.0.0.0:9090. Default: nowhere.",
+)
+@click.option(
+    "--dashboard",
+    metavar="ADDRESS:PORT",
+    help="Where to serve the live page, such as 127.0.0.1:8321. Default: nowhere.",
+)
+@click.option(
+    "--dashboard-token-file",
+    type=_FILE,
+    help="The file with the token that the page asks for: needed where its address is not a loopback one.",
 )
 @cluster_options
 @setting_options(
@@ -190,12 +216,16 @@ def controller(  # noqa: PLR0913 - one argument per option
     naming: str,
     repair_schedule: str,
     hold_removed_nodes: bool,
+    placement: bool,
+    placement_taint: bool,
     allocator: str | None,
     token_file: Path | None,
     ca_file: Path | None,
     database: str | None,
     identity: str | None,
     metrics_listen: str | None,
+    dashboard: str | None,
+    dashboard_token_file: Path | None,
     there: ClusterConnection,
     settings: Settings,
     log: Logger,
@@ -205,6 +235,7 @@ def controller(  # noqa: PLR0913 - one argument per option
     It also watches how full the subnets are, sets the batch, and gives nodes slices of secondary networks. Of several
     replicas one acts, by a Lease; SIGTERM stops one, and another takes over at once. cooldown is for --database.
     """
+    networks = networks_namespace or there.networks_namespace()
     plan = _ControllerPlan(
         options=ControllerOptions(
             cluster=cluster_name,
@@ -213,10 +244,12 @@ def controller(  # noqa: PLR0913 - one argument per option
             subnet_v6=subnet_v6,
             cluster_subnets=cluster_subnets,
             secondary_networks=secondary_networks,
-            networks_namespace=networks_namespace or there.networks_namespace(),
+            networks_namespace=networks,
             naming=Naming(naming),
             repair_schedule=repair_schedule,
             hold_removed_nodes=hold_removed_nodes,
+            placement=placement,
+            placement_taint=placement_taint,
         ),
         allocator=_ControllerAllocator(
             url=allocator, token_file=token_file, ca_file=ca_file, database=database
@@ -225,6 +258,15 @@ def controller(  # noqa: PLR0913 - one argument per option
         metrics_listen=parse_listen_address(metrics_listen, flag="--metrics-listen")
         if metrics_listen is not None
         else None,
+        page=None
+        if dashboard is None
+        else PageOptions(
+            listen=page_address(dashboard, flag="--dashboard", token_file=dashboard_token_file),
+            token=page_token(dashboard_token_file),
+            name=cluster_name,
+            networks_namespace=networks,
+            thresholds=Thresholds(settings.lower_threshold, settings.upper_threshold),
+        ),
         access=there.access(),
         settings=settings,
     )
@@ -239,12 +281,8 @@ async def _control(plan: _ControllerPlan, log: Logger) -> None:
         plan.allocator.open(plan.settings) as allocator,
         AsyncExitStack() as serving,
     ):
-        controlling = Controller(
-            cluster,
-            allocator,
-            plan.options,
-            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=plan.settings),
-        )
+        runtime = Runtime(clock=clock, randomness=randomness, log=log, settings=plan.settings)
+        controlling = Controller(cluster, allocator, plan.options, runtime=runtime)
         running = asyncio.create_task(controlling.run_elected(plan.identity))
         try:
             if plan.metrics_listen:
@@ -257,6 +295,8 @@ async def _control(plan: _ControllerPlan, log: Logger) -> None:
                     )
                 )
                 log.info("listening", url=f"http://{address}")
+            if plan.page:
+                await serving.enter_async_context(page_beside(plan.page, cluster, allocator, runtime=runtime))
             log.info("running", identity=plan.identity, cluster=plan.options.cluster)
             await until_told(signals, (running,), log)
         finally:

@@ -4,9 +4,12 @@ For --help only the sentence beside each command is needed; a test ensures that 
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -30,6 +33,17 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The commands that a shell offers, without importing them, and the group's options."""
+        from click.shell_completion import CompletionItem as Item  # noqa: PLC0415 - needed only at the press of a key
+
+        offered = [
+            Item(name, help=sentence)
+            for name, (_, sentence) in sorted(self.lazy.items())
+            if name.startswith(incomplete)
+        ]
+        return offered + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands for --help from the sentences."""

@@ -10,9 +10,9 @@ from podtide.allocator.quarantine import Quarantined
 from podtide.cli.allocator.cluster import known_cluster
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.output import counted, output_option, show, table
+from podtide.cli.output import counted, objects_option, output_option, show, table, table_width
 from podtide.cli.program import log_option
-from podtide.cli.screen_width import fitted, screen_width
+from podtide.cli.screen_width import fitted
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError, InvalidInput
@@ -53,13 +53,14 @@ def quarantine() -> None:
 @click.option("--cluster", default="", metavar="NAME", help="Only addresses of this cluster's nodes.")
 @click.option("--node", default="", metavar="NAME", help="Only addresses of nodes of this name.")
 @allocator_options
-@output_option
+@objects_option
 def list_quarantined(*, cluster: str, node: str, location: AllocatorLocation, output: str) -> None:
     """List what is in quarantine, and until when."""
     left = location.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
-    width = screen_width()
+    width = table_width(output)
     rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
-    show(output, left, table(fitted(rows, width, dispensable=("CONTAINER",))))
+    lines = table(fitted(rows, width, dispensable=("CONTAINER",)))
+    show(output, left, lines, (address for each in left for address in each.addresses))
 
 
 @quarantine.command("end")

@@ -8,7 +8,8 @@ from textwrap import wrap
 import click
 import msgspec
 
-from podtide.cli.output import counted, output_option, show, table
+from podtide.cli.exit_status import ExitStatus
+from podtide.cli.output import counted, is_document, output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
@@ -20,10 +21,9 @@ from podtide.simulation.run.simulate import simulate as run
 from podtide.simulation.scenario.document import Scenario
 from podtide.simulation.scenario.playing import play
 from podtide.simulation.scenario.reading import read_scenario
+from podtide.simulation.scenario.shipped_scenarios import find_scenario
 
-_BROKEN = 1
 _SECONDS_PER_MINUTE = 60
-_UNMET = 1
 _WIDTH = 110
 
 
@@ -59,6 +59,11 @@ def _list_of_faults() -> str:
     help="The number of secondary networks of every pod.",
 )
 @click.option(
+    "--placement",
+    is_flag=True,
+    help="Pods come without a node, and a scheduler places them by what Nodes publish.",
+)
+@click.option(
     "--plan",
     "plan_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -66,8 +71,8 @@ def _list_of_faults() -> str:
 )
 @click.option(
     "--scenario",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Play the scenario in this file instead, and check what it expects.",
+    metavar="NAME|FILE",
+    help="Play this scenario instead, by its name or its file, and check what it expects.",
 )
 @output_option
 def simulate(  # noqa: PLR0913 - one argument per option
@@ -77,8 +82,9 @@ def simulate(  # noqa: PLR0913 - one argument per option
     faults: str,
     minutes: float,
     networks: int,
+    placement: bool,
     plan_file: Path | None,
-    scenario: Path | None,
+    scenario: str | None,
     output: str,
 ) -> None:
     """Run a whole cluster on virtual time while things go wrong, and see whether anything breaks.
@@ -90,7 +96,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
     --scenario, exit status 1 means that something was not as the file expects.
     """
     if scenario is not None:
-        play_scenario(scenario, output)
+        play_scenario(find_scenario(scenario, flag="--scenario"), output)
         return
     if plan_file is not None:
         plan = _read(plan_file)
@@ -101,6 +107,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
             faults=chosen_faults(faults),
             trouble_seconds=minutes * _SECONDS_PER_MINUTE,
             networks=networks,
+            placement=placement,
         )
     report = run(plan)
     shrunk = report if report.is_good else Shrinking(report, run).shrink()
@@ -108,7 +115,7 @@ def simulate(  # noqa: PLR0913 - one argument per option
         show(output, report, _good(report))
         return
     show(output, {"run": report, "shrunk": shrunk}, _bad(report, shrunk))
-    sys.exit(_BROKEN)
+    sys.exit(ExitStatus.FAILED)
 
 
 def _read(path: Path) -> FaultPlan:
@@ -154,12 +161,17 @@ def _what_happened(report: RunReport) -> Iterator[str]:
     yield f"trace: {report.entries} entries, {report.trace_hash}"
     struck = ", ".join(f"{name} {times}" for name, times in report.faults.items())
     yield f"faults: {struck or 'none'}"
+    if (placed := report.placement) is not None:
+        yield (
+            f"placement: bound {placed.bound} times; at one time at most {placed.most_hanging} pods had a node and no address, "
+            f"{placed.most_unplaced} had no node; {placed.node_writes} writes of Nodes"
+        )
 
 
 def play_scenario(file: Path, output: str) -> None:
     """Play a scenario file; exit with status 1 at the first thing that is not as it expects."""
     scenario = read_scenario(file)
-    if output == "json":
+    if is_document(output):
         outcome = play(scenario, lambda _line: None)
     else:
         _introduce(scenario)
@@ -172,7 +184,7 @@ def play_scenario(file: Path, output: str) -> None:
     )
     show(output, outcome, [words])
     if outcome.failure:
-        sys.exit(_UNMET)
+        sys.exit(ExitStatus.FAILED)
 
 
 def _introduce(scenario: Scenario) -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from podtide.cli.allocator_connection import AllocatorLocation
 from podtide.cli.cluster_connection import ClusterConnection
+from podtide.cli.program_name import PLUGIN, program_name, shown_name
 
 _NAME = "podtide"
 
@@ -16,6 +17,8 @@ _NAME = "podtide"
 def own_command() -> str:
     """How to start this program: by its name if the shell finds it in PATH, else by its path."""
     started = Path(sys.argv[0])
+    if program_name() == PLUGIN:
+        return shown_name()
     found = shutil.which(_NAME)
     if found and started.name == _NAME and Path(found).resolve() == started.resolve():
         return _NAME

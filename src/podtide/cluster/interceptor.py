@@ -4,8 +4,8 @@ Recording, injected faults and counting treat all methods of the port alike. The
 override `intercept`, and where a list or a watch needs more than that, `intercept_list` or `intercept_watch`.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Generic, TypeVar, Unpack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, Generic, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ class ClusterRequest(Struct, Generic[T], frozen=True, kw_only=True):
     subject: str
     """The name of the object; for a list, its selector."""
     item: Resource | None = None
-    """The object that is written; None for get, list and delete."""
+    """The object that is written; None for get, list, patch and delete."""
     send: Callable[[Cluster], Awaitable[T]]
     """Makes the same call on another cluster. It may be used any number of times."""
 
@@ -120,6 +120,36 @@ class ClusterInterceptor(Cluster):
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         return await self._write(
             "apply", item, lambda cluster: cluster.apply(item, manager=manager, force=force)
+        )
+
+    async def patch(  # noqa: PLR0913 - as the port has it
+        self,
+        kind: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        changes: Mapping[str, Any],
+        manager: str,
+        uid: str = "",
+        resource_version: str = "",
+        status: bool = False,
+    ) -> R:
+        return await self.intercept(
+            ClusterRequest(
+                verb="patch",
+                kind=kind,
+                subject=name,
+                send=lambda cluster: cluster.patch(
+                    kind,
+                    name,
+                    namespace,
+                    changes=changes,
+                    manager=manager,
+                    uid=uid,
+                    resource_version=resource_version,
+                    status=status,
+                ),
+            )
         )
 
     async def delete(

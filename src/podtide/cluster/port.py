@@ -8,9 +8,9 @@ Objects are the structs of `podtide.resources`; a kind is named by its struct: `
 Resource versions are opaque strings: hand them back, do not read them.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from enum import StrEnum
-from typing import Generic, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
@@ -176,6 +176,33 @@ class Cluster(Protocol):
         Conflict when no object with that uid is there. Without one, an absent object is created. With a resource
         version: Conflict unless it is the current one, if there is an object. For a kind with a status subresource the
         status is ignored. Applying the same again changes nothing.
+        """
+        ...
+
+    async def patch(  # noqa: PLR0913 - which object, what to change, and on what conditions
+        self,
+        kind: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        changes: Mapping[str, Any],
+        manager: str,
+        uid: str = "",
+        resource_version: str = "",
+        status: bool = False,
+    ) -> R:
+        """Merge `changes` into the object as it is now: a JSON merge patch (RFC 7396).
+
+        What is stated is put in, None removes a field, and a list is replaced whole. All other fields stay, those
+        included that no struct names. NotFound when there is no such object: a patch never creates one. Conflict when
+        uid or resource version differ; without a resource version it applies to whichever version is current. The
+        outcome must be a valid object of the same name, else Invalid. Otherwise it is like `replace`: a patch that
+        changes nothing answers the object unchanged, the manager owns what it changed, and changes to the status of a
+        kind with a status subresource are ignored.
+
+        With `status`, only the status changes, and `generation` stays: changes of anything else are Invalid, and a kind
+        without a status subresource is NotFound. The uid of a custom resource is Invalid there unless it comes with a
+        resource version, which decides: API servers do not compare that uid.
         """
         ...
 

@@ -6,6 +6,7 @@
     allocator_term  whether the allocator lets this controller act for its cluster
     nodes/          a Node, its NodeNetworkConfig and its network containers
     subnets/        how full a subnet is, and which batch is in force
+    placement/      what Nodes publish, so that pods are placed where addresses are
     slices/         which node has which slice of a secondary network
     repair/         addresses and reservations of secondary networks that leaked
 

@@ -6,7 +6,7 @@ are not checked.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Unpack
 
 from podtide.allocator.containers import AllocatedContainer, ContainerFilter, ContainerPage, MoveResult, Wish
@@ -61,6 +61,31 @@ class GuardedWrites:
     async def replace_status(self, item: R) -> R:
         """Replace the status only; otherwise like `replace`."""
         return await self._write(self._cluster.replace_status, item, NotFound, f"{item.api.kind}/status")
+
+    async def patch(
+        self, item: R, changes: Mapping[str, Any], *, status: bool = False, unchanged: bool = False
+    ) -> R:
+        """Merge changes into this object, by uid, or with `status` into its status alone; Conflict if it is gone.
+
+        With `unchanged`, only in the version at hand: a list such as a Node's taints is replaced whole, and what
+        somebody has added to it since would be lost.
+        """
+        place = item.metadata
+
+        async def write(item: R, *, manager: str) -> R:
+            return await self._cluster.patch(
+                type(item),
+                place.name,
+                place.namespace,
+                changes=changes,
+                manager=manager,
+                uid=place.uid,
+                resource_version=place.resource_version if unchanged else "",
+                status=status,
+            )
+
+        counted = f"{item.api.kind}/status" if status else item.api.kind
+        return await self._write(write, item, NotFound, counted)
 
     async def _write(
         self, write: Callable[..., Awaitable[R]], item: R, stale: type[ClusterError], counted: str

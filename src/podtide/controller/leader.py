@@ -7,14 +7,15 @@
     Nodes that were deleted or are back → queue of quarantines → QuarantineReconciler.reconcile
     subnets, once an hour               → queue of forecasts   → SubnetForecasts.reconcile
 
-Beside them, secondary networks have caches and a queue of their own (`slices.program`), and share the cache of Nodes;
-and at an interval all that they hold is searched for leaks (`repair`).
+With `--placement`, nodes have one more queue (`placement.program`). Beside them, secondary networks have caches and a queue of
+their own (`slices.program`), and share the cache of Nodes; and at an interval all that they hold is searched for leaks (`repair`).
 
 Caches are built again for every term: a replica that does not lead has no use for them, and what it knew of an earlier
 term is stale.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from podtide.allocator.port import Allocator
@@ -38,6 +39,7 @@ from podtide.controller.nodes.request_reconciler import RequestReconciler
 from podtide.controller.nodes.retirement import Retirement
 from podtide.controller.nodes.sweep import Sweep
 from podtide.controller.options import ControllerOptions
+from podtide.controller.placement.program import PlacementController
 from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
 from podtide.controller.subnets.forecasts import SubnetForecasts
@@ -142,7 +144,14 @@ class Leader:
             retirement=self._retirement,
             foreign=self._foreign,
         )
-        objects = SubnetObjects(context, self._subnet_cache, self._states)
+        self._placement = PlacementController(
+            context,
+            self._node_cache,
+            self._configs,
+            users=self._subnets.users,
+            networks=self._network_rooms,
+        )
+        objects = SubnetObjects(context, self._subnet_cache, self._states, self._placement.coverage)
         self._forecasts = SubnetForecasts(context, self._subnets, self._forecast_queue)
         self._subnet_reconciler = SubnetReconciler(
             context,
@@ -151,6 +160,7 @@ class Leader:
             self._node_queue,
             rule=batch_rule,
             forecasts=self._forecasts,
+            placement=self._placement,
         )
         self._sweep = Sweep(
             context,
@@ -177,6 +187,7 @@ class Leader:
             nodes=self._node_cache,
             namespace=options.networks_namespace,
             naming=options.naming,
+            room_changed=self._placement.queue_networks if options.placement else None,
         )
         self._repair = RepairLoop(
             cluster,
@@ -232,6 +243,8 @@ class Leader:
                 group.create_task(
                     Workers(self._forecast_queue, runtime=self._runtime).run(self._forecasts.reconcile)
                 )
+                if self._placement.is_enabled:
+                    group.create_task(self._placement.run(self._runtime))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
@@ -265,6 +278,7 @@ class Leader:
                 self._sweep_queue.add(self._options.cluster)
 
     def _on_node(self, old: Node | None, new: Node | None) -> None:
+        self._placement.note_node(old, new)
         if new is None:
             assert old is not None
             self._nodes.suspect(old.metadata.name, old.metadata.uid)
@@ -284,8 +298,12 @@ class Leader:
         if new is not None:
             self._term.see(new)
         self._node_queue.add(_name(old, new))
+        self._placement.queue(_name(old, new))
         if self._foreign.note(_name(old, new), new):
             self._queue_every_node()
+
+    def _network_rooms(self, node: str) -> Mapping[str, int] | None:
+        return self._slices.rooms(node) if self._options.secondary_networks else {}
 
     def _queue_every_node(self) -> None:
         for node in self._node_cache.items():

@@ -30,6 +30,10 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     repair_schedule: str = ""
     """When to search secondary networks for leaks, as a cron expression; "" for every `repair_interval`."""
 
+    placement: bool = False
+    """Whether Nodes publish how many pods they have addresses for (see `controller.placement`)."""
+    placement_taint: bool = False
+    """Whether Nodes that can get no address are tainted, too: for clusters whose pods request none."""
     hold_removed_nodes: bool = False
     """Whether the addresses of a deleted node are held until its machine returns or reboots, or a person releases them."""
 
@@ -46,6 +50,10 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
                 )
         if self.repair_schedule:
             check_expression(self.repair_schedule, "--repair-schedule")
+        if self.placement_taint and not self.placement:
+            raise InvalidInput(
+                "--placement-taint is given without --placement, of which it is a part: give both"
+            )
         if self.subnet_v6 == self.subnet:
             raise InvalidInput(
                 f"subnet {self.subnet} is given for both addresses of a node: name another subnet for the second"

@@ -9,17 +9,14 @@ from podtide.cluster.term import Term
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import Check, unguarded
 from podtide.controller.leader import Leader
+from podtide.controller.leadership import LEASE
 from podtide.controller.options import ControllerOptions
 from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.subnet.batch import decide_batch
-from podtide.resources.base import Key
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.runtime import Runtime
 
 __all__ = ["LEASE", "Controller", "ControllerCounts", "ControllerOptions"]
 
-LEASE = Key(SYSTEM_NAMESPACE, "podtide-controller")
-"""The Lease of the leader."""
 ALONE = "only-controller"
 """The holder's name at the allocator of a controller that is not elected: there is only one."""
 

@@ -21,9 +21,9 @@ def exact(value: float | str | Fraction, name: str = "value") -> Fraction:
     """The fraction meant by `0.5`, `"0.5"`, `"1/2"` or `"50%"`; `name` is what the error calls it."""
     try:
         if isinstance(value, float) and isfinite(value):
-            return Fraction(repr(value))
+            return _read(repr(value))
         if isinstance(value, str) and _READABLE.fullmatch(written := value.strip()):
-            return Fraction(written[:-1]) / 100 if written.endswith("%") else Fraction(written)
+            return _read(written)
         if isinstance(value, int | Fraction):
             return Fraction(value)
     except (ValueError, ZeroDivisionError):
@@ -31,6 +31,12 @@ def exact(value: float | str | Fraction, name: str = "value") -> Fraction:
     raise InvalidInput(
         f"{name} {shortened(str(value))!r} is not a number: give a decimal or a fraction, such as 0.5 or 1/2"
     )
+
+
+@lru_cache(maxsize=1024)
+def _read(written: str) -> Fraction:
+    """The same few are read again and again: with every look at a subnet, of every cluster's bounds."""
+    return Fraction(written[:-1]) / 100 if written.endswith("%") else Fraction(written)
 
 
 def shortened(written: str) -> str:

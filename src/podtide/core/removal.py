@@ -89,6 +89,8 @@ class InstalledParts(Struct, frozen=True, kw_only=True):
     """Addresses that nodes have for pods by NodeNetworkConfigs of podtide's."""
     pods_in_pools: frozenset[str] = frozenset()
     """Pods that hold addresses of secondary networks by pools of podtide's, as `namespace/name`."""
+    nodes_with_traces: tuple[str, ...] = ()
+    """Nodes that have resources or a taint of podtide's, by placement."""
     has_agents: bool = False
     has_remover: bool = False
 
@@ -117,6 +119,8 @@ class Removal(Struct, frozen=True, kw_only=True):
     holders: tuple[LivingPod, ...]
     """Pods that hold addresses."""
     objects: tuple[FoundObject, ...]
+    nodes_with_traces: tuple[str, ...]
+    """Nodes to remove resources and the taint from."""
     custom_resources: tuple[FoundObject, ...]
     definitions: tuple[str, ...]
     kept: tuple[LeftInPlace, ...]
@@ -125,7 +129,7 @@ class Removal(Struct, frozen=True, kw_only=True):
     def is_done(self) -> bool:
         """Whether nothing is left to remove."""
         return self.node_work is NodeWork.NOTHING and not (
-            self.objects or self.custom_resources or self.definitions
+            self.objects or self.nodes_with_traces or self.custom_resources or self.definitions
         )
 
     @property
@@ -157,6 +161,7 @@ def plan_removal(found: InstalledParts, wish: RemovalWish) -> Removal:
         node_work=work,
         holders=holders,
         objects=objects,
+        nodes_with_traces=tuple(sorted(found.nodes_with_traces)),
         custom_resources=custom,
         definitions=definitions,
         kept=tuple(kept),

@@ -123,6 +123,11 @@ class Api(Struct, frozen=True, kw_only=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def is_custom(self) -> bool:
+        """Whether an API server knows this kind only by a CRD: Kubernetes keeps groups in k8s.io to itself."""
+        return bool(self.group) and not self.group.endswith(".k8s.io")
+
+    @property
     def list_kind(self) -> str:
         """The kind of a list of these."""
         return f"{self.kind}List"

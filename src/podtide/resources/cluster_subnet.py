@@ -160,6 +160,7 @@ class ClusterSubnet(Resource, frozen=True, kw_only=True):
         plural="clustersubnets",
         namespaced=True,
         status_subresource=True,
+        short_names=("csn",),
         columns=(
             Column(name="CIDRs", type="string", json_path=".status.ranges"),
             Column(name="Capacity", type="integer", json_path=".status.capacity"),

@@ -24,6 +24,7 @@ class ClusterSubnetState(Resource, frozen=True, kw_only=True):
         plural="clustersubnetstates",
         namespaced=True,
         status_subresource=True,
+        short_names=("css",),
         columns=(
             Column(name="Exhausted", type="boolean", json_path=".status.exhausted"),
             Column(name="Updated", type="string", json_path=".status.timestamp"),

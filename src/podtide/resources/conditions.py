@@ -59,3 +59,8 @@ def with_condition(conditions: list[Condition], new: Condition) -> list[Conditio
             result[index] = replace(new, last_transition_time=since)
             return result
     return [*result, new]
+
+
+def without_condition(conditions: list[Condition], kind: str) -> list[Condition]:
+    """The list without the condition of that type."""
+    return [each for each in conditions if each.type != kind]

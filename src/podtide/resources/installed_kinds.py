@@ -124,6 +124,10 @@ CHART_KINDS: tuple[type[Installed], ...] = (
         _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", namespaced=False
     ),
     _built_in(_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False),
+    _built_in(
+        _ADMISSION, "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", namespaced=False
+    ),
+    _built_in(_ADMISSION, "MutatingAdmissionPolicy", "mutatingadmissionpolicies", namespaced=False),
     _built_in("apps", "Deployment", "deployments"),
     _built_in("apps", "StatefulSet", "statefulsets"),
     _of(DaemonSet),

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, field
 
-from podtide.resources.base import Api, Cidr, Part, Resource
+from podtide.resources.base import AGE, Api, Cidr, Column, Part, Resource
 
 
 class IPAllocation(Part, frozen=True, kw_only=True):
@@ -51,6 +51,12 @@ class IPPool(Resource, frozen=True, kw_only=True):
         kind="IPPool",
         plural="ippools",
         namespaced=True,
+        short_names=("ipp",),
+        columns=(
+            Column(name="Range", type="string", json_path=".spec.range"),
+            Column(name="Node", type="string", json_path=r".metadata.annotations['podtide\.io/node']"),
+            AGE,
+        ),
     )
 
     spec: IPPoolSpec

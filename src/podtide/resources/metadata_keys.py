@@ -1,4 +1,4 @@
-"""What podtide writes on objects that are not all its own: labels, annotations and the finalizer.
+"""What podtide writes on objects that are not all its own: labels, annotations, the finalizer, resources and a taint.
 
 They are part of the contract with people and with other programs, so they are stated once.
 """
@@ -64,7 +64,49 @@ CONFIRMED_ANNOTATION = "podtide.io/confirmed-at"
 """On a NodeSlicePool: when it was last written for no other reason than that writes from before come to nothing,
 and in place of which version."""
 
+IPV4_RESOURCE = "podtide.io/ipv4"
+"""On a Node, in capacity and allocatable: how many pods with an IPv4 address it can have in all. In a pod: requests one."""
+
+IPV6_RESOURCE = "podtide.io/ipv6"
+"""The same of IPv6 addresses."""
+
+
+NETWORK_RESOURCE_PREFIX = "podtide.io/net-"
+"""Of a secondary network's addresses; the network's name follows (see `network_resource`)."""
+
+NO_ADDRESSES_TAINT = "podtide.io/no-addresses"
+"""On a Node: its pods can get no more addresses. The effect is NoSchedule."""
+
+PLACEMENT_LABEL = "podtide.io/placement"
+"""On a namespace: with the value PLACEMENT_ENABLED its pods request addresses, where not all pods do."""
+
+PLACEMENT_ENABLED = "enabled"
+
+UNREQUESTED_ANNOTATION = "podtide.io/unrequested"
+"""On a NodeNetworkConfig: how many pods of the node use an address and request none, less what others request and do
+not use."""
+
 _COUNT = re.compile("[0-9]{1,9}")
+STATED_ANNOTATIONS = (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION, UNREQUESTED_ANNOTATION)
+"""On a NodeNetworkConfig: what its agent states along with its request."""
+
+_OF_A_RESOURCE = re.compile("[-_.A-Za-z0-9]{0,58}[A-Za-z0-9]")
+"""What may stand after `net-` in the name of a resource, of which an API server takes 63 characters."""
+_SIGNED_COUNT = re.compile("-?[0-9]{1,9}")
+
+
+def network_resource(network: str) -> str | None:
+    """The resource of a secondary network's addresses, on Nodes and in pods.
+
+    None for a network that is unnamed or whose name does not fit: an API server refuses pods that request it.
+    """
+    return f"{NETWORK_RESOURCE_PREFIX}{network}" if _OF_A_RESOURCE.fullmatch(network) else None
+
+
+def unrequested_in(annotations: Mapping[str, str]) -> int | None:
+    """What that annotation says; None where it is missing, as from other agents, or not a plausible number."""
+    written = annotations.get(UNREQUESTED_ANNOTATION, "")
+    return int(written) if _SIGNED_COUNT.fullmatch(written) else None
 
 
 def waiting_pods_in(annotations: Mapping[str, str]) -> int:

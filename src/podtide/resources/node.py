@@ -1,10 +1,34 @@
-"""Node: what podtide reads of one."""
+"""Node: what podtide reads of one, and the taint and extended resources that it writes there.
+
+A kubelet, the scheduler and other controllers write the same object, and no struct names all their fields: change a Node
+by `Cluster.patch`, never by a replace.
+"""
 
 from typing import ClassVar
 
 from msgspec import field
 
 from podtide.resources.base import Api, Part, Resource
+
+
+class Taint(Part, frozen=True, kw_only=True):
+    """What keeps pods that do not tolerate it off a node. A node has at most one of a key and effect."""
+
+    merge_key: ClassVar[str | None] = "key"
+
+    key: str
+    value: str = ""
+    effect: str
+    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
+    time_added: str | None = None
+    """Set by the controller that evicts pods; sent back as it was read."""
+
+
+class NodeSpec(Part, frozen=True, kw_only=True):
+    """Whether pods may be scheduled to the node."""
+
+    unschedulable: bool = False
+    taints: list[Taint] = field(default_factory=list)
 
 
 class NodeAddress(Part, frozen=True, kw_only=True):
@@ -27,8 +51,11 @@ class NodeSystemInfo(Part, frozen=True, kw_only=True):
 
 
 class NodeStatus(Part, frozen=True, kw_only=True):
-    """The machine."""
+    """The machine, and how much of each resource it has: quantities by name (see `podtide.resources.quantity`)."""
 
+    capacity: dict[str, str] = field(default_factory=dict)
+    allocatable: dict[str, str] = field(default_factory=dict)
+    """What of the capacity is for pods: the scheduler compares their requests with it."""
     addresses: list[NodeAddress] = field(default_factory=list)
     node_info: NodeSystemInfo = NodeSystemInfo()
 
@@ -48,4 +75,5 @@ class Node(Resource, frozen=True, kw_only=True):
         field_selectors=("metadata.name",),
     )
 
+    spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()

@@ -200,6 +200,9 @@ class NodeNetworkConfig(Resource, frozen=True, kw_only=True):
             Column(name="NC Mode", type="string", json_path=".status.networkContainers[*].assignmentMode"),
             Column(name="NC Type", type="string", json_path=".status.networkContainers[*].type", priority=1),
             Column(name="NC Version", type="integer", json_path=".status.networkContainers[*].version"),
+            # Ours come after those of Azure CNS: what a person wants to see first is then in sight, too.
+            Column(name="Requested", type="integer", json_path=".spec.requestedIPCount"),
+            Column(name="Reason", type="string", json_path='.status.conditions[?(@.type=="Granted")].reason'),
         ),
     )
 

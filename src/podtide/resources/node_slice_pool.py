@@ -54,6 +54,7 @@ class NodeSlicePool(Resource, frozen=True, kw_only=True):
         kind="NodeSlicePool",
         plural="nodeslicepools",
         namespaced=True,
+        short_names=("nsp",),
         columns=(
             Column(name="Range", type="string", json_path=".spec.range"),
             Column(name="Slice Size", type="string", json_path=".spec.sliceSize"),

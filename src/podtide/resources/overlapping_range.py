@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta, field
 
-from podtide.resources.base import Api, Part, Resource
+from podtide.resources.base import AGE, Api, Column, Part, Resource
 
 
 class OverlappingRangeIPReservationSpec(Part, frozen=True, kw_only=True):
@@ -33,6 +33,12 @@ class OverlappingRangeIPReservation(Resource, frozen=True, kw_only=True):
         kind="OverlappingRangeIPReservation",
         plural="overlappingrangeipreservations",
         namespaced=True,
+        short_names=("ipr",),
+        columns=(
+            Column(name="Pod", type="string", json_path=".spec.podref"),
+            Column(name="Interface", type="string", json_path=".spec.ifname", priority=1),
+            AGE,
+        ),
     )
 
     spec: OverlappingRangeIPReservationSpec

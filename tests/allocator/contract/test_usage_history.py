@@ -69,6 +69,23 @@ async def test_a_peak_between_two_minutes_is_in_every_row_of_its_time(open_alloc
             assert max(row.reserved for row in await rows(under, step)) == 13, step
 
 
+async def test_rows_have_the_most_that_was_owed_and_the_most_containers(
+    open_allocator: OpenAllocator,
+) -> None:
+    async with open_allocator() as under:
+        await at_midnight(under)
+        await under.subnet()  # 13 addresses
+        await under.put("a", 3)
+        await under.put("b", 40)
+        await pass_minutes(under, 1)
+        await under.allocator.delete_container("b", cluster="east")
+        await pass_minutes(under, 2)
+        *_, before_last, last = await rows(under, "1m")
+        (day,) = await rows(under, "1d")
+        assert (before_last.containers, before_last.owed) == (last.containers, last.owed) == (1, 0)
+        assert (day.containers, day.owed) == (2, 40 - (13 - 4 - 1))
+
+
 async def test_what_pods_need_is_read_every_minute(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
         await at_midnight(under)
@@ -93,6 +110,34 @@ async def test_what_pods_need_is_read_every_minute(open_allocator: OpenAllocator
         assert (fine.demand, fine.demand_mean, fine.need, fine.idle) == (None, None, None, None)
 
 
+async def test_the_need_is_by_the_buffer_that_clusters_have_configured(open_allocator: OpenAllocator) -> None:
+    async with open_allocator() as under:
+        await at_midnight(under)
+        await under.subnet("10.1.0.0/26")
+        await under.put("a", 15, stated=FOUR)
+        await pass_minutes(under, 1)
+        assert (await rows(under, "1m"))[-1].need == 1 + 8 + 1
+        await under.allocator.set_bounds("blue", "pods", cluster="east", bounds=replace(WITHIN, buffer="0"))
+        await pass_minutes(under, 1)
+        assert (await rows(under, "1m"))[-1].need == 1 + 8
+
+
+async def test_what_is_in_quarantine_is_needed_and_is_neither_on_pods_nor_idle(
+    open_allocator: OpenAllocator,
+) -> None:
+    """No batch governs it: it is taken from the subnet whatever the nodes ask for."""
+    async with open_allocator() as under:
+        await at_midnight(under)
+        await under.subnet("10.1.0.0/26")
+        await under.put("a", 15, stated=FOUR)
+        await under.put("b", 15, stated=FOUR)
+        await under.allocator.delete_container("b", cluster="east")
+        await pass_minutes(under, 1)
+        minute = (await rows(under, "1m"))[-1]
+        assert minute.need == (1 + 8 + 1) + (1 + 15)
+        assert (minute.on_pods, minute.idle) == (8, 7)
+
+
 async def test_seconds_exhausted_and_starved_are_counted(open_allocator: OpenAllocator) -> None:
     async with open_allocator() as under:
         await at_midnight(under)
@@ -105,13 +150,14 @@ async def test_seconds_exhausted_and_starved_are_counted(open_allocator: OpenAll
         starved = replace(in_force, batch=1, buffer="0", starved=True, serial=1)
         await under.allocator.put_in_force("blue", "pods", starved)
         await pass_minutes(under, 1)
+        under.clock.pass_by(30)  # between two samples, and nothing else changes
         await under.allocator.put_in_force(
             "blue", "pods", replace(starved, exhausted=False, starved=False, serial=2)
         )
         await pass_minutes(under, 4)
         (day,) = await rows(under, "1d")
-        assert (day.exhausted_seconds, day.starved_seconds) == (260, 60)
-        assert (day.observed_seconds, day.batch) == (620, 1)
+        assert (day.exhausted_seconds, day.starved_seconds) == (290, 90)
+        assert (day.observed_seconds, day.batch) == (650, 1)
 
 
 async def test_a_subnet_that_grows_has_its_new_capacity(open_allocator: OpenAllocator) -> None:

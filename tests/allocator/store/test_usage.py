@@ -15,9 +15,11 @@ from allocator.store.test_opening import drop_everything, execute
 from allocator.store.wishes import named, spec, wish
 from examples import examples
 from podtide.allocator.containers import AllocatedContainer
-from podtide.allocator.store import DatabaseAllocator, StoreRules, sqlite
+from podtide.allocator.store import DatabaseAllocator, StoreRules, sqlite, subnet_usage
 from podtide.allocator.store.script import Many, Query, Rows, Script, Statement
+from podtide.allocator.store.subnet_usage import NoteUsage
 from podtide.allocator.subnets import SubnetUsage, UsageStep
+from podtide.core.subnet.demand_reading import DemandReading
 from podtide.core.subnet.statement import StatedDemand
 from podtide.core.subnet.usage_series import DAYS, SERIES
 from podtide.resources.timestamps import to_time
@@ -70,6 +72,39 @@ async def test_replicas_that_sample_at_once_write_once_and_count_no_second_twice
         assert all(row.observed_seconds == 60 for row in minutes[:-1])
 
 
+async def test_of_replicas_that_read_at_once_one_writes(database: DatabaseUnderTest) -> None:
+    database.clock.now = MIDNIGHT
+    async with database.allocator() as allocator, database.replica() as second:
+        await allocator.add_subnet(spec("10.1.0.0/24"))
+
+        async def write(replica: DatabaseAllocator, demand: int) -> None:
+            """What a replica does that has read, and did not see what another wrote since."""
+            await replica._database.call("blue", "pods", NoteUsage(DemandReading(demand, demand, 0, 0)))
+
+        async def read() -> int | None:
+            return (await usage(allocator, "1d"))[-1].demand
+
+        await write(allocator, 5)
+        database.clock.now += 1
+        await write(second, 9)
+        assert await read() == 5
+        database.clock.now += 59
+        await write(second, 9)
+        assert await read() == 9
+
+
+async def test_a_replica_whose_minute_has_not_come_reads_nothing(
+    database: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.clock.now = MIDNIGHT
+    async with database.allocator() as allocator, database.replica() as second:
+        await allocator.add_subnet(spec("10.1.0.0/24"))
+        await allocator.sample()
+        monkeypatch.setattr(subnet_usage, "read_counts", None)  # all nodes' statements: the costly part
+        database.clock.now += 40
+        await second.sample()
+
+
 async def test_days_go_back_two_years(database: DatabaseUnderTest) -> None:
     database.clock.now = MIDNIGHT
     async with database.allocator(AT_ONCE) as allocator:
@@ -98,6 +133,24 @@ async def test_a_history_stays_as_large_as_it_is_said_to_be() -> None:
         for series in SERIES:
             assert await rows_kept(allocator, series.step_seconds) <= series.most_rows
         assert [await rows_kept(allocator, step) for step in (5, 86_400)] == [721, 732]
+
+
+async def test_rows_that_are_older_than_they_are_kept_are_not_shown_before_they_are_dropped(
+    database: DatabaseUnderTest,
+) -> None:
+    database.clock.now = MIDNIGHT
+    async with database.allocator(AT_ONCE) as allocator:
+        await allocator.add_subnet(spec("10.1.0.0/24"))
+        held = None
+        for generation in range(1, 61):
+            held = await hold(allocator, generation % 2, generation, held)
+            database.clock.now += 5
+        database.clock.now += 7_200  # the allocator was down
+        await allocator.sample()
+        assert await rows_kept(allocator, 5) > 40, "a few are dropped at a time"
+        assert all(
+            row.timestamp >= to_time(database.clock.now - 3_605) for row in await usage(allocator, "5s")
+        )
 
 
 async def test_a_clock_that_shows_next_century_for_a_minute_costs_a_few_rows_and_no_more(
@@ -132,9 +185,10 @@ async def test_a_time_that_is_lived_twice_is_counted_once(database: DatabaseUnde
     async with database.allocator() as allocator:
         database.clock.now = MIDNIGHT
         await allocator.add_subnet(spec("10.1.0.0/24"))
-        await allocator.put_container(wish("a", 5))
-        for _life in range(3):
+        for life in range(3):
             database.clock.now = MIDNIGHT
+            stated = StatedDemand(batch=16, high=2 + life)
+            await allocator.put_container(wish("a", 5, life + 1, stated=stated))
             for _ in range(60):
                 database.clock.now += 60
                 await allocator.sample()
@@ -145,6 +199,27 @@ async def test_a_time_that_is_lived_twice_is_counted_once(database: DatabaseUnde
             assert [row.timestamp for row in rows] == sorted({row.timestamp for row in rows})
         minutes = await usage(allocator, "1m")
         assert [row.observed_seconds for row in minutes[:-1]] == [60] * 60
+        assert {(row.demand, row.demand_mean) for row in minutes[2:-1]} == {(4, 2)}, (
+            "the highest, and the first life's"
+        )
+
+
+async def test_a_reading_counts_for_its_own_row_alone(database: DatabaseUnderTest) -> None:
+    async with database.allocator() as allocator:
+        database.clock.now = MIDNIGHT
+        await allocator.add_subnet(spec("10.1.0.0/24"))
+        for generation, (seconds, demand) in enumerate(((0, 1), (181, 2), (54, 4)), 1):
+            database.clock.now += seconds
+            stated = StatedDemand(batch=16, high=demand)
+            await allocator.put_container(wish("a", 5, generation, stated=stated))
+            await allocator.sample()
+        *_, minute = await usage(allocator, "1m")
+        assert minute.timestamp == to_time(MIDNIGHT + 180)
+        assert (minute.demand, minute.demand_mean) == (4, 2), (
+            "the first of the two stands for the whole minute"
+        )
+        (day,) = await usage(allocator, "1d")
+        assert day.demand_mean == (181 * 2 + 54 * 4) / 235
 
 
 steps = st.lists(
@@ -198,10 +273,11 @@ async def test_a_history_from_before_is_kept_and_its_days_are_filled(database: D
     async with database.replica(AT_ONCE) as allocator:
         await allocator.add_subnet(spec("10.1.0.0/24"))
         held = None
-        for generation, count in enumerate((9, 39, 4, 19), 1):
+        lived = ((9, 900), (39, 900), (4, 900), (2, DAY - 5_400), (3, 5_400), (19, 5))
+        for generation, (count, seconds) in enumerate(lived, 1):
             held = await hold(allocator, count, generation, held)
-            database.clock.now += 900 if generation != 3 else DAY
-            if generation == 2:
+            database.clock.now += seconds
+            if generation == 3:  # the day's highest is before it
                 await allocator.grow_subnet("blue", "pods", ("10.9.0.0/24",))
         before = await allocator.history("blue", "pods", since=0, until=9e9)
         kept = {step: await usage(allocator, step) for step in STEPS[:3]}
@@ -218,6 +294,7 @@ async def test_a_history_from_before_is_kept_and_its_days_are_filled(database: D
                 (None, None, None, 0)
             }
             assert all(row.reserved_mean == row.reserved for row in now)
+            assert {row.capacity for row in now} == ({253, 506} if step == "15m" else {506})
         first, second = await usage(allocator, "1d")
         assert (first.timestamp, second.timestamp) == (to_time(MIDNIGHT), to_time(MIDNIGHT + DAY))
         quarters = [row.reserved for row in kept["15m"] if row.timestamp < second.timestamp]
@@ -227,6 +304,7 @@ async def test_a_history_from_before_is_kept_and_its_days_are_filled(database: D
         await allocator.sample()
         *_, latest = await usage(allocator, "1m")
         assert (latest.reserved, latest.batch) == (20, 0)
+        assert (await usage(allocator, "1d"))[-1].observed_seconds == second.observed_seconds + 65
         assert await allocator.audit() == ()
 
 

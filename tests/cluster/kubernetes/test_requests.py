@@ -3,6 +3,7 @@ import pytest
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.requests import ListSelection
+from podtide.cluster.merge_patch import PatchPreconditions
 from podtide.cluster.port import Invalid
 from podtide.resources.base import ObjectMeta, Original
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
@@ -85,6 +86,36 @@ def test_a_replace_carries_what_was_read_and_no_struct_names() -> None:
     body = requests.replace(pool(), "agent").body
     assert body is not None
     assert msgspec.json.decode(body)["spec"]["theirs"] == 1
+
+
+def test_a_patch_says_the_changes_and_on_what_conditions() -> None:
+    request = requests.patch(
+        Node.api,
+        "",
+        "a",
+        changes={"status": {"capacity": {"example.com/x": None}}},
+        manager="controller",
+        expected=PatchPreconditions(uid="u-1", resource_version="17"),
+        status=True,
+    )
+    assert (request.method, request.content_type) == ("PATCH", "application/merge-patch+json")
+    assert (request.path, request.query) == ("/api/v1/nodes/a/status", {"fieldManager": "controller"})
+    assert request.doing == "patch the status of Node a"
+    assert request.body is not None
+    assert msgspec.json.decode(request.body) == {
+        "metadata": {"uid": "u-1", "resourceVersion": "17"},
+        "status": {"capacity": {"example.com/x": None}},
+    }
+
+
+def test_changes_that_are_not_json_are_not_sent() -> None:
+    endless: dict[str, object] = {}
+    endless["spec"] = endless
+    for changes in ({"spec": object()}, {"spec": "\ud800"}, endless):
+        with pytest.raises(Invalid, match="cannot patch Pod default/web: these changes cannot be written"):
+            requests.patch(
+                Pod.api, "default", "web", changes=changes, manager="x", expected=PatchPreconditions()
+            )
 
 
 def test_a_delete_names_what_it_expects_and_leaves_what_is_owned_to_the_collector() -> None:

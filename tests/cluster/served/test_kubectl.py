@@ -119,19 +119,28 @@ def test_the_kinds_can_be_listed(kubectl: Kubectl) -> None:
 def test_columns_are_those_of_a_real_cluster(kubectl: Kubectl, namespace: str) -> None:
     for document in (config(), SUBNET, SLICES):
         kubectl("create", "-n", namespace, "-f", "-", stdin=document)
-    nnc_status = {"status": {"assignedIPCount": 16, "networkContainers": [NETWORK_CONTAINER]}}
+    granted = {
+        "type": "Granted",
+        "status": "True",
+        "reason": "Complete",
+        "message": "all of it",
+        "lastTransitionTime": "2026-01-02T03:04:05Z",
+    }
+    held = {"assignedIPCount": 16, "networkContainers": [NETWORK_CONTAINER], "conditions": [granted]}
+    nnc_status = {"status": held}
     for what, status in (("nnc/node-a", nnc_status), ("clustersubnet/podnet", {"status": SUBNET_STATUS})):
         patch = ("--type=merge", "--subresource=status", "-p", json.dumps(status))
         kubectl("patch", "-n", namespace, what, *patch)
     assert kubectl.table("get", "nnc", "-n", namespace) == [
-        ["NAME", "ALLOCATED IPS", "NC MODE", "NC VERSION"],
-        ["node-a", "16", "dynamic", "3"],
+        ["NAME", "ALLOCATED IPS", "NC MODE", "NC VERSION", "REQUESTED", "REASON"],
+        ["node-a", "16", "dynamic", "3", "16", "Complete"],
     ]
     (header, row) = kubectl.table("get", "nnc", "-n", namespace, "-o", "wide")
     assert header[:6] == ["NAME", "REQUESTED IPS", "ALLOCATED IPS", "SUBNET", "SUBNET CIDR", "NC ID"]
-    assert header[6:] == ["NC MODE", "NC TYPE", "NC VERSION"]
-    assert row == ["node-a", "16", "16", "podnet", "10.0.0.0/24", "nc-1", "dynamic", "vnet", "3"]
-    (header, row) = kubectl.table("get", "clustersubnets", "-n", namespace)
+    assert header[6:] == ["NC MODE", "NC TYPE", "NC VERSION", "REQUESTED", "REASON"]
+    assert row[:6] == ["node-a", "16", "16", "podnet", "10.0.0.0/24", "nc-1"]
+    assert row[6:] == ["dynamic", "vnet", "3", "16", "Complete"]
+    (header, row) = kubectl.table("get", "csn", "-n", namespace)
     assert header == [
         "NAME",
         "CIDRS",
@@ -144,7 +153,7 @@ def test_columns_are_those_of_a_real_cluster(kubectl: Kubectl, namespace: str) -
         "AGE",
     ]
     assert row[:-1] == ["podnet", "10.0.0.0/24", "251", "33", "8", "0.5", "false", "2027-01-05"]
-    (header, row) = kubectl.table("get", "nodeslicepools", "-n", namespace)
+    (header, row) = kubectl.table("get", "nsp", "-n", namespace)
     assert header == ["NAME", "RANGE", "SLICE SIZE", "ASSIGNED", "TOTAL", "AGE"]
     assert row[:-1] == ["storage", "10.1.0.0/16", "/24", "2", "256"]
     everywhere = kubectl("get", "nnc,clustersubnets,nodeslicepools", "-A")

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtide.cluster.merge_patch import merge_patched
 from podtide.cluster.port import Invalid
-from podtide.cluster.served.json_patch import json_patched, merge_patched
+from podtide.cluster.served.json_patch import json_patched
 from podtide.cluster.served.statuses import BadRequest
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched
 

@@ -8,6 +8,7 @@ from cluster.served.http_client import CONFIGS, MERGE, PODS, TABLE, config, open
 
 pytestmark = pytest.mark.real_time
 
+NODES = "/api/v1/nodes"
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -32,6 +33,25 @@ async def test_what_struct_fields_say_can_be_changed_without_losing_the_others()
         answer = await client.ask("PATCH", f"{PODS}/web/status", change, MERGE)
         assert answer.document["spec"] == pod()["spec"]
         assert answer.document["status"] == {"phase": "Running", "podIP": "10.0.0.5"}
+
+
+async def test_a_number_is_taken_for_a_quantity_and_kept_as_text() -> None:
+    async with open_client() as client:
+        sent = pod()
+        sent["spec"]["containers"][0]["resources"] = {
+            "requests": {"podtide.io/ipv4": 1, "cpu": 0.5, "memory": "1Gi"}
+        }
+        made = await client.ask("POST", PODS, sent)
+        requests = made.document["spec"]["containers"][0]["resources"]["requests"]
+        assert requests == {"podtide.io/ipv4": "1", "cpu": "0.5", "memory": "1Gi"}
+        await client.ask("POST", NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}})
+        change = {"status": {"capacity": {"pods": 110}, "conditions": [{"type": "Ready", "status": "True"}]}}
+        answer = await client.ask("PATCH", f"{NODES}/a/status", change, MERGE)
+        assert answer.document["status"] == {**change["status"], "capacity": {"pods": "110"}}
+        refused = await client.ask(
+            "PATCH", f"{NODES}/a/status", {"status": {"capacity": {"pods": True}}}, MERGE
+        )
+        assert refused.code == 422
 
 
 async def test_a_file_keeps_what_was_sent(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from podtide.cluster.served.statuses import NotAcceptable
 from podtide.cluster.served.tables import TableMaker, columns_of, find_first
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.ip_pool import IPPool
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 
@@ -79,6 +80,8 @@ def test_the_columns_of_a_nodenetworkconfig_show_its_first_network_container() -
         "NC Mode": "dynamic",
         "NC Type": "vnet",
         "NC Version": 3,
+        "Requested": 16,
+        "Reason": None,
     }
 
 
@@ -112,13 +115,22 @@ def test_what_is_no_time_has_no_age() -> None:
 
 
 def test_a_kind_without_columns_shows_its_age_and_a_pod_where_it_is_when_asked_for_more() -> None:
-    assert [column.name for column in columns_of(IPPool.api)] == ["Age"]
+    assert [column.name for column in columns_of(NetworkAttachmentDefinition.api)] == ["Age"]
     assert [(column.name, column.priority) for column in columns_of(Pod.api)] == [
         ("Status", 0),
         ("Age", 0),
         ("IP", 1),
         ("Node", 1),
     ]
+
+
+def test_a_pool_shows_its_node_and_a_request_why_it_was_granted_or_not() -> None:
+    marked = {"metadata": {"name": "a", "uid": "b", "annotations": {"podtide.io/node": "node-1"}}}
+    assert cells(IPPool, marked | {"spec": {"range": "10.7.0.0/28"}})["Node"] == "node-1"
+    conditions = [{"type": "Other", "reason": "No"}, {"type": "Granted", "reason": "SubnetShort"}, "text"]
+    shown = cells(NodeNetworkConfig, {"spec": {"requestedIPCount": 15}, "status": {"conditions": conditions}})
+    assert (shown["Requested"], shown["Reason"]) == (15, "SubnetShort")
+    assert cells(NodeNetworkConfig, {"status": {"conditions": conditions[:1]}})["Reason"] is None
 
 
 @pytest.mark.parametrize("document", [None, [], "text", {"a": None}, {"a": []}, {"a": [None]}, {"a": ["b"]}])

@@ -10,16 +10,24 @@ import pytest
 from msgspec import structs
 
 from podtide.core.errors import InvalidInput
+from podtide.simulation.faults.mishap import is_of_placement
 from podtide.simulation.faults.table import FAULTS, chosen_faults
 from podtide.simulation.nodes.network_definitions import MOST_NETWORKS
 from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.simulate import simulate
+from podtide.simulation.scheduling.address_policy import PolicyReach
 
 PODTIDE = Path(sys.executable).parent / "podtide"
 
 
 def small_plan(
-    seed: int, faults: str = "all", *, nodes: int = 3, trouble_seconds: float = 45.0, networks: int = 0
+    seed: int,
+    faults: str = "all",
+    *,
+    nodes: int = 3,
+    trouble_seconds: float = 45.0,
+    networks: int = 0,
+    placement: bool = False,
 ) -> FaultPlan:
     return fault_plan_for(
         seed,
@@ -27,6 +35,7 @@ def small_plan(
         faults=chosen_faults(faults),
         trouble_seconds=trouble_seconds,
         networks=networks,
+        placement=placement,
     )
 
 
@@ -90,6 +99,34 @@ def test_every_invariant_holds_for_some_dozen_seeds(seed: int) -> None:
     assert simulate(small_plan(seed)).failure == ""
 
 
+@pytest.mark.parametrize(
+    "seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 112))]
+)
+def test_every_invariant_holds_where_a_scheduler_places_pods(seed: int) -> None:
+    report = simulate(small_plan(seed, placement=True))
+    assert report.failure == ""
+    assert report.placement is not None
+    assert report.placement.bound
+
+
+def test_placement_adds_mishaps_of_its_own_and_changes_no_others() -> None:
+    without, placed = (small_plan(6, trouble_seconds=300, placement=placement) for placement in (False, True))
+    names = {each.fault for each in without.mishaps}
+    assert without.mishaps == tuple(each for each in placed.mishaps if each.fault in names)
+    assert {each.fault for each in placed.mishaps} - names <= {
+        name for name, fault in FAULTS.items() if is_of_placement(fault)
+    }
+    assert without.placement is None
+    assert placed.placement is not None
+
+
+def test_plans_with_placement_are_of_every_reach_of_the_policy() -> None:
+    reaches = [
+        plan.placement.reach for seed in range(40) if (plan := small_plan(seed, placement=True)).placement
+    ]
+    assert set(reaches) == set(PolicyReach)
+
+
 def test_without_faults_nothing_goes_wrong_either() -> None:
     report = simulate(small_plan(1, "none"))
     assert report.failure == ""
@@ -99,8 +136,10 @@ def test_without_faults_nothing_goes_wrong_either() -> None:
 @pytest.mark.slow
 def test_there_is_no_fault_that_never_strikes() -> None:
     struck: set[str] = set()
-    for seed in range(8):
-        report = simulate(small_plan(seed, nodes=2, trouble_seconds=400, networks=seed % 2))
+    for seed in range(11):
+        networks, placement = (seed % 2, False) if seed < 8 else (0, True)
+        plan = small_plan(seed, nodes=2, trouble_seconds=400, networks=networks, placement=placement)
+        report = simulate(plan)
         assert report.failure == ""
         struck |= report.faults.keys()
     assert struck == set(FAULTS)

@@ -118,7 +118,7 @@ def test_what_is_odd_is_put_right_and_said(
         ),
         (
             ("second,pods", "0,5", "1,6", "2,7", "1730419200,8"),
-            "pods.csv:5: the clock jumps by 1.73042e+09 s after line 4, more than the rest of the trace: correct the times",
+            "pods.csv:5: the clock jumps by 20,028 days after line 4, more than the rest of the trace: correct the times",
         ),
     ],
 )

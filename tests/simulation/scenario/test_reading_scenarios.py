@@ -33,6 +33,10 @@ def refusal(text: str) -> str:
         (f"{STEPS}  []\nclusters: {{east: {{nodes: 1}}}}\n", "some.yaml:1: give either nodes, or clusters"),
         (f"{NO_NODES}story: []\n", "some.yaml:1: give either nodes, or clusters"),
         (
+            f"{STEPS}  []\nnetworks: {{storage: {{range: 10.20.0.0/22, slice: /20}}}}\n",
+            "some.yaml:7: slice size /20 is larger than its range 10.20.0.0/22: use /22 to /30",
+        ),
+        (
             f"{NO_NODES}story: []\nclusters: {{a/b: {{nodes: 1}}}}\n",
             "some.yaml:5: 'a/b' is not a valid name of a cluster",
         ),

@@ -161,11 +161,12 @@ class _WaitingCall:
         self.task.cancel()
 
     def _respond(self, answer: Answer) -> None:
+        self._timer.cancel()  # in a busy loop its moment may be over as well, and nothing follows an answer
         _send(self._connection, encode_answer(answer) if self._is_acknowledged else _response(answer))
 
     def _end(self, _task: "asyncio.Task[None]") -> None:
         self._loop.remove_reader(self._connection)
-        self._timer.cancel()
+        self._timer.cancel()  # a call that was abandoned has no answer
         self._connection.close()
         self._pending.abandon()
         self._ended(self)

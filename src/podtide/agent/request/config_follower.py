@@ -30,15 +30,12 @@ from podtide.resources.config_confirmation import doubt_in, is_confirmed
 from podtide.resources.metadata_keys import (
     AGENT_MANAGER,
     DOUBT_ANNOTATION,
-    STATEMENT_ANNOTATION,
-    WAITING_PODS_ANNOTATION,
+    STATED_ANNOTATIONS,
 )
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
 from podtide.runtime.runtime import Runtime
 from podtide.runtime.wakeup import Wakeup
-
-_STATED = (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION)
 
 
 class ConfigFollower:
@@ -253,7 +250,7 @@ def _question(config: NodeNetworkConfig, journaled: JournaledPool) -> NodeNetwor
     that no other object is changed. The agent's next request leaves the question out, which costs no extra write.
     """
     pool, there = journaled.pool, config.metadata
-    stated = {mark: there.annotations[mark] for mark in _STATED if mark in there.annotations}
+    stated = {mark: there.annotations[mark] for mark in STATED_ANNOTATIONS if mark in there.annotations}
     names = sorted(name for container_id in pool.containers() for name in pool.named(container_id))
     return NodeNetworkConfig(
         metadata=ObjectMeta(

@@ -10,6 +10,7 @@ restart), the next reconciliation corrects it in one write. What makes a write d
     `ipsNotInUse` is not what was given up    compared as sets: names that are gone are removed
     the number of waiting pods differs        where the subnet owes the node addresses: nodes with more of them come first
     the statement is missing or outdated      at once for other parameters, later for another demand (see `statement`)
+    other pods use an address unrequested     later, too, where a pod requests one (see `pod_requests`)
 
 All but the first wait for the gathering time, too. Addresses are named in the journal before the cluster is written.
 
@@ -23,6 +24,7 @@ from typing import NoReturn
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import is_owed
+from podtide.agent.request.pod_requests import PodRequests
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.statement import StatementSchedule
 from podtide.agent.request.target import RequestTarget, TargetCalculator
@@ -37,8 +39,11 @@ from podtide.core.subnet.statement import Statement
 from podtide.resources.base import ObjectMeta
 from podtide.resources.metadata_keys import (
     AGENT_MANAGER,
+    STATED_ANNOTATIONS,
     STATEMENT_ANNOTATION,
+    UNREQUESTED_ANNOTATION,
     WAITING_PODS_ANNOTATION,
+    unrequested_in,
     waiting_pods_in,
 )
 from podtide.resources.node_network_config import NodeNetworkConfig, NodeNetworkConfigSpec
@@ -65,6 +70,7 @@ class Requester:
         readiness: Readiness,
         targets: TargetCalculator,
         *,
+        pod_requests: PodRequests,
         patience: Pace,
         runtime: Runtime,
     ) -> None:
@@ -79,6 +85,7 @@ class Requester:
         self._follower = follower
         self._journaled = journaled
         self._targets = targets
+        self._pod_requests = pod_requests
         self._readiness = readiness
         self._patience = patience
         self._clock = runtime.clock
@@ -141,13 +148,19 @@ class Requester:
         self._changing = verdict.waiting
         # Addresses that a larger target will need are not surplus; those that a smaller one will not need are not yet.
         keep = max(target.request, requested)
-        anew_at = self._statements.anew_at(target, requested)
+        anew_at = self._statements.anew_at(
+            target,
+            requested,
+            unrequested_differs=unrequested_in(told) != self._unrequested(),
+            is_placed=self._pod_requests.any_requested,
+        )
         is_anew = anew_at is not None and now >= anew_at
         is_tidy = (
             not self._has_surplus(keep)
             and not self._holds_what_drains(target)
             and self._is_up_to_date(config, told, target)
             and not self._statements.is_missing(target, requested)
+            and (unrequested_in(told) is not None or not self._statements.is_heard)
             and not is_anew
         )
         tidy_at = self._tidy_at(now, is_tidy=is_tidy)
@@ -164,6 +177,9 @@ class Requester:
         if self._untidy_since is None:
             self._untidy_since = now
         return self._untidy_since + self._patience.gather_seconds
+
+    def _unrequested(self) -> int:
+        return self._pod_requests.unrequested(self._journaled.pool.outlived())
 
     def _has_surplus(self, keep: int) -> bool:
         return any(
@@ -251,7 +267,7 @@ class Requester:
                 self._journaled.name_for_release(container_id, surplus)
         names, waiting = self._named(target), self._journaled.demand.waiting
         statement = self._statements.statement(target, request, self._told(config))
-        annotations = _annotations(waiting, statement)
+        annotations = _annotations(waiting, statement, self._unrequested())
         answer = await self._apply(_wish(config, request, names, annotations))
         if not names and answer.spec.ips_not_in_use:
             answer = await self._apply(_wish(config, request, [_UNKNOWN_NAME], annotations))
@@ -287,8 +303,10 @@ class Requester:
         self._statements.is_heard = is_heard
 
 
-def _annotations(waiting: int, statement: Statement | None) -> dict[str, str]:
-    annotations = {WAITING_PODS_ANNOTATION: str(waiting)} if waiting else {}
+def _annotations(waiting: int, statement: Statement | None, unrequested: int) -> dict[str, str]:
+    annotations = {UNREQUESTED_ANNOTATION: str(unrequested)}
+    if waiting:
+        annotations[WAITING_PODS_ANNOTATION] = str(waiting)
     if statement is not None:
         annotations[STATEMENT_ANNOTATION] = render(statement)
     return annotations
@@ -296,7 +314,7 @@ def _annotations(waiting: int, statement: Statement | None) -> dict[str, str]:
 
 def _ours_in(config: NodeNetworkConfig) -> tuple[str | None, ...]:
     annotations = config.metadata.annotations
-    return tuple(annotations.get(mark) for mark in (WAITING_PODS_ANNOTATION, STATEMENT_ANNOTATION))
+    return tuple(annotations.get(mark) for mark in STATED_ANNOTATIONS)
 
 
 def _wish(

@@ -5,6 +5,7 @@ The batch of a subnet is decided from the statements of its nodes. So every new 
 
     none that belongs to it, or one with other parameters   a statement is written at once: the answer to a new batch
     another demand, below the top rung                      one is written later (see `core.subnet.statement_refresh`)
+    other pods than a scheduler is told of                  once the demand has rested (see `pod_requests`)
 
 A statement is made only for the request that was computed from it. A write that keeps an older request, because a smaller
 one has to wait, carries the statement that is there, or none.
@@ -44,13 +45,29 @@ class StatementSchedule:
         """Whether the request in the object needs a statement at once."""
         return self._may_state(target, requested) and not target.is_answered
 
-    def anew_at(self, target: RequestTarget, requested: int) -> float | None:
-        """When to write a new statement beside the request in the object; None when there is no need."""
+    def anew_at(
+        self,
+        target: RequestTarget,
+        requested: int,
+        *,
+        unrequested_differs: bool = False,
+        is_placed: bool = False,
+    ) -> float | None:
+        """When to write a new statement beside the request in the object; None when there is no need.
+
+        With placement a node publishes by what it stated. So where pods request an address, any other demand below the top
+        rung is stated, a larger one soon, and so is another number of pods that request none.
+        """
         if not self._may_state(target, requested) or not target.is_answered:
             return None
-        assert target.said is not None
-        assert target.statement is not None
-        return self._restating.due_at if makes_a_difference(target.said, target.statement) else None
+        said, now = target.said, target.statement
+        assert said is not None
+        assert now is not None
+        if is_placed and said.demand < now.demand and now.batch < now.top:
+            return self._restating.grown_at
+        if is_placed and (unrequested_differs or (said.demand != now.demand and now.batch < now.top)):
+            return self._restating.rested_at
+        return self._restating.due_at if makes_a_difference(said, now) else None
 
     def stated_anew(self, now: float) -> None:
         """A new statement was written beside an unchanged request."""

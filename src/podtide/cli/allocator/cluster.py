@@ -5,8 +5,8 @@ import click
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.output import counted, output_option, show, table
-from podtide.cli.screen_width import fitted, screen_width
+from podtide.cli.output import counted, objects_option, output_option, show, table, table_width
+from podtide.cli.screen_width import fitted
 from podtide.core.errors import FixError, InvalidInput
 from podtide.resources.timestamps import to_time
 
@@ -26,7 +26,7 @@ def cluster() -> None:
 
 @cluster.command("list")
 @allocator_options
-@output_option
+@objects_option
 def list_clusters(*, location: AllocatorLocation, output: str) -> None:
     """List clusters with their uids, and say whether the allocator grants.
 
@@ -35,7 +35,8 @@ def list_clusters(*, location: AllocatorLocation, output: str) -> None:
     registry = location.ask_as_administration(lambda allocator: allocator.list_clusters())
     lines = [_waiting(registry)] if registry.recovering else []
     rows = [_COLUMNS, *map(_row, registry.clusters)]
-    show(output, registry, [*lines, *table(fitted(rows, screen_width(), dispensable=_DISPENSABLE))])
+    lines += table(fitted(rows, table_width(output), dispensable=_DISPENSABLE))
+    show(output, registry, lines, (each.name for each in registry.clusters))
 
 
 @cluster.command()

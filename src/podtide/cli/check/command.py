@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -14,12 +15,16 @@ from podtide.allocator.subnets import Subnet
 from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.exit_status import ExitStatus
+from podtide.cli.number_options import DURATION
 from podtide.cli.observed_node import observe_nodes
 from podtide.cli.output import counted, output_option, show
 from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, Forbidden
 from podtide.core.audit.invariants import Violation
 from podtide.core.audit.networks import NetworkPicture
+from podtide.core.errors import InvalidInput
+from podtide.core.networks.leaks import LeakGrace
 from podtide.networks.audit_picture import draw_networks
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -28,30 +33,103 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 from podtide.resources.pod import Pod
+from podtide.runtime.clock import SystemClock
+from podtide.runtime.durations import format_duration
+from podtide.runtime.logging import make_logger
+from podtide.runtime.randomness import system_randomness
+from podtide.runtime.runtime import Runtime
+from podtide.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from podtide.cli.check.repair import RepairReport
 
 _AGAIN_AFTER_SECONDS = 1.0
 """Longer than one object takes to follow another: what is still inconsistent by then is broken."""
-_VIOLATED = 1
 
 
 @click.command()
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Repair leaks in secondary networks as the controller does: what two passes find, --grace apart.",
+)
+@click.option("--dry-run", is_flag=True, help="With --repair: only say what would be written.")
+@click.option(
+    "--grace",
+    type=DURATION,
+    default=None,
+    metavar="DURATION",
+    help="With --repair: how long a leak must last, at least the setting leak_grace, which is the default.",
+)
 @networks_namespace_option
 @cluster_options
 @optional_allocator_options
 @output_option
-def check(
-    *, networks_namespace: str, there: ClusterConnection, location: AllocatorLocation | None, output: str
+def check(  # noqa: PLR0913 - one argument per option
+    *,
+    repair: bool,
+    dry_run: bool,
+    grace: float | None,
+    networks_namespace: str,
+    there: ClusterConnection,
+    location: AllocatorLocation | None,
+    output: str,
 ) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
     Reads the cluster's objects, those of secondary networks too, and, if --allocator or --database is given, the
-    allocator's records. It only reads. What looks broken is read once more before it is reported, because a live
-    cluster changes while it is read. Exit status 1 means that something is broken.
+    allocator's records. It only reads, unless --repair is given. What looks broken is read once more before it is
+    reported, because a live cluster changes while it is read. Exit status 1 means that something is broken.
     """
-    findings = asyncio.run(_check(there, location, networks_namespace or there.networks_namespace()))
-    show(output, _document(findings), _lines(findings))
+    if (dry_run or grace is not None) and not repair:
+        raise click.UsageError("--dry-run and --grace are for --repair: give that as well")
+    namespace = networks_namespace or there.networks_namespace()
+    report = _repair(there, namespace, grace, dry_run=dry_run) if repair else None
+    findings = asyncio.run(_check(there, location, namespace))
+    document = _document(findings) | ({"repair": report} if report else {})
+    show(output, document, [*_repair_lines(report), *_lines(findings)])
     if findings.violations:
-        sys.exit(_VIOLATED)
+        sys.exit(ExitStatus.FAILED)
+
+
+def _repair(
+    there: ClusterConnection, namespace: str, grace_seconds: float | None, *, dry_run: bool
+) -> "RepairReport":
+    from podtide.cli.check.repair import repair_leaks  # noqa: PLC0415 - a check that only reads needs none of it
+
+    usual = Settings()
+    least = usual.leak_grace_seconds
+    if grace_seconds is not None and grace_seconds < least:
+        raise InvalidInput(
+            f"--grace={format_duration(grace_seconds)} is refused: a leak must last {format_duration(least)} at least, as for "
+            "the controller, because a pod may be starting"
+        )
+    seconds = least if grace_seconds is None else grace_seconds
+    patience = LeakGrace(leak_grace_seconds=seconds, quarantine_seconds=usual.quarantine_seconds)
+    clock = SystemClock()
+    log = make_logger(sys.stderr, clock, level="error" if dry_run else "warning")
+    runtime = Runtime(clock=clock, randomness=system_randomness(), log=log)
+    click.echo(f"podtide: looking for leaks twice, {format_duration(seconds)} apart", err=True)
+
+    async def run() -> "RepairReport":
+        async with there.cluster() as cluster:
+            return await repair_leaks(cluster, namespace, patience=patience, dry_run=dry_run, runtime=runtime)
+
+    return asyncio.run(run())
+
+
+def _repair_lines(report: "RepairReport | None") -> Iterator[str]:
+    if report is None:
+        return
+    begin = "would " if report.dry_run else "did "
+    yield from (f"{begin}{line}" for line in report.done)
+    if not report.done:
+        yield "nothing to repair" + (" yet" if report.left else "")
+    if report.left:
+        yield (
+            f"{counted(report.left, 'leak', 'leaks')} left to the controller, which waits longer where a removed node's machine may run "
+            "on; free one by hand with `podtide release ADDRESS`"
+        )
 
 
 async def _check(

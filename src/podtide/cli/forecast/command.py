@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from podtide.allocator.port import Allocator
 from podtide.allocator.recorded_days import day_of, days_since, recorded_days
@@ -15,15 +16,30 @@ from podtide.cli.forecast.usage_file import CAPACITY, read_usage_file
 from podtide.cli.forecast.views import SubnetViews, subnet_views
 from podtide.cli.forecast.words import forecast_document, forecast_lines
 from podtide.cli.names import ALLOCATOR_NAME
-from podtide.cli.number_options import COUNT, fraction_option
+from podtide.cli.number_options import COUNT, FractionType
 from podtide.cli.output import output_option, show
 from podtide.cli.path_options import ExistingFile
 from podtide.core.errors import InvalidInput
+from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.runtime.clock import SystemClock
 
 _USUAL = Thresholds()
 _DAY = click.DateTime(["%Y-%m-%d"])
+
+
+class AskedThresholds(Struct, frozen=True):
+    """The thresholds that the command line names; None leaves one as it is."""
+
+    lower: Fraction | None
+    upper: Fraction | None
+
+    def beside(self, others: Thresholds) -> Thresholds:
+        """With the others where none is named."""
+        return Thresholds(
+            others.lower if self.lower is None else self.lower,
+            others.upper if self.upper is None else self.upper,
+        )
 
 
 @click.command()
@@ -35,8 +51,16 @@ _DAY = click.DateTime(["%Y-%m-%d"])
     help="A CSV file with the columns timestamp, capacity and reserved, instead of an allocator.",
 )
 @click.option("--capacity", type=COUNT, help="The capacity to forecast for.  [default: that of today]")
-@fraction_option("--lower", _USUAL.lower, "t: the lower threshold, as a part of the capacity.")
-@fraction_option("--upper", _USUAL.upper, "T: the upper threshold, as a part of the capacity.")
+@click.option(
+    "--lower",
+    type=FractionType(),
+    help=f"t: the lower threshold, as a part of the capacity.  [default: the one in force; of a file, {text(_USUAL.lower)}]",
+)
+@click.option(
+    "--upper",
+    type=FractionType(),
+    help=f"T: the upper threshold, as a part of the capacity.  [default: the one in force; of a file, {text(_USUAL.upper)}]",
+)
 @click.option(
     "--at",
     type=_DAY,
@@ -51,8 +75,8 @@ def forecast(  # noqa: PLR0913 - one argument per option
     name: str,
     history: Path | None,
     capacity: int | None,
-    lower: Fraction,
-    upper: Fraction,
+    lower: Fraction | None,
+    upper: Fraction | None,
     at: datetime | None,
     location: AllocatorLocation | None,
     output: str,
@@ -62,7 +86,7 @@ def forecast(  # noqa: PLR0913 - one argument per option
     Of the subnet NAME in NETWORK, of all subnets of NETWORK, or of all. It rests on the maximum of each day, and says on
     how many. With less than seven days no date is named, and none beyond a year.
     """
-    thresholds = Thresholds(lower, upper)
+    thresholds = AskedThresholds(lower, upper)
     today = day_of(SystemClock().wall())
     day = at.date() if at else None
     if history is not None:
@@ -70,7 +94,7 @@ def forecast(  # noqa: PLR0913 - one argument per option
             raise click.UsageError(
                 "--history is read instead of an allocator: name no subnet and no allocator"
             )
-        views = [_of_file(history, capacity, thresholds, day, today)]
+        views = [_of_file(history, capacity, thresholds.beside(_USUAL), day, today)]
     elif location is None:
         raise click.UsageError(
             "say where the history is: either --allocator URL, or --database URL, or --history FILE"
@@ -105,20 +129,23 @@ async def _of_allocator(  # noqa: PLR0913, PLR0917 - where, which, and by what
     network: str,
     name: str,
     capacity: int | None,
-    thresholds: Thresholds,
+    thresholds: AskedThresholds,
     today: date,
 ) -> list[SubnetViews]:
     subnets = [await allocator.get_subnet(network, name)] if name else await allocator.list_subnets(network)
 
+    from podtide.controller.subnets.batch_decision import bounds_in_force  # noqa: PLC0415 - not for a file
+
     async def one(subnet: Subnet) -> SubnetViews:
         now = SystemClock().wall()
+        in_force = bounds_in_force(await allocator.demand(subnet.network, subnet.name)).thresholds
         rows = await allocator.usage_history(
             subnet.network, subnet.name, since=days_since(now), until=now, step="1d"
         )
         return subnet_views(
             recorded_days(rows),
             capacity=subnet.capacity if capacity is None else capacity,
-            thresholds=thresholds,
+            thresholds=thresholds.beside(in_force),
             today=today,
             network=subnet.network,
             name=subnet.name,

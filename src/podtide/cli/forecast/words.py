@@ -11,6 +11,7 @@ from podtide.cli.output import table
 from podtide.core.exact import text
 from podtide.core.forecast.usage_forecast import LevelForecast, UsageForecast
 from podtide.core.subnet.count_text import count_text
+from podtide.core.subnet.exhaustion import Thresholds
 
 _NEVER = "not within a year"
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -22,6 +23,8 @@ def forecast_lines(views: SubnetViews) -> Iterator[str]:
     """A subnet's forecasts, as lines."""
     title = f"{views.network}/{views.name}: " if views.name else ""
     yield f"{title}{count_text(views.capacity)} addresses"
+    if views.thresholds != Thresholds():
+        yield f"  thresholds: {text(views.thresholds.lower)} and {text(views.thresholds.upper)} of them"
     yield from _view_lines(_RESERVED, views.reserved)
     if views.need is None:
         yield f"  {_NEED}: the history has no such figures"

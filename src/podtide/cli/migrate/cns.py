@@ -9,6 +9,7 @@ import click
 
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
+from podtide.cli.exit_status import ExitStatus
 from podtide.cli.migrate.cns_take_over import (
     TakeOver,
     TakeOverOptions,
@@ -21,7 +22,6 @@ from podtide.cli.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
 
-_FOR_SOMEBODY_TO_DO = 1
 _MOST_LINES = 10
 """The most lines about one thing: JSON has all."""
 
@@ -110,7 +110,7 @@ def cns(  # noqa: PLR0913 - one argument per option
     outcome = asyncio.run(_carry_out(step, there, location, options, nodes))
     show(output, _document(step, outcome), _lines(step, outcome))
     if outcome.objections:
-        sys.exit(_FOR_SOMEBODY_TO_DO)
+        sys.exit(ExitStatus.FAILED)
 
 
 def _step(*, dry_run: bool, reserve_: bool, hand_over_: bool, back: bool) -> Step:

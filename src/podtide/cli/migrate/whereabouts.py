@@ -8,6 +8,7 @@ import click
 from msgspec import Struct
 
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.exit_status import ExitStatus
 from podtide.cli.output import output_option, show, table
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.cluster.listing import list_all, list_if_known
@@ -31,7 +32,6 @@ from podtide.resources.pod import Pod
 
 MANAGER = "podtide-migrate"
 """The field manager of what it writes."""
-_FOR_SOMEBODY_TO_DO = 1
 _AGAIN_AFTER_SECONDS = 1.0
 """Longer than an ADD takes from reservation to pool."""
 _MOST_LINES = 10
@@ -75,7 +75,7 @@ def whereabouts(
     outcome = asyncio.run(_migrate(there, networks_namespace or there.networks_namespace(), apply_=apply_))
     show(output, _document(outcome), _lines(outcome))
     if outcome.needs_attention:
-        sys.exit(_FOR_SOMEBODY_TO_DO)
+        sys.exit(ExitStatus.FAILED)
 
 
 async def _migrate(there: ClusterConnection, namespace: str, *, apply_: bool) -> MigrationOutcome:

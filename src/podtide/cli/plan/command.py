@@ -9,6 +9,7 @@ import click
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.lazy_group import LazyGroup
 from podtide.cli.number_options import COUNT, BoundedCount, FractionType, fraction_option
+from podtide.cli.output import formats_option
 from podtide.cli.plan.cluster_pods import pods_by_node
 from podtide.cli.plan.pod_counts import PodCounts, PodCountsType
 from podtide.cli.plan.sizing_table import SizingAnswer, show_sizing
@@ -147,14 +148,7 @@ class CountOrPercentType(click.ParamType[CountOrPercent]):
 @fraction_option("--lower", _USUAL.thresholds.lower, "t: a larger batch must keep R under t·Q.")
 @fraction_option("--upper", _USUAL.thresholds.upper, "T: exhausted, and the batch is reduced, above T·Q.")
 @cluster_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "csv"]),
-    default="text",
-    show_default=True,
-    help="A table for people, JSON or CSV for programs.",
-)
+@formats_option("text", "json", "yaml", "csv", about="A table for people; JSON, YAML or CSV for programs.")
 @click.pass_context
 def plan(  # noqa: PLR0913 - one argument per option
     context: click.Context,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
+from podtide.cli.exit_status import ExitStatus
 from podtide.cli.number_options import COUNT, BoundedCount
 from podtide.cli.output import output_option, show
 from podtide.cli.plan.cluster_pods import pods_by_node, running_of
@@ -18,7 +19,6 @@ from podtide.core.errors import InvalidInput
 from podtide.core.plan.fit import FitQuestion, FitVerdict, decide_fit
 from podtide.core.subnet.scaler import DEFAULT_BATCH
 
-_NOT_CERTAIN = 1
 _MOST = 10**9
 
 
@@ -122,7 +122,7 @@ def fit(  # noqa: PLR0913 - one argument per option
     )
     show(output, document_of(report), lines_of(report))
     if report.answer.verdict is not FitVerdict.FITS:
-        sys.exit(_NOT_CERTAIN)
+        sys.exit(ExitStatus.FAILED)
 
 
 def _subnet_now(

@@ -7,14 +7,13 @@ from msgspec import Struct
 from podtide.allocator.port import Allocator
 from podtide.cli.names import require_object_name
 from podtide.cli.plan.pod_counts import PodCounts
-from podtide.controller.subnets.batch_decision import reading_of, standing_of
-from podtide.controller.subnets.overrides import from_port
+from podtide.controller.subnets.batch_decision import bounds_in_force, reading_of, standing_of
 from podtide.core.errors import InvalidInput
 from podtide.core.plan.fit import KnownDemand, known_demand
 from podtide.core.plan.node_loads import level
 from podtide.core.ranges import parse_network
 from podtide.core.subnet.batch import BatchInForce
-from podtide.core.subnet.batch_bounds import BatchBounds, check_fit, merge_bounds
+from podtide.core.subnet.batch_bounds import BatchBounds, check_fit
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS
 
 _IPV4_BITS = 32
@@ -60,7 +59,7 @@ async def subnet_at(allocator: Allocator, wanted: str | None) -> SubnetNow:
     network, name = await _chosen(allocator, wanted)
     report = await allocator.demand(network, name)
     reading, standing = reading_of(report), standing_of(report.subnet.in_force)
-    bounds = merge_bounds([from_port(each.bounds) for each in report.bounds] or [BatchBounds()])
+    bounds = bounds_in_force(report)
     return SubnetNow(
         name=f"{network}/{name}",
         demand=known_demand(reading, standing, bounds.top),

@@ -1,24 +1,25 @@
 """`podtide subnet`: the subnets an allocator owns."""
 
-from collections.abc import Iterator, Sequence
-
 import click
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator
-from podtide.allocator.subnets import CidrHolders, Debt, Subnet, SubnetSpec
+from podtide.allocator.subnets import CidrHolders, Subnet, SubnetSpec
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
 from podtide.cli.number_options import INTERVAL, BoundedCount
-from podtide.cli.output import output_option, show, table
-from podtide.cli.screen_width import fitted, screen_width
+from podtide.cli.output import objects_option, output_option, show, table, table_width
+from podtide.cli.screen_width import fitted
+from podtide.cli.subnet.details import draining_lines, holders_of, sentence_of
 from podtide.cli.subnet.growth import add_or_grow
 from podtide.cli.subnet.history import history
+from podtide.cli.subnet.show import show_subnet
 from podtide.core.errors import InvalidInput
-from podtide.core.subnet.count_text import capacity_text, count_text
+from podtide.core.subnet.count_text import count_text
 from podtide.core.subnet.layout import exact_network
 
 _COLUMNS = ("NETWORK", "NAME", "CIDRS", "CAPACITY", "RESERVED", "FREE", "CONTAINERS", "OWED")
+_WIDE_COLUMNS = ("QUARANTINED", "BATCH", "STATE", "DRAINING", "GATEWAYS")
 _GATEWAY = "The gateway of the CIDR that the address is in; may be repeated. Default: each CIDR's first usable address."
 _gateway_option = click.option("--gateway", multiple=True, metavar="ADDRESS", help=_GATEWAY)
 _gateway_of_a_grown_option = click.option(
@@ -27,7 +28,6 @@ _gateway_of_a_grown_option = click.option(
     metavar="ADDRESS",
     help=f"{_GATEWAY} If the subnet has that CIDR already, its gateway changes; running pods keep the former one.",
 )
-_MOST_NODES = 20
 
 
 @click.group()
@@ -39,6 +39,7 @@ def subnet() -> None:
 
 
 subnet.add_command(history)
+subnet.add_command(show_subnet)
 
 
 @subnet.command()
@@ -101,7 +102,7 @@ def add(  # noqa: PLR0913 - one argument per option
     added = location.ask(
         lambda allocator: add_or_grow(allocator, spec) if grow else allocator.add_subnet(spec)
     )
-    show(output, added, [_sentence(added)])
+    show(output, added, [sentence_of(added)])
 
 
 @subnet.command()
@@ -125,7 +126,7 @@ def grow(  # noqa: PLR0913 - one argument per option
     A CIDR that the subnet has already stops draining, and its gateway becomes the one that is given for it.
     """
     grown = location.ask(lambda allocator: allocator.grow_subnet(network, name, cidrs, gateway))
-    show(output, grown, [_sentence(grown)])
+    show(output, grown, [sentence_of(grown)])
 
 
 @subnet.command()
@@ -170,35 +171,21 @@ def shrink(  # noqa: PLR0913 - one argument per option
         return shrunk, await holders_of(allocator, shrunk)
 
     shrunk, held = location.ask(drain)
-    show(output, {"subnet": shrunk, "draining": held}, [_sentence(shrunk), *draining_lines(shrunk, held)])
+    show(output, {"subnet": shrunk, "draining": held}, [sentence_of(shrunk), *draining_lines(shrunk, held)])
 
 
 @subnet.command("list")
 @click.argument("network", type=ALLOCATOR_NAME, default="")
 @allocator_options
-@output_option
+@objects_option
 def list_subnets(*, network: str, location: AllocatorLocation, output: str) -> None:
     """List the subnets of a network, or of all."""
     subnets = location.ask(lambda allocator: allocator.list_subnets(network))
-    rows = [_COLUMNS, *(_row(subnet) for subnet in subnets)]
-    show(output, subnets, table(fitted(rows, screen_width(), dispensable=("CONTAINERS",))))
-
-
-@subnet.command("show")
-@click.argument("network", type=ALLOCATOR_NAME)
-@click.argument("name", type=ALLOCATOR_NAME)
-@allocator_options
-@output_option
-def show_subnet(*, network: str, name: str, location: AllocatorLocation, output: str) -> None:
-    """Show a subnet, who is owed addresses in it, and what holds up CIDRs that drain."""
-
-    async def ask(allocator: Allocator) -> tuple[Subnet, tuple[Debt, ...], list[CidrHolders]]:
-        found = await allocator.get_subnet(network, name)
-        return found, await allocator.owed(network, name), await holders_of(allocator, found)
-
-    found, debts, held = location.ask(ask)
-    lines = [*_details(found, debts), *draining_lines(found, held)]
-    show(output, {"subnet": found, "owed": debts, "draining": held}, lines)
+    is_wide = output == "wide"
+    rows: list[tuple[str, ...]] = [_COLUMNS + _WIDE_COLUMNS if is_wide else _COLUMNS]
+    rows += [_row(subnet) + _wide_cells(subnet) if is_wide else _row(subnet) for subnet in subnets]
+    lines = table(fitted(rows, table_width(output), dispensable=("CONTAINERS",)))
+    show(output, subnets, lines, (f"{subnet.network}/{subnet.name}" for subnet in subnets))
 
 
 @subnet.command()
@@ -212,18 +199,6 @@ def remove(*, network: str, name: str, location: AllocatorLocation, output: str)
     show(output, {"network": network, "removed": name}, [f"{network}/{name} is removed"])
 
 
-def _sentence(subnet: Subnet) -> str:
-    name = f"{subnet.network}/{subnet.name}"
-    parts = [
-        f"{f'gateway {gateway}' if gateway else 'no gateway'}{', draining' if cidr in subnet.draining else ''}"
-        for cidr, gateway in zip(subnet.cidrs, subnet.gateways, strict=True)
-    ]
-    if len(parts) == 1:
-        return f"{name} has {capacity_text(subnet.capacity, subnet.cidrs)}, {parts[0]}"
-    each = (f"{cidr}, {part}" for cidr, part in zip(subnet.cidrs, parts, strict=True))
-    return f"{name} has {count_text(subnet.capacity)} addresses in {'; '.join(each)}"
-
-
 def _row(subnet: Subnet) -> tuple[str, ...]:
     numbers = (
         subnet.capacity,
@@ -235,42 +210,12 @@ def _row(subnet: Subnet) -> tuple[str, ...]:
     return subnet.network, subnet.name, ",".join(subnet.cidrs), *map(count_text, numbers)
 
 
-def _details(subnet: Subnet, debts: Sequence[Debt]) -> Iterator[str]:
-    yield _sentence(subnet)
-    share = f" ({100 * subnet.reserved // subnet.capacity} %)" if subnet.capacity else ""
-    yield f"  reserved {subnet.reserved}{share}, free {count_text(subnet.capacity - subnet.reserved)}, containers {subnet.containers}"
-    kept = [f"the first {subnet.keep_back_first}"] if subnet.keep_back_first else []
-    if kept := [*kept, *subnet.keep_back]:
-        yield f"  kept back {', '.join(kept)}"
-    for debt in debts:
-        yield f"  owes {debt.owed} to {debt.node} of {debt.cluster}, where {debt.waiting_pods} pods wait"
-
-
-async def holders_of(allocator: Allocator, subnet: Subnet) -> list[CidrHolders]:
-    """For each draining CIDR, which nodes hold addresses of it."""
-    return [await allocator.holders(subnet.network, subnet.name, cidr) for cidr in subnet.draining]
-
-
-def draining_lines(subnet: Subnet, held: Sequence[CidrHolders]) -> Iterator[str]:
-    """For each draining CIDR, what nodes hold of it, and when they give it back, as text."""
-    staying = subnet.capacity - subnet.draining_reserved
-    if held and subnet.reserved > staying:
-        yield (
-            f"  the CIDRs that stay have {staying} addresses, and {subnet.reserved} are reserved: nodes will be short "
-            "unless the subnet grows or pods go"
-        )
-    for cidr in held:
-        nodes = cidr.holders
-        reserved = sum(each.primary + each.addresses for each in nodes) + cidr.quarantined
-        yield f"  {cidr.cidr} drains: {reserved} addresses are still reserved, and it leaves when none is"
-        for node in nodes[:_MOST_NODES]:
-            yield f"    {node.node} of {node.cluster} has {node.words}"
-        if len(nodes) > _MOST_NODES:
-            yield f"    and {len(nodes) - _MOST_NODES} more nodes; all of them with `-o json`"
-        if cidr.quarantined:
-            yield f"    removed nodes had {cidr.quarantined}, which are in quarantine until it ends"
-        if nodes:
-            yield (
-                "    an address on a pod stays until the pod is deleted; a primary address until its node asks for another, "
-                "as podtide's agents do, or is replaced"
-            )
+def _wide_cells(subnet: Subnet) -> tuple[str, ...]:
+    in_force = subnet.in_force
+    return (
+        count_text(subnet.quarantined),
+        count_text(in_force.batch) if in_force.batch else "-",
+        "starved" if in_force.starved else "exhausted" if in_force.exhausted else "ok",
+        ",".join(subnet.draining) or "-",
+        ",".join(filter(None, subnet.gateways)) or "-",
+    )

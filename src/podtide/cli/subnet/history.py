@@ -10,7 +10,7 @@ from podtide.allocator.limits import USAGE_STEPS
 from podtide.allocator.subnets import SubnetUsage, UsageStep
 from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
 from podtide.cli.names import ALLOCATOR_NAME
-from podtide.cli.output import show, table, warn
+from podtide.cli.output import formats_option, is_document, show, table, warn
 from podtide.cli.screen_width import fitted, screen_width
 from podtide.cli.subnet.moment_option import MOMENT
 from podtide.cli.subnet.usage_chart import ChartPoint, draw_chart
@@ -74,14 +74,7 @@ _NOT_KNOWN = "-"
     help="Whether to draw a chart above the table. Default: on a terminal.",
 )
 @allocator_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    show_default=True,
-    help="A table for people; CSV or JSON for programs.",
-)
+@formats_option("table", "csv", "json", "yaml", about="A table for people; CSV, JSON or YAML for programs.")
 def history(  # noqa: PLR0913 - one argument per option
     *,
     network: str,
@@ -117,7 +110,7 @@ def history(  # noqa: PLR0913 - one argument per option
         warn([_kept_too_short(series, since, now)])
     if output == "csv":
         _write_csv(rows)
-    elif output == "json" or rows:
+    elif is_document(output) or rows:
         show(output, rows, _lines(rows, has_chart=sys.stdout.isatty() if chart is None else chart))
     else:
         show(output, rows, [_nothing(f"{network}/{name}", since, until, now)])

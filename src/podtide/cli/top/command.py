@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack, suppress
 
 import click
+from msgspec.structs import replace
 
 from podtide.allocator.subnets import Subnet
 from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.known_names import complete_nodes, complete_subnets
 from podtide.cli.number_options import INTERVAL
+from podtide.cli.observed_network import NetworkObjects, observe_networks, read_network_objects
 from podtide.cli.observed_node import observe_nodes
-from podtide.cli.output import output_option, show, warn
-from podtide.cli.screen_width import screen_width
-from podtide.cli.top.overview import Overview, overlook
+from podtide.cli.output import alarming, objects_option, show, table_width, warn
+from podtide.cli.top.overview import Overview
 from podtide.cli.top.sources import PolledAllocator, WatchedCluster
-from podtide.cli.top.tables import cidr_tables, tables_of
+from podtide.cli.top.tables import all_tables
+from podtide.cli.top.view import EVERYTHING, TopGrouping, TopOrder, TopView, view_of
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.resources.cluster_subnet import ClusterSubnet
@@ -40,13 +43,49 @@ _UNTIL_KNOWN_SECONDS = 0.1
     help="How often to redraw on a terminal.",
 )
 @click.option("--once", is_flag=True, help="Print once and exit, as without a terminal.")
+@click.option(
+    "--node",
+    "nodes",
+    multiple=True,
+    shell_complete=complete_nodes,
+    metavar="NAME",
+    help="Only nodes of this name, which may have wildcards, such as 'pool-a-*'; may be repeated.",
+)
+@click.option(
+    "--subnet",
+    "subnets",
+    multiple=True,
+    shell_complete=complete_subnets,
+    metavar="NAME",
+    help="Only this subnet and its nodes; wildcards as for --node; may be repeated.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice([each.value for each in TopOrder]),
+    default=TopOrder.WORST.value,
+    show_default=True,
+    help="What to sort by: the most comes first, but of what is free the least.",
+)
+@click.option(
+    "--by",
+    type=click.Choice([each.value for each in TopGrouping]),
+    default=TopGrouping.NODE.value,
+    show_default=True,
+    help="Whether the last table is of nodes or of namespaces.",
+)
+@networks_namespace_option
 @cluster_options
 @optional_allocator_options
-@output_option
-def top(
+@objects_option
+def top(  # noqa: PLR0913 - one argument per option
     *,
     interval: float,
     once: bool,
+    nodes: tuple[str, ...],
+    subnets: tuple[str, ...],
+    sort: str,
+    by: str,
+    networks_namespace: str,
     there: ClusterConnection,
     location: AllocatorLocation | None,
     output: str,
@@ -56,21 +95,27 @@ def top(
     On a terminal it is redrawn until Ctrl-C. RESERVED is what the request controller last wrote, or, where --allocator
     or --database says how to reach it, what the allocator has now. HELD counts secondary addresses, FREE those of them
     that no pod has, PODS the pods with an address, WAITING those without, OWED what the node asks for and was not given.
+    Where there are secondary networks, a table of them follows that of subnets.
     """
-    if once or output == "json" or not sys.stdout.isatty():
-        overview = asyncio.run(_look(there, location))
-        show(output, overview, lines_of(overview, screen_width()))
+    view = TopView(nodes=nodes, subnets=subnets, order=TopOrder(sort), by=TopGrouping(by))
+    namespace = networks_namespace or there.networks_namespace()
+    if once or output != "table" or not sys.stdout.isatty():
+        overview = asyncio.run(_look(there, location, namespace, view))
+        lines = lines_of(overview, table_width(output), view.by, is_wide=output == "wide")
+        show(output, overview, lines, names_of(overview))
     else:
-        asyncio.run(_keep_drawing(there, location, interval))
+        asyncio.run(_keep_drawing(there, location, namespace, view, interval))
 
 
-async def _look(there: ClusterConnection, location: AllocatorLocation | None) -> Overview:
+async def _look(
+    there: ClusterConnection, location: AllocatorLocation | None, namespace: str, view: TopView
+) -> Overview:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         asked = PolledAllocator(allocator, _flag(location))
         await asked.ask()
-        overview = await look_once(cluster, asked.subnets)
+        overview = await look_once(cluster, asked.subnets, namespace=namespace, view=view)
         warn(filter(None, (asked.trouble(overview),)))
         return overview
 
@@ -79,26 +124,50 @@ def _flag(location: AllocatorLocation | None) -> str:
     return "--database" if location and location.database else "--allocator"
 
 
-async def look_once(cluster: Cluster, at_allocator: Iterable[Subnet] = ()) -> Overview:
+async def look_once(
+    cluster: Cluster,
+    at_allocator: Iterable[Subnet] = (),
+    *,
+    namespace: str = SYSTEM_NAMESPACE,
+    view: TopView = EVERYTHING,
+) -> Overview:
     """The overview, by one list of each kind."""
     pods = await list_all(cluster, Pod)
     configs = await list_all(cluster, NodeNetworkConfig, SYSTEM_NAMESPACE)
     subnets = await list_all(cluster, ClusterSubnet, SYSTEM_NAMESPACE)
     states = await list_all(cluster, ClusterSubnetState, SYSTEM_NAMESPACE)
-    return overlook(observe_nodes(configs, pods), subnets, states, at_allocator)
+    objects = await read_network_objects(cluster, namespace) or NetworkObjects()
+    networks = observe_networks(replace(objects, reservations=()), (), ())
+    return view_of(view, observe_nodes(configs, pods), subnets, states, at_allocator, networks)
 
 
-def lines_of(overview: Overview, width: int | None) -> Iterator[str]:
-    """All tables as text; on a terminal they are made to fit."""
-    subnets, nodes = tables_of(overview)
-    yield from subnets.lines(width)
-    for table in (*cidr_tables(overview), nodes):
-        yield ""
-        yield from table.lines(width)
+def lines_of(
+    overview: Overview, width: int | None, by: TopGrouping = TopGrouping.NODE, *, is_wide: bool = False
+) -> Iterator[str]:
+    """All tables as text; on a terminal they are made to fit, and bad rows are coloured."""
+    for number, table in enumerate(all_tables(overview, by, is_wide=is_wide)):
+        if number:
+            yield ""
+        head, *rows = table.lines(width)
+        yield head
+        yield from (
+            alarming(line) if row.is_bad else line for line, row in zip(rows, table.rows, strict=True)
+        )
+
+
+def names_of(overview: Overview) -> Iterator[str]:
+    """The subnets and nodes, as `kubectl get -o name` writes names."""
+    yield from (f"subnet/{line.name}" for line in overview.subnets)
+    yield from (f"network/{line.name}" for line in overview.networks)
+    yield from (f"node/{line.name}" for line in overview.nodes)
 
 
 async def _keep_drawing(
-    there: ClusterConnection, location: AllocatorLocation | None, interval_seconds: float
+    there: ClusterConnection,
+    location: AllocatorLocation | None,
+    namespace: str,
+    view: TopView,
+    interval_seconds: float,
 ) -> None:
     from rich.live import Live  # noqa: PLC0415 - needed only where it draws
 
@@ -111,13 +180,14 @@ async def _keep_drawing(
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         await look_once(cluster)  # so that an unreachable cluster is reported before the screen is cleared
-        followed, asked = WatchedCluster(cluster), PolledAllocator(allocator, _flag(location))
+        followed = WatchedCluster(cluster, namespace=namespace, view=view)
+        asked = PolledAllocator(allocator, _flag(location))
         beside = [asyncio.create_task(followed.run()), asyncio.create_task(asked.run(interval_seconds))]
         with Live(screen=True, auto_refresh=False) as live:
             while not stopped.is_set():
                 overview = followed.overview(asked.subnets)
                 complaint = followed.complaint() or asked.trouble(overview)
-                live.update(drawing_of(overview, complaint, live.console.width), refresh=True)
+                live.update(drawing_of(overview, complaint, live.console.width, view.by), refresh=True)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
                         stopped.wait(), interval_seconds if overview else _UNTIL_KNOWN_SECONDS

@@ -5,19 +5,23 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from podtide.cli.top.overview import Overview
-from podtide.cli.top.tables import TopTable, cidr_tables, tables_of
+from podtide.cli.top.tables import TopTable, all_tables
+from podtide.cli.top.view import TopGrouping
 
 
-def drawing_of(overview: Overview | None, complaint: str, width: int | None = None) -> RenderableType:
+def drawing_of(
+    overview: Overview | None,
+    complaint: str,
+    width: int | None = None,
+    by: TopGrouping = TopGrouping.NODE,
+) -> RenderableType:
     """All tables, worst first: what does not fit on the screen are the nodes in the best state."""
     trouble = [Text(complaint, style="bold red")] if complaint else []
     if overview is None:
         return Group(*trouble, Text("reading the cluster"))
-    subnets, nodes = tables_of(overview)
-    rest = (
-        part for table in (*cidr_tables(overview), nodes) for part in (Text(), _drawn(table.fitted(width)))
-    )
-    return Group(*trouble, _drawn(subnets.fitted(width)), *rest)
+    first, *others = all_tables(overview, by)
+    rest = (part for table in others for part in (Text(), _drawn(table.fitted(width))))
+    return Group(*trouble, _drawn(first.fitted(width)), *rest)
 
 
 def _drawn(table: TopTable) -> RichTable:

@@ -1,12 +1,15 @@
 """What `podtide top` shows, worst first: computed from the cluster's objects, without I/O."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from typing import TypeVar
 
 from msgspec import Struct
 
+from podtide.agent.pool.pods import shown_addresses
 from podtide.allocator.subnets import Subnet
+from podtide.cli.observed_network import ObservedNetwork
 from podtide.cli.observed_node import ObservedNode
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
@@ -70,6 +73,8 @@ class NodeLine(Struct, frozen=True, kw_only=True):
     pods_with_address: int
     pods_without_address: int
     owed: int
+    secondary: int = 0
+    """Addresses of secondary networks that pods hold in its slices."""
 
     @property
     def badness(self) -> tuple[int, int, int]:
@@ -77,21 +82,71 @@ class NodeLine(Struct, frozen=True, kw_only=True):
         return self.owed, self.pods_without_address, -self.free
 
 
+class NetworkLine(Struct, frozen=True, kw_only=True):
+    """One secondary network, over all its pools."""
+
+    name: str
+    ranges: tuple[str, ...]
+    capacity: int
+    """How many addresses pods could have of the pools there are."""
+    held: int
+    quarantined: int
+    """Of those, in slices whose node is deleted."""
+    slices: int | None = None
+    """How many slices belong to nodes; None where the network is not cut."""
+    slices_total: int | None = None
+
+    @property
+    def badness(self) -> tuple[float, int]:
+        """The sort key: higher is worse."""
+        return self.held / self.capacity if self.capacity else 0.0, self.quarantined
+
+
+class NamespaceLine(Struct, frozen=True, kw_only=True):
+    """The pods of one namespace, on the nodes that are shown."""
+
+    name: str
+    pods_with_address: int
+    pods_without_address: int
+    addresses: int
+    """Of node pools."""
+    secondary: int
+    """Of secondary networks."""
+    nodes: int
+
+    @property
+    def badness(self) -> tuple[int, int]:
+        """The sort key: higher is worse."""
+        return self.pods_without_address, self.addresses + self.secondary
+
+
 class Overview(Struct, frozen=True):
-    """All subnets and all nodes, worst first."""
+    """All subnets, nodes, secondary networks and namespaces, worst first."""
 
     subnets: tuple[SubnetLine, ...]
     nodes: tuple[NodeLine, ...]
+    networks: tuple[NetworkLine, ...] = ()
+    namespaces: tuple[NamespaceLine, ...] = ()
 
 
-def overlook(
+L = TypeVar("L", SubnetLine, NodeLine, NetworkLine, NamespaceLine)
+
+
+def overlook(  # noqa: PLR0913 - what is read, and what of it is shown
     nodes: Iterable[ObservedNode],
     subnets: Iterable[ClusterSubnet],
     states: Iterable[ClusterSubnetState],
     at_allocator: Iterable[Subnet] = (),
+    networks: Iterable[ObservedNetwork] = (),
+    *,
+    has_node: Callable[[ObservedNode], bool] = lambda _node: True,
+    has_subnet: Callable[[str], bool] = lambda _name: True,
 ) -> Overview:
-    """The overview of a cluster; with the allocator's numbers, if it was asked."""
-    observed = tuple(nodes)
+    """The overview of a cluster; with the allocator's numbers, if it was asked.
+
+    What is left out by `has_node` and `has_subnet` still counts in the numbers of subnets, which are of all nodes.
+    """
+    observed, secondary = tuple(nodes), tuple(networks)
     in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]] = defaultdict(list)
     for node in observed:
         for container in node.containers:
@@ -102,11 +157,68 @@ def overlook(
         ),
         key=lambda line: line.name,
     )
-    node_lines = sorted((_node_line(node) for node in observed), key=lambda line: line.name)
+    in_slices = Counter[str]()
+    for pool in (pool for network in secondary for pool in network.pools):
+        in_slices[pool.node] += len(pool.holders)
+    shown = [node for node in observed if has_node(node)]
     return Overview(
-        subnets=tuple(sorted(lines, key=lambda line: line.badness, reverse=True)),
-        nodes=tuple(sorted(node_lines, key=lambda line: line.badness, reverse=True)),
+        subnets=_worst_first(line for line in lines if has_subnet(line.name)),
+        nodes=_worst_first(_node_line(node, in_slices[node.name]) for node in shown),
+        networks=_worst_first(map(_network_line, secondary)),
+        namespaces=_worst_first(_namespace_lines(shown, secondary)),
     )
+
+
+def _worst_first(lines: Iterable[L]) -> tuple[L, ...]:
+    by_name = sorted(lines, key=lambda line: line.name)
+    return tuple(sorted(by_name, key=lambda line: line.badness, reverse=True))
+
+
+def _network_line(network: ObservedNetwork) -> NetworkLine:
+    sliced = [each for each in network.ranges if each.total is not None]
+    return NetworkLine(
+        name=network.name,
+        ranges=tuple(each.cidr for each in network.ranges),
+        capacity=network.capacity,
+        held=network.held,
+        quarantined=network.quarantined,
+        slices=sum(len(each.slices) for each in sliced) if sliced else None,
+        slices_total=sum(each.total or 0 for each in sliced) if sliced else None,
+    )
+
+
+def _namespace_lines(
+    nodes: Iterable[ObservedNode], networks: Iterable[ObservedNetwork]
+) -> Iterator[NamespaceLine]:
+    served, waiting, addresses = Counter[str](), Counter[str](), Counter[str]()
+    on_nodes: dict[str, set[str]] = defaultdict(set)
+    pods: dict[str, str] = {}
+    for node in nodes:
+        granted = {entry.ip for container in node.containers for entry in container.ip_assignments}
+        for pod in node.served:
+            served[pod.metadata.namespace] += 1
+            addresses[pod.metadata.namespace] += len(granted.intersection(shown_addresses(pod)))
+        for pod in node.waiting:
+            waiting[pod.metadata.namespace] += 1
+        for pod in (*node.served, *node.waiting):
+            on_nodes[pod.metadata.namespace].add(node.name)
+            pods[str(pod.key)] = pod.metadata.namespace
+    held = Counter(
+        pods[holder.podref]
+        for network in networks
+        for pool in network.pools
+        for holder in pool.holders.values()
+        if holder.podref in pods
+    )
+    for name, there in on_nodes.items():
+        yield NamespaceLine(
+            name=name,
+            pods_with_address=served[name],
+            pods_without_address=waiting[name],
+            addresses=addresses[name],
+            secondary=held[name],
+            nodes=len(there),
+        )
 
 
 def _subnet_lines(
@@ -178,7 +290,7 @@ def _asked(
     return ours[0] if len(ours) == 1 else None
 
 
-def _node_line(node: ObservedNode) -> NodeLine:
+def _node_line(node: ObservedNode, secondary: int) -> NodeLine:
     kept = {
         entry.ip
         for container in node.containers
@@ -194,4 +306,5 @@ def _node_line(node: ObservedNode) -> NodeLine:
         pods_with_address=len(node.served),
         pods_without_address=len(node.waiting),
         owed=node.owed,
+        secondary=secondary,
     )

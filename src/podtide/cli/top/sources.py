@@ -8,6 +8,7 @@ missing answer is shown.
 import asyncio
 import io
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,15 +17,21 @@ from msgspec import Struct
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
+from podtide.cli.observed_network import NetworkObjects, observe_networks
 from podtide.cli.observed_node import observe_nodes
-from podtide.cli.top.overview import Overview, ReservedBy, overlook
+from podtide.cli.top.overview import Overview, ReservedBy
+from podtide.cli.top.view import EVERYTHING as EVERYTHING_SHOWN
+from podtide.cli.top.view import TopView, view_of
 from podtide.cluster.informer import EVERYTHING, Informer, Scope
 from podtide.cluster.port import Cluster, ClusterError, R, Unavailable
 from podtide.cluster.served.ages import age
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node_network_config import NodeNetworkConfig
+from podtide.resources.node_slice_pool import NodeSlicePool
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock, SystemClock
 from podtide.runtime.logging import make_logger
@@ -42,8 +49,19 @@ _SYSTEM = Scope(namespace=SYSTEM_NAMESPACE)
 class WatchedCluster:
     """The objects of a cluster, which `run` keeps up to date."""
 
-    def __init__(self, cluster: Cluster, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock | None = None,
+        *,
+        namespace: str = SYSTEM_NAMESPACE,
+        view: TopView = EVERYTHING_SHOWN,
+    ) -> None:
+        """`namespace` is that of the pools of secondary networks."""
         self._cluster = cluster
+        self._namespace = namespace
+        self._view = view
+        self._networks: WatchedNetworks | None = None
         self._clock = clock or SystemClock()
         self._said: dict[str, io.StringIO] = {}
         self._pods = self._informer(Pod, EVERYTHING)
@@ -62,10 +80,24 @@ class WatchedCluster:
 
     async def run(self) -> None:
         """Watch the cluster until cancelled."""
+        self._networks = await self._find_networks()
         async with asyncio.TaskGroup() as tasks:
-            for informer in self._informers.values():
+            for informer in (*self._informers.values(), *self._networks.informers()):
                 tasks.create_task(informer.run())
             tasks.create_task(self._keep_probing())
+
+    async def _find_networks(self) -> "WatchedNetworks":
+        """Informers of those kinds of secondary networks that the cluster knows and the credential may read."""
+        found: dict[type[Any], Informer[Any]] = {}
+        for kind, scope in (
+            (NetworkAttachmentDefinition, EVERYTHING),
+            (IPPool, Scope(namespace=self._namespace)),
+            (NodeSlicePool, Scope(namespace=self._namespace)),
+        ):
+            with suppress(ClusterError):
+                await self._cluster.list(kind, scope.namespace, limit=1)
+                found[kind] = self._informer(kind, scope)
+        return WatchedNetworks(found)
 
     async def _keep_probing(self) -> None:
         while True:
@@ -89,10 +121,14 @@ class WatchedCluster:
 
     def overview(self, at_allocator: Iterable[Subnet] = ()) -> Overview | None:
         """The overview; None until all informers have synced."""
-        if not all(informer.synced.is_set() for informer in self._informers.values()):
+        if self._networks is None:
+            return None
+        informers = (*self._informers.values(), *self._networks.informers())
+        if not all(informer.synced.is_set() for informer in informers):
             return None
         nodes = observe_nodes(self._configs.items(), self._pods.items())
-        return overlook(nodes, self._subnets.items(), self._states.items(), at_allocator)
+        networks = observe_networks(self._networks.objects(), (), ())
+        return view_of(self._view, nodes, self._subnets.items(), self._states.items(), at_allocator, networks)
 
     def complaint(self) -> str:
         """What is wrong now, and for how long; "" as soon as it is over.
@@ -125,6 +161,29 @@ class WatchedCluster:
                 log=make_logger(self._said[kind.api.kind], self._clock, level="warning"),
             ),
         )
+
+
+class WatchedNetworks:
+    """Objects of secondary networks, of those kinds that the cluster knows."""
+
+    def __init__(self, informers: dict[type[Any], Informer[Any]]) -> None:
+        self._informers = informers
+
+    def informers(self) -> tuple[Informer[Any], ...]:
+        """What keeps them up to date."""
+        return tuple(self._informers.values())
+
+    def objects(self) -> NetworkObjects:
+        """The objects as they are now. Reservations are left out: nothing that is shown depends on them."""
+        return NetworkObjects(
+            attachments=self._items(NetworkAttachmentDefinition),
+            pools=self._items(IPPool),
+            slice_pools=self._items(NodeSlicePool),
+        )
+
+    def _items(self, kind: type[R]) -> tuple[R, ...]:
+        informer = self._informers.get(kind)
+        return tuple(informer.items()) if informer else ()
 
 
 class _LoggedError(Struct):

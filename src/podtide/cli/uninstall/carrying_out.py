@@ -7,8 +7,9 @@
 4. What the cluster has at the allocator becomes free, if that was asked for.
 5. What the chart made is deleted, admission policies first: one whose parameters are of a kind that is gone would refuse
    every write that it matches.
-6. Custom resources are deleted, podtide's finalizer is taken off, and then the CustomResourceDefinitions go.
-7. The remover goes last.
+6. What placement wrote on Nodes is removed, now that no controller publishes it and no policy lets pods request it.
+7. Custom resources are deleted, podtide's finalizer is taken off, and then the CustomResourceDefinitions go.
+8. The remover goes last.
 """
 
 import asyncio

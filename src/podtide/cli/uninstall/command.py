@@ -12,6 +12,7 @@ from podtide.cli.allocator_connection import AllocatorLocation, optional_allocat
 from podtide.cli.cluster_connection import ClusterConnection, cluster_options
 from podtide.cli.number_options import INTERVAL
 from podtide.cli.output import counted
+from podtide.cli.placement.removal import remove_traces, traces
 from podtide.cli.uninstall.carrying_out import Carrier
 from podtide.cli.uninstall.finding import FoundCluster, find
 from podtide.cluster.port import Cluster
@@ -131,6 +132,8 @@ async def uninstall_from(
         click.echo(_NOTHING_LEFT)
     else:
         await carrier.delete_objects(removal.objects)
+        if removal.nodes_with_traces:
+            await remove_traces(cluster, await traces(cluster), tell=click.echo)
         await carrier.delete_custom_resources(removal.custom_resources)
         await carrier.delete_definitions(removal.definitions)
         await carrier.delete_remover(found.namespace)
@@ -164,6 +167,8 @@ def _plan_lines(removal: Removal, names: tuple[str, ...]) -> Iterator[str]:
         yield f"would remove: {words}"
     for name in names if removal.may_free_addresses else ():
         yield f"would free at the allocator: all that cluster {name} has"
+    if nodes := removal.nodes_with_traces:
+        yield f"would remove: resources and the taint of podtide's on {counted(len(nodes), 'Node', 'Nodes')} ({some_of(nodes)})"
     for each in (*removal.objects, *removal.custom_resources):
         yield f"would delete: {each}"
     for name in removal.definitions:

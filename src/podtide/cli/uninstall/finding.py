@@ -4,6 +4,7 @@ import asyncio
 
 from msgspec import Struct
 
+from podtide.cli.placement.removal import traces
 from podtide.cli.uninstall.remover import REMOVER
 from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, NotFound
@@ -63,6 +64,7 @@ async def find(cluster: Cluster) -> FoundCluster:
             pods_in_pools=frozenset(
                 entry.podref for pool in pools for entry in pool.spec.allocations.values()
             ),
+            nodes_with_traces=tuple(each.node for each in await traces(cluster)),
             has_agents=bool(agents),
             has_remover=remover is not None,
         ),

@@ -16,8 +16,7 @@ from podtide.cli.observed_node import ObservedNode, observe_nodes
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.listing import get_if_there, list_all
 from podtide.cluster.port import Cluster, Forbidden, NotFound
-from podtide.cluster.served.ages import age
-from podtide.controller.program import LEASE
+from podtide.controller.leadership import LEASE, NEVER_LED, LeaderState, leader_in
 from podtide.controller.subnets.status import IN_REACH
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Resource
@@ -25,26 +24,18 @@ from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.event import Event
-from podtide.resources.lease import Lease, LeaseSpec
+from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.resources.statement_annotation import statement_in
-from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
 _NAME = re.compile(r"(?:(?P<kind>pods?|po|nodes?|no)/)?(?P<name>[^/]+)")
 
 
 class NoSuchSubject(InvalidInput):
     """There is neither a pod nor a node of that name."""
-
-
-class LeaderState(Struct, frozen=True):
-    """Whether a request controller leads, as far as its Lease tells."""
-
-    obstacle: str = ""
-    """Why none seems to lead; "" if one does, or if it cannot be known."""
 
 
 class SubnetFacts(Struct, frozen=True, kw_only=True):
@@ -283,22 +274,5 @@ async def read_leader(cluster: Cluster, now: float) -> LeaderState:
     except Forbidden:
         return LeaderState()
     except NotFound:
-        return LeaderState(_obstacle("is not there: none was ever started"))
+        return NEVER_LED
     return leader_in(lease.spec, now)
-
-
-def leader_in(spec: LeaseSpec, now: float) -> LeaderState:
-    """What a Lease says at a time; clocks of machines are assumed to agree within its duration."""
-    if not spec.holder_identity:
-        return LeaderState(_obstacle("was given up, and none has taken it"))
-    try:
-        silent = now - to_wall_seconds(spec.renew_time or "")
-    except InvalidTimestamp:
-        return LeaderState()
-    if silent <= 2 * (spec.lease_duration_seconds or 0):
-        return LeaderState()
-    return LeaderState(_obstacle(f"was last renewed {age(silent)} ago, by {spec.holder_identity}"))
-
-
-def _obstacle(words: str) -> str:
-    return f"no request controller leads (Lease {LEASE} {words}): start `podtide controller`, or see the log of the one that runs"

@@ -14,9 +14,11 @@ from podtide.cli.suggested_commands import SuggestedCommands
 from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.cli.why.right_request import RightRequest
 from podtide.cluster.served.ages import age
-from podtide.controller.nodes.config_status import GRANTED, GrantReason, condition_of
+from podtide.controller.grant_condition import GRANTED, GrantReason, condition_of
+from podtide.resources.address_requests import addresses_requested
 from podtide.resources.conditions import ConditionStatus
 from podtide.resources.event import EventType
+from podtide.resources.metadata_keys import IPV4_RESOURCE, IPV6_RESOURCE
 from podtide.resources.pod import Pod, PodPhase
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
@@ -71,8 +73,18 @@ def _of_the_pod(facts: WhyFacts, commands: SuggestedCommands) -> str:
     if not pod_on_node(facts.pod).needs_address:
         return "nothing has to happen"
     if not facts.pod.spec.node_name:
-        return "the scheduler has to find it a node; nothing asks for its address before that"
+        return _of_placement(facts.pod)
     return ""
+
+
+def _of_placement(pod: Pod) -> str:
+    requested = [each for each in (IPV4_RESOURCE, IPV6_RESOURCE) if addresses_requested(pod, each)]
+    if not requested:
+        return "the scheduler has to find it a node; nothing asks for its address before that"
+    return (
+        f"the scheduler has to find it a node that publishes {' and '.join(requested)}: if its Events say that there is not "
+        "enough, pods have to end or the subnet has to grow (docs/placement.md)"
+    )
 
 
 def _of_the_node(facts: WhyFacts) -> str:

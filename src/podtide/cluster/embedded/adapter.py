@@ -10,15 +10,16 @@ and randomness are parameters: with the same ones, the same calls give the same 
 
 import asyncio
 import builtins
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from pathlib import Path
 from random import Random
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from podtide.cluster.embedded.api_server import ApiServer, ApiServerLimits, ObjectSelection
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.store import StoreSnapshot
+from podtide.cluster.merge_patch import PatchPreconditions, merge_patch
 from podtide.cluster.port import Page, Selectors, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
@@ -95,6 +96,25 @@ class EmbeddedCluster:
         await asyncio.sleep(0)
         document = _document(item, keep_unknown=False)
         return self.server.apply(type(item), document, manager=manager, force=force).shared(type(item))
+
+    async def patch(  # noqa: PLR0913 - as the port has it
+        self,
+        kind: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        changes: Mapping[str, Any],
+        manager: str,
+        uid: str = "",
+        resource_version: str = "",
+        status: bool = False,
+    ) -> R:
+        await asyncio.sleep(0)
+        expected = PatchPreconditions(uid=uid, resource_version=resource_version)
+        patch = merge_patch(kind.api, changes, expected, status=status)
+        return self.server.patch(kind, name, namespace, patch=patch, manager=manager, status=status).shared(
+            kind
+        )
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""

@@ -34,9 +34,11 @@ from podtide.cluster.embedded.writing import (
     replaced,
     status_replaced,
 )
+from podtide.cluster.merge_patch import merge_patched
 from podtide.cluster.port import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
+from podtide.resources.codec import from_document
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
 from podtide.runtime.ids import new_uuid
@@ -172,8 +174,7 @@ class ApiServer:
         """Update the object's status to this document's."""
         namespace, name = _place(document)
         table = self._enter(kind, namespace)
-        if not kind.api.status_subresource:
-            raise NotFound(f"{kind.api.kind} has no status of its own to replace: replace the whole object")
+        _check_status_subresource(kind.api)
         writer = self._writer(kind.api, manager, subresource="status")
         old = self._existing(table, name, namespace)
         before = old.written()
@@ -190,6 +191,30 @@ class ApiServer:
             return self._add(table, first_applied(document, rules, writer, self._uid()))
         before = old.written()
         return self._update(table, old, before, applied(before, document, rules, writer, force=force))
+
+    def patch(  # noqa: PLR0913 - which object, and how it changes
+        self,
+        kind: type[Resource],
+        name: str,
+        namespace: str = "",
+        *,
+        patch: Document,
+        manager: str,
+        status: bool = False,
+    ) -> ObjectVersion:
+        """Merge a JSON merge patch into the object, or into its status alone."""
+        table = self._enter(kind, namespace)
+        if status:
+            _check_status_subresource(kind.api)
+        old = self._existing(table, name, namespace)
+        before = old.written()
+        document = _patched(kind, before, patch)
+        if status:
+            writer = self._writer(kind.api, manager, subresource="status")
+            after = status_replaced(before, document, table.rules, writer)
+        else:
+            after = replaced(before, document, table.rules, self._writer(kind.api, manager))
+        return self._update(table, old, before, after)
 
     def delete(  # noqa: PLR0913 - which object, and Kubernetes' own conditions
         self,
@@ -319,6 +344,26 @@ class ApiServer:
 
 def _selector(kind: type[Resource], selection: ObjectSelection) -> Selector:
     return parse_selector(selection.namespace, selection.fields, selection.labels, kind.api.field_selectors)
+
+
+def _check_status_subresource(api: Api) -> None:
+    if not api.status_subresource:
+        raise NotFound(f"{api.kind} has no status of its own to write: write the whole object")
+
+
+def _patched(kind: type[Resource], before: Document, patch: Document) -> Document:
+    """The document after the patch; Invalid when it is not an object of that kind and name any more."""
+    document: Document = merge_patched(before, patch)
+    try:
+        item = from_document(kind, document)
+    except InvalidInput as error:
+        raise Invalid(str(error)) from error
+    place = (item.metadata.namespace, item.metadata.name)
+    if place != _place(before):
+        raise Invalid(
+            f"{describe(kind.api, *_place(before))} cannot be renamed by a patch: leave its name out"
+        )
+    return document
 
 
 def _place(document: Document) -> tuple[str, str]:

@@ -55,11 +55,6 @@ _BUILT_IN = {
 }
 
 
-def is_custom(api: Api) -> bool:
-    """Whether the API server knows this kind only by its CRD."""
-    return (api.group, api.kind) not in _BUILT_IN
-
-
 def behaviour_of(api: Api) -> KindBehaviour:
     """How the API server treats this kind."""
     return _BUILT_IN.get((api.group, api.kind), _CUSTOM_RESOURCE)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podtide.cluster.embedded.defaulting import NO_DEFAULTS, Defaults, defaults_in
 from podtide.cluster.embedded.field_shapes import FieldShape, field_shape_of
-from podtide.cluster.embedded.kind_behaviour import KindBehaviour, behaviour_of, is_custom
+from podtide.cluster.embedded.kind_behaviour import KindBehaviour, behaviour_of
 from podtide.cluster.embedded.managed_fields import (
     Entry,
     Owned,
@@ -82,7 +82,7 @@ def rules_of(kind: type[Resource]) -> KindRules:
     status = {"status"} if kind.api.status_subresource else set()
     no_content = frozenset({"apiVersion", "kind", "metadata"} | status)
     rules = KindRules(kind.api, behaviour_of(kind.api), field_shape_of(kind), no_content)
-    if not is_custom(kind.api):
+    if not kind.api.is_custom:
         return rules
     (version,) = crd(kind)["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]

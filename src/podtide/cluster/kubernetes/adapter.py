@@ -5,10 +5,10 @@ the server would take for something else is refused before it is sent (see `requ
 silent is not trusted (see `watch`).
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from random import Random
-from typing import Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.access import Access
@@ -16,6 +16,7 @@ from podtide.cluster.kubernetes.connection import ApiServerConnection, ApiServer
 from podtide.cluster.kubernetes.credentials import credentials_of
 from podtide.cluster.kubernetes.decoding import LineSplitter, decode_event, decode_item, decode_page
 from podtide.cluster.kubernetes.requests import ApiRequest, ListSelection, version_number
+from podtide.cluster.merge_patch import PatchPreconditions
 from podtide.cluster.port import Conflict, Gone, NotFound, Page, Selectors, Unavailable, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode
@@ -55,6 +56,12 @@ class KubernetesCluster:
 
     async def get(self, kind: type[R], name: str, namespace: str = "") -> R:
         return await self._item(kind, requests.get(kind.api, namespace, name))
+
+    async def read(self, path: str, **query: str) -> bytes:
+        """The answer to a GET of a path that the port has no kind for: versions, pods' logs, a pod's metrics by proxy."""
+        return await self._connection.ask(
+            ApiRequest(doing=f"read {path}", method="GET", path=path, query=query)
+        )
 
     async def list(
         self, kind: type[R], namespace: str = "", *, limit: int = 0, more: str = "", **by: Unpack[Selectors]
@@ -100,6 +107,29 @@ class KubernetesCluster:
 
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         return await self._item(type(item), requests.apply(item, manager, force=force))
+
+    async def patch(  # noqa: PLR0913 - as the port has it
+        self,
+        kind: type[R],
+        name: str,
+        namespace: str = "",
+        *,
+        changes: Mapping[str, Any],
+        manager: str,
+        uid: str = "",
+        resource_version: str = "",
+        status: bool = False,
+    ) -> R:
+        request = requests.patch(
+            kind.api,
+            namespace,
+            name,
+            changes=changes,
+            manager=manager,
+            expected=PatchPreconditions(uid=uid, resource_version=resource_version),
+            status=status,
+        )
+        return await self._item(kind, request)
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""

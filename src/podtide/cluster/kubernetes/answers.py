@@ -116,7 +116,7 @@ def status_error(
     if status.reason == "Expired":
         return Gone(f"cannot {doing}: {message}")
     if status.details and any(cause.field == "metadata.uid" for cause in status.details.causes or ()):
-        # An apply that is meant for another object than the one there: to the API server an edit of its uid.
+        # An apply or patch that is meant for another object than the one there: to the API server an edit of its uid.
         return Conflict(f"cannot {doing}: {message}")
     return _BY_CODE.get(code, Unavailable)(f"cannot {doing}: {message}")
 

@@ -5,12 +5,14 @@ before it is sent.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
 
+from podtide.cluster.merge_patch import PatchPreconditions, merge_patch
 from podtide.cluster.port import Invalid
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import to_document
@@ -113,6 +115,32 @@ def apply(item: Resource, manager: str, *, force: bool) -> ApiRequest:
         query=_manager(manager, doing) | {"force": "true" if force else "false"},
         body=msgspec.json.encode(to_document(item, keep_unknown=False)),
         content_type="application/apply-patch+yaml",  # and JSON is YAML
+    )
+
+
+def patch(  # noqa: PLR0913 - which one, what to change, and on what conditions
+    api: Api,
+    namespace: str,
+    name: str,
+    *,
+    changes: Mapping[str, Any],
+    manager: str,
+    expected: PatchPreconditions,
+    status: bool = False,
+) -> ApiRequest:
+    """Merge changes into an object, or into its status."""
+    doing = _words("patch the status of" if status else "patch", api, namespace, name)
+    try:
+        body = merge_patch(api, changes, expected, status=status)
+    except Invalid as error:
+        raise Invalid(f"cannot {doing}: {error}") from error
+    return ApiRequest(
+        doing=doing,
+        method="PATCH",
+        path=_object(api, namespace, name, doing) + ("/status" if status else ""),
+        query=_manager(manager, doing),
+        body=msgspec.json.encode(body),
+        content_type="application/merge-patch+json",
     )
 
 

@@ -17,10 +17,14 @@ from podtide.cluster.served.target import ApiTarget
 from podtide.resources.base import ObjectMeta
 from podtide.resources.codec import from_document
 from podtide.resources.namespace import Namespace
+from podtide.resources.node import Node
+from podtide.resources.pod import Pod
 from podtide.runtime.foreign_json import DEEPEST, is_deeper
 from podtide.runtime.http_port import read_body
 
 YAML = "application/yaml"
+_QUANTITIES = frozenset(("requests", "limits", "capacity", "allocatable"))
+"""The fields of pods and nodes that hold quantities: a number is taken for one, and kept as text."""
 _MAY_BE_EMPTY = ("name", "namespace", "generateName", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -48,6 +52,8 @@ def placed(target: ApiTarget, value: Any) -> Document:
     if not isinstance(value, dict):
         raise BadRequest(f"the body is not an object: send a {api.kind}")
     document: Document = _without_nulls(value)
+    if target.kind in (Node, Pod):
+        document = _with_quantities_as_text(document)
     stated = (document.get("apiVersion"), document.get("kind"))
     if stated != (api.api_version, api.kind):
         raise BadRequest(
@@ -99,6 +105,24 @@ def _parsed(body: bytes) -> Any:
     ):  # the last two: an invalid date, or a key that is not a string
         raise BadRequest(f"the body is neither JSON nor YAML: {not_json}") from None
     return value
+
+
+def _with_quantities_as_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_quantities_as_text(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: {resource: _quantity(amount) for resource, amount in inner.items()}
+        if name in _QUANTITIES and isinstance(inner, dict)
+        else _with_quantities_as_text(inner)
+        for name, inner in value.items()
+    }
+
+
+def _quantity(amount: Any) -> Any:
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    return msgspec.json.encode(amount).decode() if is_number else amount
 
 
 def _without_nulls(value: Any) -> Any:

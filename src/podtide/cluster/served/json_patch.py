@@ -1,27 +1,10 @@
-"""JSON patches (RFC 6902): a list of operations on places in the document, all carried out or none.
-
-Beside them, JSON merge patches (RFC 7396): what is stated is put in, `null` takes out, lists are replaced whole.
-"""
+"""JSON patches (RFC 6902): a list of operations on places in the document, all carried out or none."""
 
 from copy import deepcopy
 from typing import Any
 
 from podtide.cluster.port import Invalid
 from podtide.cluster.served.statuses import BadRequest
-
-
-def merge_patched(value: Any, patch: Any) -> Any:
-    """The value after the patch."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(value) if isinstance(value, dict) else {}
-    for name, change in patch.items():
-        if change is None:
-            result.pop(name, None)
-        else:
-            result[name] = merge_patched(result.get(name), change)
-    return result
-
 
 _END = "-"
 

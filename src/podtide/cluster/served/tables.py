@@ -13,7 +13,8 @@ from podtide.cluster.served.ages import age
 from podtide.resources.base import AGE, Api, Column
 from podtide.resources.timestamps import InvalidTimestamp, to_wall_seconds
 
-_STEP = re.compile(r"\.(\w+)|\[\*\]")
+_STEP = re.compile(r"""\.(\w+)|\['((?:\\.|[^'\\])+)'\]|\[\?\(@\.(\w+)=="([^"]*)"\)\]|\[\*\]""")
+"""A field; one in quotes, whose dots are escaped; the item of a list that has a field of that value; or the first item."""
 _BUILT_IN: dict[tuple[str, str], tuple[Column, ...]] = {
     ("", "Pod"): (
         Column(name="Status", type="string", json_path=".status.phase"),
@@ -75,11 +76,18 @@ class TableMaker:
 def find_first(document: Any, json_path: str) -> Any:
     """What a path such as `.status.networkContainers[*].id` finds first, or None."""
     for step in _STEP.finditer(json_path):
-        if step[1] is None:
-            document = document[0] if isinstance(document, list) and document else None
+        field, quoted, key, value = step.groups()
+        name = quoted.replace("\\", "") if quoted else field
+        if name is not None:
+            document = document.get(name) if isinstance(document, dict) else None
         else:
-            document = document.get(step[1]) if isinstance(document, dict) else None
+            items = document if isinstance(document, list) else []
+            document = next((item for item in items if key is None or _has(item, key, value)), None)
     return document
+
+
+def _has(item: Any, key: str, value: str) -> bool:
+    return isinstance(item, dict) and item.get(key) == value
 
 
 _NAME: Document = {

@@ -11,10 +11,11 @@ from typing import Any
 from aiohttp import web
 
 from podtide.cluster.embedded.records import Document, ObjectVersion
+from podtide.cluster.merge_patch import merge_patched
 from podtide.cluster.served.admission import admit_object, refuse_dry_run
 from podtide.cluster.served.answers import object_answer
 from podtide.cluster.served.bodies import parsed, placed, read_object, whole_object
-from podtide.cluster.served.json_patch import json_patched, merge_patched
+from podtide.cluster.served.json_patch import json_patched
 from podtide.cluster.served.kinds import CUSTOM_KINDS
 from podtide.cluster.served.statuses import BadRequest, UnsupportedMediaType
 from podtide.cluster.served.strategic_merge_patch import strategic_merge_patched

@@ -10,7 +10,6 @@ first pods would have an address of one family for good.
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from msgspec import Struct, structs
 
@@ -23,6 +22,7 @@ from podtide.allocator.errors import (
     StoreRecovering,
     SubnetFull,
 )
+from podtide.controller.grant_condition import GRANTED, GrantReason, condition_of
 from podtide.controller.nodes.container_status import show_container
 from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal
 from podtide.core.errors import RetryError
@@ -39,27 +39,10 @@ from podtide.resources.node_network_config import (
     ScalerStatus,
 )
 
-GRANTED = "Granted"
-"""The condition: whether the node has all it asked for."""
 PLACED = "Placed"
 """The condition: whether its containers are in the subnets that labels and options name. Set once they were not."""
 FORMER = "FormerAddresses"
 """The condition: whether addresses of former Nodes of its name are in quarantine. Set once some were."""
-
-
-class GrantReason(StrEnum):
-    """Why a node has, or has not, what it asked for; ordered by severity, the worst last."""
-
-    COMPLETE = "Complete"
-    SHORT = "SubnetShort"
-    FULL = "SubnetFull"
-    UNAVAILABLE = "AllocatorUnavailable"
-    RECOVERING = "AllocatorRecovering"
-    STALE = "StaleWish"
-    REFUSED = "Refused"
-    NOT_ALLOWED = "NotAllowed"
-    ANOTHER_CLUSTER = "AnotherCluster"
-    NO_SUCH_SUBNET = "NoSuchSubnet"
 
 
 class _GrantVerdict(Struct, frozen=True):
@@ -91,21 +74,6 @@ _REFUSALS: dict[type[GrantRefusal], _GrantVerdict] = {
 _BY_SEVERITY = list(GrantReason)
 _PASSING = frozenset({GrantReason.UNAVAILABLE, GrantReason.RECOVERING})
 """Outages of the allocator, during which the same wish fails again and again."""
-
-
-def condition_of(config: NodeNetworkConfig, kind: str) -> Condition | None:
-    """The condition of that type; None if there is none."""
-    return next((each for each in config.status.conditions if each.type == kind), None)
-
-
-def has_all_requested(config: NodeNetworkConfig) -> bool:
-    """Whether its status says that the node has all it asks for in its present generation."""
-    granted = condition_of(config, GRANTED)
-    return (
-        granted is not None
-        and granted.status == ConditionStatus.TRUE
-        and granted.observed_generation == config.metadata.generation
-    )
 
 
 def wire_scaler(in_force: SubnetScaler, max_ips: int) -> ScalerStatus:

@@ -12,15 +12,13 @@ from podtide.allocator.errors import AllocatorError, NoSuchContainer, SubnetFull
 from podtide.allocator.limits import MOST_WANTED
 from podtide.controller.allocator_outage import with_deadline
 from podtide.controller.fencing import GuardedAllocator
+from podtide.controller.node_demand import known_demand
 from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
-from podtide.core.subnet.scaler import effective_scaler
-from podtide.core.subnet.statement import StatedDemand, inferred_demand, stated_demand
 from podtide.resources.metadata_keys import waiting_pods_in
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.resources.statement_annotation import statement_in
 
 GrantRefusal = AllocatorError | InvalidInput
 
@@ -52,20 +50,6 @@ class GrantAnswer(Struct, frozen=True):
 def wanted_count(config: NodeNetworkConfig, most: int) -> int:
     """How many addresses the node is to have: its request, limited to what a node may have."""
     return min(max(config.spec.requested_ip_count, 0), most)
-
-
-def known_demand(config: NodeNetworkConfig, most: int, *, of_two: bool) -> tuple[StatedDemand, int]:
-    """The demand that the node states, with the statement's number; else what follows from its request.
-
-    `of_two` says that the node has containers in two subnets.
-    """
-    request = config.spec.requested_ip_count
-    statement = statement_in(config.metadata.annotations, request)
-    if statement is not None and max(statement.max_ips, statement.demand) <= MOST_WANTED:
-        return stated_demand(statement, of_two=of_two), statement.number
-    shown = config.status.scaler.stated
-    by = effective_scaler(structs.replace(shown, max_ips=min(shown.max_ips or most, most)), None)
-    return inferred_demand(request, by, of_two=of_two), 0
 
 
 def make_wish(  # noqa: PLR0913 - all that a wish is made from

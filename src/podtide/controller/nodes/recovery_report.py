@@ -19,7 +19,7 @@ from podtide.cluster.listing import get_if_there, list_kept
 from podtide.cluster.port import Conflict
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
-from podtide.controller.nodes.config_status import GRANTED, GrantReason
+from podtide.controller.grant_condition import GRANTED, GrantReason
 from podtide.controller.nodes.pod_addresses import shown_by_node
 from podtide.controller.term_context import TermContext
 from podtide.core.ranges import parse_address, parse_network

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from podtide.allocator.errors import AllocatorUnavailable, SubnetFull
+from podtide.controller.grant_condition import GRANTED, condition_of, has_all_requested
 from podtide.controller.machines import machine_of
 from podtide.controller.nodes.answered_requests import AnsweredRequests, RequestBasis
 from podtide.controller.nodes.config_status import (
     FORMER,
-    GRANTED,
     PLACED,
-    condition_of,
-    has_all_requested,
     scaler_shown,
     status_after,
     wire_scaler,

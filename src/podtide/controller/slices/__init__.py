@@ -7,6 +7,7 @@ Read it in this order:
     range_reconciler      one range: the plan, and the order of its writes
     node_pool_reconciler  the IPPools of slices that are assigned
     slice_removal         what is deleted with a slice, and pools of networks that no longer exist
+    slice_rooms           for how many pods each node has addresses, for placement to publish
 
 They share four modules: `attachments` (the definitions), `slice_pools` and `node_pools` (the two kinds of object that
 are written), and `survey` (the context of one term, and the current state of a range).

@@ -10,7 +10,8 @@ from podtide.controller.slices.node_pools import named_network
 from podtide.controller.slices.range_reconciler import RangeOutcome, RangeReconciler, WantedRange
 from podtide.controller.slices.slice_pools import network_key, same_cut, slicing_of
 from podtide.controller.slices.survey import SliceContext
-from podtide.core.agreement import agree
+from podtide.core.agreement import Agreement, agree
+from podtide.core.ranges import AddressRange
 from podtide.networks.network import NetworkRange
 from podtide.networks.ownership import node_slice_pool_names, pool_range
 from podtide.resources.base import Key
@@ -44,6 +45,20 @@ class NetworkReconciler:
         wanted_by = context.attachments.network_of(node_slice_pool, listed)
         return wanted_by or (network_key(listed) if listed else node_slice_pool)
 
+    def sliced_ranges(self, key: str) -> dict[str, list[AddressRange]]:
+        """By NodeSlicePool of a named network, from which addresses pods get one; an unnamed network has none.
+
+        An agent reads the definition of each pod: those of one network may differ in ends and excludes. By one whose range a
+        slice is not within, an agent gives nothing of it; `core.networks.slice_room` leaves that out.
+        """
+        definitions = self._context.attachments.definitions_of(key)
+        if not definitions:
+            return {}
+        chosen = definitions[self._agreement(key, definitions).chosen or 0]
+        given = [each.addresses for of in definitions for each in _ranges(of) if each.slicing is not None]
+        sliced = (of for of in _ranges(chosen) if of.slicing is not None and of.network_name)
+        return {self._name(key, of): given for of in sliced}
+
     async def reconcile(self, key: str) -> float | None:
         """Reconcile a network. Returns after how many seconds to do it again, or None."""
         context = self._context
@@ -69,9 +84,7 @@ class NetworkReconciler:
 
     async def _agree(self, key: str, definitions: list[ParsedAttachment]) -> _AgreedRanges:
         """Choose the definition that is in force; write an Event on each that disagrees with it."""
-        agreement = agree(
-            [each.statement for each in definitions], [self._is_in_force(key, each) for each in definitions]
-        )
+        agreement = self._agreement(key, definitions)
         chosen = definitions[agreement.chosen or 0]
         assert chosen.network is not None
         in_force = "what was first is in force" if agreement.chosen is not None else "nothing is in force"
@@ -84,6 +97,11 @@ class NetworkReconciler:
             chosen.network.ranges,
             agreement.chosen is not None,
             _complaint(key, definitions, in_force) if others else "",
+        )
+
+    def _agreement(self, key: str, definitions: list[ParsedAttachment]) -> Agreement:
+        return agree(
+            [each.statement for each in definitions], [self._is_in_force(key, each) for each in definitions]
         )
 
     def _is_in_force(self, key: str, attachment: ParsedAttachment) -> bool:
@@ -100,8 +118,7 @@ class NetworkReconciler:
     async def _assign(
         self, key: str, of: NetworkRange, decided: _AgreedRanges, definitions: list[ParsedAttachment]
     ) -> RangeOutcome:
-        listed = self._find(key, of)
-        name = listed.metadata.name if listed else self._free_name(key, of)
+        name = self._name(key, of)
         if not name:
             for each in definitions:
                 await self._definition_events.warn(
@@ -115,6 +132,11 @@ class NetworkReconciler:
         return await self._ranges.assign(
             WantedRange(key=key, of=of, name=name, wish=wish, complaint=decided.complaint)
         )
+
+    def _name(self, key: str, of: NetworkRange) -> str:
+        """The name of a range's NodeSlicePool, which need not exist yet; "" if every name belongs to another network."""
+        listed = self._find(key, of)
+        return listed.metadata.name if listed else self._free_name(key, of)
 
     def _find(self, key: str, of: NetworkRange) -> NodeSlicePool | None:
         """The NodeSlicePool of a range, under whichever name it has."""
@@ -168,12 +190,16 @@ class NetworkReconciler:
         return RangeOutcome(is_draining=any(pool.spec.allocations for pool in left))
 
 
+def _ranges(definition: ParsedAttachment) -> tuple[NetworkRange, ...]:
+    return definition.network.ranges if definition.network else ()
+
+
 def _complaint(key: str, definitions: list[ParsedAttachment], in_force: str) -> str:
     said = "; ".join(
         f"{each.definition.key} states "
         + " and ".join(
             f"{of.addresses}" + (f" cut by /{of.slice_size}" if of.slice_size else " uncut")
-            for of in (each.network.ranges if each.network else ())
+            for of in _ranges(each)
         )
         for each in definitions
     )

@@ -15,6 +15,7 @@ does not move.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer, Scope
@@ -29,6 +30,7 @@ from podtide.controller.slices.network_reconciler import NetworkReconciler
 from podtide.controller.slices.node_pools import NodePoolIndex, is_marked_gone, named_network
 from podtide.controller.slices.slice_pools import OtherNetworks
 from podtide.controller.slices.slice_removal import UnclaimedPools
+from podtide.controller.slices.slice_rooms import SliceRooms
 from podtide.controller.slices.survey import SliceContext
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
@@ -89,8 +91,12 @@ class SliceController:
         nodes: Informer[Node] | None = None,
         namespace: str = SYSTEM_NAMESPACE,
         naming: Naming = Naming.PODTIDE,
+        room_changed: Callable[[str], None] | None = None,
     ) -> None:
-        """`nodes` is a cache that the caller keeps up to date; without it the controller runs its own informer."""
+        """`nodes` is a cache that the caller keeps up to date; without it the controller runs its own informer.
+
+        `room_changed` is called with every node of which `rooms` may have changed; without it nothing is counted.
+        """
         self._cluster = cluster
         self._runtime = runtime
         self.metrics = counts or ControllerCounts()
@@ -129,6 +135,11 @@ class SliceController:
         self._networks = NetworkReconciler(context, self._definition_events)
         self._delay = RequeueDelay(runtime.clock)
         self._unclaimed = UnclaimedPools(context)
+        self._rooms = SliceRooms(self._nodes, self._node_pools, room_changed) if room_changed else None
+
+    def rooms(self, node: str) -> dict[str, int] | None:
+        """How many pods of a node could have an address of each network, by resource; None while that is not known."""
+        return self._rooms.of_node(node) if self._rooms else None
 
     async def run(self) -> NoReturn:
         """Run until cancelled, or until an invariant is broken."""
@@ -147,6 +158,8 @@ class SliceController:
                     group.create_task(informer.run())
                 for informer in (*own, self._nodes):
                     await informer.synced.wait()  # until then, absence means nothing
+                if self._rooms:
+                    self._rooms.note_complete()
                 group.create_task(self._workers(self._unreadable_queue).run(self._warn_unreadable))
                 group.create_task(self._workers(self._queue).run(self._reconcile, count=_WORKERS))
                 group.create_task(self._workers(self._pool_queue).run(self._unclaimed.reconcile))
@@ -190,7 +203,9 @@ class SliceController:
             self._attachments.put(parsed(new))
             self._unreadable_queue.add(key)
         after = self._attachments.get(key)
-        self._queue_soon(*(each.network.key for each in (before, after) if each and each.network))
+        networks = [each.network.key for each in (before, after) if each and each.network]
+        self._note_rooms(*networks)
+        self._queue_soon(*networks)
         if before and before.complaint:  # while it could not be read, nothing was given up
             self._queue_soon(*(self._networks.key_of(name) for name in self._known_slice_pools()))
 
@@ -198,7 +213,9 @@ class SliceController:
         known = new or old
         assert known is not None
         self._other_networks.note()
-        self._queue_soon(self._networks.key_of(known.metadata.name))
+        network = self._networks.key_of(known.metadata.name)
+        self._note_rooms(network)
+        self._queue_soon(network)
 
     def _on_pool(self, old: IPPool | None, new: IPPool | None) -> None:
         """Queue the networks that a change of an IPPool concerns.
@@ -206,6 +223,8 @@ class SliceController:
         Agents write pools all the time; few of these writes matter here.
         """
         self._node_pools.note(old, new)
+        if self._rooms:
+            self._rooms.note_pool(old, new)
         if self._matters(old, new):
             self._queue_soon(*(key for pool in (old, new) if pool for key in self._keys_of(pool)))
         if new is None:
@@ -235,6 +254,11 @@ class SliceController:
         named = named_network(pool)
         key = self._networks.key_of(named) if named else self._attachments.classic_network(pool.metadata.name)
         return [key] if key is not None else []
+
+    def _note_rooms(self, *networks: str) -> None:
+        if self._rooms:
+            for key in networks:
+                self._rooms.note_network(key, self._networks.sliced_ranges(key))
 
     def _known_slice_pools(self) -> list[str]:
         return [*(each.metadata.name for each in self._slice_pools.items()), *self._node_pools.networks()]

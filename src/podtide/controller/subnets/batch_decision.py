@@ -58,6 +58,11 @@ def bounds_of_all(mine: BatchBounds, demand: SubnetDemandReport, cluster: str) -
     return merge_bounds(counting or [mine])
 
 
+def bounds_in_force(demand: SubnetDemandReport) -> BatchBounds:
+    """The merged bounds as the allocator has them, for a reader that has none of its own; the defaults where no cluster uses it."""
+    return merge_bounds([from_port(each.bounds) for each in demand.bounds] or [BatchBounds()])
+
+
 def in_force_after(before: SubnetInForce, decision: SubnetDecision, bounds: BatchBounds) -> SubnetInForce:
     """What is to be in force.
 

@@ -1,8 +1,8 @@
 """The subnets that nodes of this cluster use, when one is reconciled beside its poll, and which nodes are owed addresses.
 
 Each is reconciled every `poll`. Beside that, at once: when a first node uses it, when a node got less than it asked for
-(design D5: by the same inequality), and, if a node is owed addresses, when addresses or claims in it
-ended.
+(design D5: by the same inequality), and, if a node is owed addresses or no pod can be placed for want of one, when
+addresses or claims in it ended.
 
 The allocator knows the claims of all clusters and the order in which they are served, but it cannot call the
 controller. So the controller remembers which of its nodes wait, and asks when addresses came free. Of the answer it
@@ -66,7 +66,7 @@ class KnownSubnets:
         self._owed = OwedNodes()
         self._in_turn: set[str] = set()
         self._in_force: dict[str, SubnetScaler] = {}
-        self._any_owed: dict[str, bool] = {}
+        self._is_short: dict[str, bool] = {}
         for name in sorted(self._always):
             queue.add(name)
 
@@ -126,16 +126,16 @@ class KnownSubnets:
         self._in_turn.discard(node)
         return had
 
-    def note_reconcile(self, name: str, in_force: SubnetScaler, *, any_owed: bool) -> None:
-        """Note the result of a reconcile."""
+    def note_reconcile(self, name: str, in_force: SubnetScaler, *, is_short: bool) -> None:
+        """Note the result of a reconcile, and whether nodes or pods wait for addresses of the subnet."""
         self._in_force[name] = in_force
-        self._any_owed[name] = any_owed
+        self._is_short[name] = is_short
 
     def forget(self, name: str) -> None:
         """Forget a subnet that no node uses any more."""
         self._in_force.pop(name, None)
-        self._any_owed.pop(name, None)
+        self._is_short.pop(name, None)
 
     def _queue_if_owed(self, name: str) -> None:
-        if self._owed.in_subnet(name) or self._any_owed.get(name, False):
+        if self._owed.in_subnet(name) or self._is_short.get(name, False):
             self._queue.add(name)

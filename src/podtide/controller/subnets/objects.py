@@ -10,6 +10,8 @@ from msgspec import structs
 
 from podtide.allocator.subnets import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
+from podtide.controller.placement.coverage import COVERAGE, NodeCoverage
+from podtide.controller.placement.full_condition import FULL, Fullness, first_look, full_condition
 from podtide.controller.subnets.overrides import ConfiguredBounds, in_force_condition, override_condition
 from podtide.controller.subnets.runs_out import SubnetForecast, run_out_notice
 from podtide.controller.subnets.status import (
@@ -22,7 +24,7 @@ from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
-from podtide.resources.conditions import with_condition
+from podtide.resources.conditions import with_condition, without_condition
 from podtide.resources.metadata_keys import NAME_LABEL, PODTIDE, SYSTEM_NAMESPACE
 from podtide.resources.timestamps import to_time
 
@@ -37,12 +39,17 @@ class SubnetObjects:
         context: TermContext,
         subnets: Informer[ClusterSubnet],
         states: Informer[ClusterSubnetState],
+        coverage: NodeCoverage,
     ) -> None:
         self._writes = context.writes
         self._clock = context.clock
         self._warning_days = context.settings.runs_out_warning_seconds / _DAY_SECONDS
         self._subnets = subnets
         self._states = states
+        self._coverage = coverage
+        self._default = context.options.subnet
+        self._is_placed = context.options.placement
+        self._fullness: dict[str, Fullness] = {}
         self._written_at: dict[str, float] = {}
         self._reserved: dict[str, tuple[int, float]] = {}
         """What the last reconciles of each subnet found reserved, and since when."""
@@ -59,6 +66,7 @@ class SubnetObjects:
         """Forget a subnet that is no longer reconciled."""
         self._written_at.pop(name, None)
         self._reserved.pop(name, None)
+        self._fullness.pop(name, None)
 
     async def write_state(self, name: str, *, exhausted: bool) -> ClusterSubnetState:
         """Write whether the subnet is exhausted to the ClusterSubnetState, if that changed."""
@@ -70,7 +78,7 @@ class SubnetObjects:
         status = ClusterSubnetStateStatus(exhausted=exhausted, timestamp=to_time(self._clock.wall()))
         return await self._writes.replace_status(structs.replace(state, status=status))
 
-    async def write_subnet(
+    async def write_subnet(  # noqa: PLR0913 - all that the status is made from
         self,
         shown: ClusterSubnet | None,
         subnet: Subnet,
@@ -78,6 +86,7 @@ class SubnetObjects:
         others: Sequence[ClusterBounds],
         *,
         forecast: SubnetForecast | None,
+        is_full: bool,
     ) -> ClusterSubnet:
         """Write what was read and what is in force to the ClusterSubnet, if that is worth a write.
 
@@ -87,15 +96,22 @@ class SubnetObjects:
         if shown is None:
             shown = await self._writes.create(ClusterSubnet(metadata=_place(name)))
         generation, moment = shown.metadata.generation, to_time(self._clock.wall())
+        before = shown.status
+        if not (is_placed := self._is_placed and name == self._default):
+            # What placement said of Nodes, or of them in another default subnet, is not updated any more.
+            before = structs.replace(before, conditions=without_condition(before.conditions, COVERAGE))
+        fullness = full_condition(self._note_fullness(shown, is_full=is_full), generation, moment)
         notice = forecast and run_out_notice(shown.status, forecast, self._warning_days, generation, moment)
         conditions = (
             override_condition(shown.spec.scaler, configured, generation, moment),
             in_force_condition(configured.bounds, others, subnet.in_force, generation, moment),
             *reach_conditions(shown.status, generation, moment),
             *([notice.condition] if notice else []),
+            *([fullness] if fullness else []),
+            *(self._coverage.conditions(generation, moment) if is_placed else []),
         )
         runs_out = notice.runs_out if notice else shown.status.runs_out
-        status = subnet_status(shown.status, subnet, conditions, runs_out)
+        status = subnet_status(before, subnet, conditions, runs_out)
         silent = now - self._written_at.setdefault(name, now)
         resting = now - self._note_reserved(name, subnet.reserved, now)
         if not is_worth_writing(shown.status, status, silent_seconds=silent, resting_seconds=resting):
@@ -103,6 +119,17 @@ class SubnetObjects:
         written = await self._writes.replace_status(structs.replace(shown, status=status))
         self._written_at[name] = now
         return written
+
+    def _note_fullness(self, shown: ClusterSubnet, *, is_full: bool) -> Fullness:
+        name, now = shown.metadata.name, self._clock.monotonic()
+        before = self._fullness.get(name)
+        if before is None:
+            told = next((each for each in shown.status.conditions if each.type == FULL), None)
+            fullness = first_look(is_full=is_full, now=now, shown=told)
+        else:
+            fullness = before.seen(is_full=is_full, now=now)
+        self._fullness[name] = fullness
+        return fullness
 
     def _note_reserved(self, name: str, reserved: int, now: float) -> float:
         """Since when this many are reserved."""

@@ -16,6 +16,7 @@ from podtide.allocator.subnets import Bounds, ClusterBounds, Subnet, SubnetDeman
 from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_outage import RETRY_SECONDS, with_deadline
 from podtide.controller.counts import SubnetCounts
+from podtide.controller.placement.program import PlacementController
 from podtide.controller.subnets.batch_decision import (
     bounds_of_all,
     in_force_after,
@@ -72,6 +73,7 @@ class SubnetReconciler:
         *,
         rule: BatchRule,
         forecasts: SubnetForecasts,
+        placement: PlacementController,
     ) -> None:
         self._context = context
         self._options = context.options
@@ -81,6 +83,7 @@ class SubnetReconciler:
         self._nodes = nodes
         self._rule = rule
         self._forecasts = forecasts
+        self._placement = placement
         self._asked: dict[str, Bounds] = {}
         """The bounds that the allocator was told in this term, by subnet."""
         self._told: dict[str, _ToldState] = {}
@@ -118,6 +121,7 @@ class SubnetReconciler:
         self._objects.forget(name)
         self._subnets.forget(name)
         self._forecasts.forget(name)
+        self._placement.forget_subnet(name)
 
     def _note_answer(self) -> None:
         if self._context.outage.note_answer():
@@ -161,11 +165,12 @@ class SubnetReconciler:
         )
         subnet = await self._put_in_force(demand.subnet, decision, bounds)
         others = [each for each in demand.bounds if each.cluster != self._options.cluster]
-        told_by = await self._tell(shown, subnet, configured, others)
+        is_full = self._placement.note_subnet(demand, decision).is_full
+        told_by = await self._tell(shown, subnet, configured, others, is_full=is_full)
         await self._record_events(told_by, subnet.in_force, decision)
         await self._warn(shown, told_by)
         self._forecasts.note(subnet)
-        self._note(subnet, decision)
+        self._note(subnet, decision, is_full=is_full)
 
     async def _ask_for(self, override: ScalerOverride, demand: SubnetDemandReport) -> ConfiguredBounds:
         """Tell the allocator the bounds of this cluster, if they changed. A refused override leaves them as they were."""
@@ -198,6 +203,8 @@ class SubnetReconciler:
         subnet: Subnet,
         configured: ConfiguredBounds,
         others: list[ClusterBounds],
+        *,
+        is_full: bool,
     ) -> Resource:
         """Write what is in force to the objects that agents watch. Returns the object that Events are about."""
         if subnet.name not in self._told and shown is not None and (was := shown.status.scaler) is not None:
@@ -207,7 +214,9 @@ class SubnetReconciler:
         state = await self._objects.write_state(subnet.name, exhausted=subnet.in_force.exhausted)
         if self._options.cluster_subnets:
             forecast = self._forecasts.latest(subnet.name)
-            return await self._objects.write_subnet(shown, subnet, configured, others, forecast=forecast)
+            return await self._objects.write_subnet(
+                shown, subnet, configured, others, forecast=forecast, is_full=is_full
+            )
         if shown is not None:
             await self._objects.clear_subnet(shown)
         return state
@@ -250,11 +259,12 @@ class SubnetReconciler:
         for number, node in enumerate(self._subnets.users(name)):
             self._nodes.add_after(node, number / _SCALER_WRITES_PER_SECOND)
 
-    def _note(self, subnet: Subnet, decision: SubnetDecision) -> None:
+    def _note(self, subnet: Subnet, decision: SubnetDecision, *, is_full: bool) -> None:
         name, in_force = subnet.name, subnet.in_force
         scaler = scaler_of(in_force) or SubnetScaler(self._settings.batch, self._settings.buffer)
         changed = self._subnets.in_force(name) != scaler
-        self._subnets.note_reconcile(name, scaler, any_owed=subnet.owed > 0)
+        has_unplaced_pods = is_full and self._placement.is_enabled
+        self._subnets.note_reconcile(name, scaler, is_short=subnet.owed > 0 or has_unplaced_pods)
         if changed and not self._options.cluster_subnets:
             self._queue_users_for_scaler(name)
         self._context.counts.subnets[name] = SubnetCounts(

@@ -87,7 +87,7 @@ class Allocations:
         self._by_pod: Holders = {}
         self._by_sandbox: Holders = {}
         for key, allocation in (entries or {}).items():
-            offset = _offset(key)
+            offset = parse_offset(key)
             if offset is None or offset >= address_range.size:
                 self._elsewhere[key] = allocation
             else:
@@ -214,6 +214,6 @@ def _forget(holders: Holders, holder: tuple[str, str], offset: int) -> None:
         del holders[holder]
 
 
-def _offset(key: str) -> int | None:
-    """The offset a key of an IPPool stands for: a decimal of any size an address can have."""
+def parse_offset(key: str) -> int | None:
+    """The offset that a key of an IPPool stands for, a decimal of any size an address can have; None for other keys."""
     return int(key) if len(key) <= _LONGEST_OFFSET and key.isascii() and key.isdigit() else None

@@ -31,7 +31,7 @@ from podtide.core.errors import InvalidThresholds
 from podtide.core.exact import text
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.count_text import are_text
-from podtide.core.subnet.demand_by_batch import ContainerDemandCounts, ReservedRange, SubnetDemand
+from podtide.core.subnet.demand_by_batch import ContainerDemandCounts, PodRange, ReservedRange, SubnetDemand
 from podtide.core.subnet.exhaustion import Exhaustion, judge_exhaustion
 from podtide.core.subnet.scaler import EXHAUSTED_BATCH, STARVED_BUFFER, SubnetScaler
 
@@ -117,6 +117,9 @@ class SubnetDecision(Struct, frozen=True, kw_only=True):
     exhaustion: Exhaustion
     rungs: tuple[Rung, ...] = ()
     unanswered: int = 0
+    without_reserve: ReservedRange = ReservedRange(0, 0)
+    """R⁻ and R⁺ if nodes kept no address in reserve: as in a starved subnet, whether it is starved or not."""
+    pods: PodRange = PodRange(0, 0)
 
     def __str__(self) -> str:
         return f"batch {self.scaler.batch}, buffer {text(self.scaler.buffer)} ({self.step}): {self.reason}"
@@ -152,6 +155,8 @@ def decide_batch(
         exhaustion=exhaustion,
         rungs=choice.rungs,
         unanswered=choice.unanswered,
+        without_reserve=choice.without_reserve,
+        pods=choice.pods,
     )
 
 
@@ -189,6 +194,7 @@ class _Choice:
             for scaler in bounds.rungs
             for expected in [demand.at(scaler)]
         )
+        self.without_reserve, self.pods = demand.at(STARVED), demand.pods
         self._allowed = tuple(rung for rung in self.rungs if rung.scaler.batch >= bounds.lowest)
 
     def move(self) -> _Move:

@@ -43,6 +43,13 @@ class ReservedRange(Struct, frozen=True):
     most: int
 
 
+class PodRange(Struct, frozen=True):
+    """Σ U⁻ and Σ U⁺: the least and the most pods that need an address."""
+
+    least: int
+    most: int
+
+
 class SubnetDemand(Struct, frozen=True, kw_only=True):
     """The demand of all containers of a subnet at one instant, given the batch in force."""
 
@@ -82,11 +89,19 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
             most += high * count
         return ReservedRange(least, most)
 
+    @property
+    def pods(self) -> PodRange:
+        """How many pods need an address."""
+        least = most = 0
+        for holding, count in self.holdings.items():
+            low, high = self.window(holding.stated)
+            least += low * count
+            most += high * count
+        return PodRange(least, most)
+
     def window(self, stated: StatedDemand) -> tuple[int, int]:
-        """U⁻ and U⁺ of a container: the demand itself, where its node states it anew when it changes."""
-        if stated.demand is not None and self._is_exact(stated):
-            return stated.demand, stated.demand
-        return stated.low, stated.high
+        """U⁻ and U⁺ of a container."""
+        return window_of(stated, self.in_force.batch, self.top)
 
     def _taken(self, holding: ContainerDemand, rung: SubnetScaler) -> tuple[int, int]:
         stated = holding.stated
@@ -101,9 +116,16 @@ class SubnetDemand(Struct, frozen=True, kw_only=True):
         surplus = _surplus(holding)
         return taken[0] + surplus, taken[1] + surplus
 
-    def _is_exact(self, stated: StatedDemand) -> bool:
-        """Whether the node states its demand anew when that changes: it does so below the top rung."""
-        return stated.batch == min(self.in_force.batch, stated.max_ips) and self.in_force.batch < self.top
+
+def window_of(stated: StatedDemand, in_force: int, top: int) -> tuple[int, int]:
+    """U⁻ and U⁺ by a statement, with that batch in force.
+
+    It is the demand itself where the node states it anew when it changes: it does so below the top rung.
+    """
+    is_exact = stated.batch == min(in_force, stated.max_ips) and in_force < top
+    if stated.demand is not None and is_exact:
+        return stated.demand, stated.demand
+    return stated.low, stated.high
 
 
 def _surplus(holding: ContainerDemand) -> int:

@@ -5,7 +5,7 @@ between which two numbers that is (U⁻ and U⁺, see `statement`). All four fig
 
     demand      Σ U⁺: at most as many pods need an address
     need        R⁺ at batch 1, by the configured buffer: at most as many addresses would be reserved
-    on pods     Σ min(U⁺, what the container holds): at most as many are on pods
+    on pods     Σ U⁺, and no more than containers hold: at most as many are on pods
     idle        what containers hold for pods beyond that: at least as many are idle
 
 So need is what remains of R if every node kept only what its pods and its buffer take. It is R⁺ and not R⁻ because of what
@@ -43,11 +43,6 @@ def smallest_scaler(buffers: Iterable[Fraction]) -> SubnetScaler:
 
 def read_demand(subnet: SubnetDemand, smallest: SubnetScaler, held: int) -> DemandReading:
     """The reading, for a subnet whose containers hold so many addresses for pods, primaries not among them."""
-    demand = on_pods = 0
-    for holding, count in subnet.holdings.items():
-        _low, high = subnet.window(holding.stated)
-        demand += high * count
-        # What it takes is what it holds and is owed. The latter cannot be told apart here, and is on no pod.
-        on_pods += min(high, holding.taken - 1) * count
-    on_pods = min(on_pods, held)
+    demand = subnet.pods.most
+    on_pods = min(demand, held)  # what is owed is on no pod
     return DemandReading(demand, subnet.at(smallest).most, on_pods, held - on_pods)

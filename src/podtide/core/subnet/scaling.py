@@ -49,15 +49,19 @@ class RequestDecision(Struct, frozen=True):
         """Pods that will find no address because the node's maximum is lower than its demand."""
         return max(0, self.demand - self.request)
 
-    def __str__(self) -> str:
+    @property
+    def arithmetic(self) -> str:
+        """The part of the formula that decided, with its numbers in it."""
         batch, buffer = self.scaler.batch, text(self.scaler.buffer)
-        because = {
+        return {
             RequestBound.FORMULA: f"{batch}·⌈{buffer} + {self.demand}/{batch}⌉ - {self.primaries}",
             RequestBound.FLOOR: f"demand {self.demand} + {self.floor - self.demand} kept free",
             RequestBound.MAX: f"the node's maximum, {max(self.aligned - self.primaries, self.floor)} wanted",
         }[self.bound]
+
+    def __str__(self) -> str:
         rest = f"{self.short} short" if self.short else f"{self.free} free"
-        return f"request {self.request} = {because}; demand {self.demand}, {rest}"
+        return f"request {self.request} = {self.arithmetic}; demand {self.demand}, {rest}"
 
     def steps(self) -> tuple[str, ...]:
         """The formula with its numbers in it, line by line."""

@@ -4,6 +4,11 @@ While the batch in force is below the top rung, whether a larger one fits is dec
 whose demand differs from what it stated last, in a way that makes a difference at some larger rung, says so: once its
 demand has rested for a minute, with jitter so that a thousand nodes do not write at once, and at most every five
 minutes. At the top rung no decision needs it, and no node writes it.
+
+Where pods request addresses of a scheduler, every other demand below the top rung is stated once it has rested: what the node
+publishes follows from it (see `placement`). A larger one is stated within seconds: pods may have used up what the node publishes
+without a change of its request, and others wait for it to publish more. Smaller ones still rest for a minute, so pods that come and
+go cost nothing while they are no more than were stated.
 """
 
 from msgspec import Struct, structs
@@ -15,6 +20,10 @@ REST_SECONDS = 60.0
 """How long demand must have been the same."""
 JITTER_SECONDS = 30.0
 """At most so much later."""
+GROWN_SECONDS = 2.0
+"""How long a larger demand must have been the same, where pods request addresses."""
+GROWN_JITTER_PART = 0.1
+"""Of the jitter, so much is added to that."""
 EVERY_SECONDS = 300.0
 """A node states its demand anew no more often than this."""
 
@@ -35,9 +44,19 @@ class Restating(Struct, frozen=True):
         return structs.replace(self, demand=demand, rested_since=now, jitter_seconds=jitter)
 
     @property
+    def rested_at(self) -> float:
+        """The time at which the demand has rested."""
+        return self.rested_since + REST_SECONDS + self.jitter_seconds
+
+    @property
+    def grown_at(self) -> float:
+        """The time at which a larger demand is stated, where pods request addresses."""
+        return self.rested_since + GROWN_SECONDS + GROWN_JITTER_PART * self.jitter_seconds
+
+    @property
     def due_at(self) -> float:
         """The time at which a demand that makes a difference is stated anew."""
-        return max(self.rested_since + REST_SECONDS + self.jitter_seconds, self.not_before)
+        return max(self.rested_at, self.not_before)
 
     def stated(self, now: float) -> "Restating":
         """The state after the demand was stated anew."""

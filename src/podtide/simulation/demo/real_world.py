@@ -24,6 +24,7 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.agents_on_sockets import AgentsOnSockets
 from podtide.simulation.nodes.kubelet import KubeletHabits
+from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.world.embedded_world import NETWORK, SUBNET, options_for
 from podtide.simulation.world.world import World, WorldDefaults
 
@@ -41,6 +42,7 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     speed: float
     seed: int
     metrics_listen: ListenAddress | None = None
+    networks: tuple[Definition, ...] = ()
 
     @property
     def nodes(self) -> Path:
@@ -90,6 +92,7 @@ async def open_real_world(options: DemoOptions) -> AsyncIterator[World]:
                 allocator,
                 options_for((options.subnet,)),
                 defaults=defaults,
+                networks=options.networks,
                 doors=doors,
                 new_disk=lambda node: DirectoryDisk(options.nodes / node / "state"),
                 clock=clock,

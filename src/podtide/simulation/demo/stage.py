@@ -3,7 +3,7 @@
 Its stories are tested on virtual time and shown on the machine's.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from fractions import Fraction
 
 from podtide.controller.counts import SubnetCounts
@@ -47,12 +47,15 @@ class DemoStage(stage.Stage):
         speed: float,
         seed: int,
         why: str = "podtide why",
+        kubectl: str = "kubectl",
     ) -> None:
         super().__init__(world)
         self.teller = teller
         self.names = tuple(f"node-{number:0{len(str(nodes))}d}" for number in range(1, nodes + 1))
         self.why = why
         """The command that explains a pod of this cluster, without the pod's name."""
+        self.kubectl = kubectl
+        """kubectl with the flags for this cluster."""
         self.randomness = seeded_randomness(f"{seed}/story")
         self._controller = controller
         self._speed = speed
@@ -73,7 +76,7 @@ class DemoStage(stage.Stage):
         """Let so many seconds of the story pass."""
         await self.world.pass_time(seconds / self._speed)
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def until(self, holds: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> None:
         """Wait until a condition holds."""
         await self.world.until(holds, within=PATIENCE_SECONDS)
 

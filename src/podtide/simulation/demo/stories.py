@@ -8,8 +8,10 @@ from podtide.core.errors import InvalidInput
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways
 from podtide.simulation.demo.chapters import burst_on, quiet_water
 from podtide.simulation.demo.exact_fit import tell_exact_fit
+from podtide.simulation.demo.slices import storage_network, tell_slices
 from podtide.simulation.demo.stage import DemoStage
 from podtide.simulation.demo.tide import tell_tide
+from podtide.simulation.nodes.network_definitions import Definition
 
 _LONGEST_PREFIX = 29
 _CALM_SECONDS = 2.0
@@ -23,6 +25,10 @@ class Story(Struct, frozen=True, kw_only=True):
     tell: Callable[[DemoStage], Awaitable[None]]
     least_capacity: Callable[[int], int]
     most_capacity: Callable[[int], int]
+    nodes: int = 20
+    """On how many nodes it is told, unless another number is asked for."""
+    networks: Callable[[int], tuple[Definition, ...]] = lambda _nodes: ()
+    """The secondary networks that every pod is attached to, for so many nodes."""
 
 
 async def _tell_burst(stage: DemoStage) -> None:
@@ -63,6 +69,15 @@ STORIES = {
             tell=tell_exact_fit,
             least_capacity=lambda nodes: 3 * nodes,
             most_capacity=lambda nodes: 20 * nodes + 200,
+        ),
+        Story(
+            name="slices",
+            sentence="a secondary network cut into a slice for each node, a burst, a node replaced",
+            tell=tell_slices,
+            least_capacity=lambda nodes: 20 * nodes + 80,
+            most_capacity=lambda _nodes: 2**24,
+            nodes=10,
+            networks=storage_network,
         ),
     )
 }

@@ -48,9 +48,9 @@ def summarize(
     writes = [entry for entry in entries if isinstance(entry, ClusterWrite)]
     return Summary(
         seconds=ended - began,
-        served=len(took),
+        served=sum(call.verb == "ADD" and call.ok and not call.network for call in calls),
         failed_adds=sum(call.verb == "ADD" and not call.ok for call in calls),
-        removed=sum(call.verb == "DEL" and call.ok for call in calls),
+        removed=sum(call.verb == "DEL" and call.ok and not call.network for call in calls),
         add_p50_seconds=_quantile(took, 50),
         add_p99_seconds=_quantile(took, 99),
         requests=sum(write.verb == "apply" and isinstance(write.item, NodeNetworkConfig) for write in writes),

@@ -19,10 +19,17 @@ class Mishap(ABC):
     """The mean time between two of them while faults strike."""
     of_networks: ClassVar[bool] = False
     """Whether it needs secondary networks."""
+    of_placement: ClassVar[bool] = False
+    """Whether it needs a scheduler that places pods."""
 
     @abstractmethod
     async def happen(self, scene: FaultScene, chance: Random) -> str:
         """Make it happen. Returns in words what it happened to; "" when there was nothing it could happen to."""
+
+
+def is_of_placement(fault: object) -> bool:
+    """Whether it is a mishap that needs a scheduler."""
+    return isinstance(fault, Mishap) and fault.of_placement
 
 
 def is_of_networks(fault: object) -> bool:

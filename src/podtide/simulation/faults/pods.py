@@ -5,7 +5,7 @@ from random import Random
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import FaultScene
-from podtide.simulation.nodes.pods import MANAGER, NAMESPACE, is_terminal, new_pod
+from podtide.simulation.nodes.pods import NAMESPACE, is_terminal, only_node
 
 
 class PodEvicted(Mishap):
@@ -49,9 +49,10 @@ class PodReplaced(Mishap):
         pod = await _any(scene, chance)
         if pod is None:
             return ""
-        name, node = pod.metadata.name, pod.spec.node_name
+        name, workload = pod.metadata.name, scene.world.workload
+        node = pod.spec.node_name if workload.policy is None else only_node(pod)
         scene.cluster.server.delete(Pod, name, NAMESPACE, grace_seconds=0)
-        await scene.world.cluster.create(new_pod(name, node), manager=MANAGER)
+        await workload.create_pod(name, node)
         return str(pod.key)
 
 

@@ -44,6 +44,8 @@ class FaultScene:
         self._controllers: dict[int, str] = {}
         """The names of the running controllers, by replica."""
         self._starts = 0
+        self.replicas: dict[int, None] = {}
+        """All replicas of the controller, whether they run or not."""
 
     def plan(self, seconds: float, act: Act) -> None:
         """Plan an act for so many seconds from now, or for when the faults stop if that is earlier."""
@@ -70,6 +72,7 @@ class FaultScene:
 
     def start_controller(self, replica: int) -> None:
         """Start a replica unless it runs. Every start is a program with a name, and an identity, of its own."""
+        self.replicas[replica] = None
         if replica not in self._controllers:
             self._starts += 1
             name = full_name(self.world.name, f"{_CONTROLLER}{replica}.{self._starts}")

@@ -29,6 +29,14 @@ from podtide.simulation.faults.machines import (
     PowerLoss,
 )
 from podtide.simulation.faults.mishap import Mishap
+from podtide.simulation.faults.placement import (
+    ControllersAway,
+    KubeletRestarted,
+    NodeDrained,
+    PolicyRemoved,
+    ResourcesEdited,
+    StaleCapacities,
+)
 from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.pods import PodEvicted, PodForceDeleted, PodReplaced, SandboxDied
 from podtide.simulation.faults.programs import AgentCrash, ControllerCrash, Partition
@@ -91,6 +99,12 @@ FAULTS: dict[str, Fault] = {
         DefinitionRecreated(),
         EtcdRestored(),
         OneWatchAlone(),
+        StaleCapacities(),
+        ControllersAway(),
+        PolicyRemoved(),
+        NodeDrained(),
+        KubeletRestarted(),
+        ResourcesEdited(),
     )
 }
 ALL = "all"

@@ -8,10 +8,11 @@ bulk. As with a real kubelet and runtime:
     a DEL that failed        is repeated until it succeeds; the pod goes after that
     a pod marked deleted     DEL, then a terminal phase, then it is removed
     a sandbox that died      DEL, then the pod shows no address, then a new sandbox at once
+    a pod that is too much   it has failed (see `node_admission`), where pods are placed by what Nodes publish
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from enum import StrEnum
 from random import Random
@@ -26,6 +27,7 @@ from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.runtime import Runtime
 from podtide.simulation.nodes.container_runtime import CallFailed, ContainerRuntime
+from podtide.simulation.nodes.node_admission import NodeAdmission
 from podtide.simulation.nodes.pods import MANAGER, is_terminal
 
 
@@ -62,6 +64,7 @@ class Move(StrEnum):
     HIDE = "show no address any more"
     TEAR_DOWN = "tear its sandbox down"
     REMOVE = "remove it"
+    REFUSE = "show that it is too much"
     REST = "wait for news of it"
     FORGET = "forget it"
 
@@ -94,6 +97,8 @@ class _Charge:
         self.last_seen = pod
         self.gone = False
         self.sandbox: Sandbox | None = None
+        self.refusal = ""
+        """Why the kubelet does not take the pod in; "" if it does."""
         self.failures = 0
         """How many sandboxes in a row got no address."""
         self.is_asking = False
@@ -109,12 +114,18 @@ class _Charge:
 
     @property
     def move(self) -> Move:
-        return next_move(None if self.gone else self.last_seen, self.sandbox)
+        return self._move(self.sandbox)
 
     @property
     def is_wanted(self) -> bool:
         """Whether the pod must still have a sandbox."""
-        return next_move(None if self.gone else self.last_seen, None) in {Move.HIDE, Move.SET_UP}
+        return self._move(None) in {Move.HIDE, Move.SET_UP}
+
+    def _move(self, sandbox: Sandbox | None) -> Move:
+        pod = None if self.gone else self.last_seen
+        if self.refusal and pod and not is_terminal(pod) and not pod.metadata.deletion_timestamp:
+            return Move.REFUSE
+        return next_move(pod, sandbox)
 
     async def until_unwanted(self) -> None:
         """Wait until the pod must not have a sandbox any more."""
@@ -141,10 +152,12 @@ class Kubelet:
         runtime: ContainerRuntime,
         *,
         habits: KubeletHabits,
+        admission: NodeAdmission | None = None,
         clock: Clock,
         randomness: Random,
         log: Logger,
     ) -> None:
+        self._admission = admission
         self._cluster = cluster
         self._runtime = runtime
         self._habits = habits
@@ -172,9 +185,23 @@ class Kubelet:
                 self._set_sandbox(charge, structs.replace(sandbox, addresses=()))
                 charge.news.set()
 
+    def admit_again(self) -> None:
+        """Check every pod anew, as a kubelet does that was restarted, one after the other."""
+        admitted = list[Pod]()
+        for charge in self._charges.values():
+            pod = charge.last_seen
+            if not charge.gone and not charge.refusal and not is_terminal(pod):
+                charge.refusal = self._refusal(pod, admitted)
+                charge.news.set()
+            if not charge.refusal:
+                admitted.append(pod)
+
     async def run(self) -> None:
         """Sync the node's pods until cancelled."""
         async with self._tasks:
+            if self._admission is not None:
+                self._tasks.create_task(self._admission.nodes.run())
+                await self._admission.nodes.synced.wait()
             await self._informer.run()
 
     def _hear(self, old: Pod | None, new: Pod | None) -> None:
@@ -182,13 +209,27 @@ class Kubelet:
         assert known is not None  # a handler is told of one or both
         charge = self._charges.get(known.metadata.uid)
         if charge is None and new is not None:
+            refusal = self._refusal(new, self._admitted())
             charge = self._charges[new.metadata.uid] = _Charge(new)
+            charge.refusal = refusal
             self._find_keeper(charge)
         elif charge is not None and not _is_known(new, charge):
             charge.hear(new)
             if charge.is_asking and not charge.is_wanted:
                 charge.is_asking = False
                 self._find_keeper(charge)
+
+    def _admitted(self) -> Iterator[Pod]:
+        """The pods that the kubelet has taken in, and that have not ended."""
+        for charge in self._charges.values():
+            if not charge.refusal and not charge.gone and not is_terminal(charge.last_seen):
+                yield charge.last_seen
+
+    def _refusal(self, pod: Pod, beside: Iterable[Pod]) -> str:
+        """Why a pod is too much beside others; "" if it is not."""
+        if self._admission is None or is_terminal(pod) or pod.metadata.deletion_timestamp:
+            return ""
+        return self._admission.refusal(pod, beside)
 
     def _find_keeper(self, charge: _Charge) -> None:
         charge.keeper = self._tasks.create_task(self._look_after(charge))
@@ -226,6 +267,8 @@ class Kubelet:
                 await self._show(charge, PodPhase.RUNNING, addresses)
             case Move.HIDE:
                 await self._show(charge, charge.last_seen.status.phase, ())
+            case Move.REFUSE:
+                await self._refuse(charge)
             case Move.REMOVE:
                 await self._remove(charge.last_seen)
                 charge.hear(None)
@@ -273,6 +316,22 @@ class Kubelet:
         """Write the pod's status, and take the answer for the pod's newest state unless a newer one has come meanwhile."""
         pod = charge.last_seen
         answer = await self._write_status(pod, phase, addresses)
+        if charge.last_seen is pod and not charge.gone:
+            charge.hear(answer)
+
+    async def _refuse(self, charge: _Charge) -> None:
+        """Let a pod fail that was not taken in."""
+        pod = charge.last_seen
+        place, status = pod.metadata, {"phase": str(PodPhase.FAILED), "reason": charge.refusal}
+        answer = await self._cluster.patch(
+            Pod,
+            place.name,
+            place.namespace,
+            changes={"status": status},
+            manager=MANAGER,
+            uid=place.uid,
+            status=True,
+        )
         if charge.last_seen is pod and not charge.gone:
             charge.hear(answer)
 

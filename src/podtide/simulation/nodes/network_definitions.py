@@ -72,6 +72,19 @@ def definitions(count: int, *, nodes: int) -> tuple[Definition, ...]:
 MOST_NETWORKS = 4
 
 
+def described_network(name: str, number: int, addresses: str, slice_size: str = "") -> Definition:
+    """A network of that name and range, cut into slices or, without a size of them, shared; InvalidInput if it cannot be.
+
+    `number` is that of pods' interface in it.
+    """
+    ipam: dict[str, object] = {"network_name": name, "range": addresses}
+    if slice_size:
+        ipam["node_slice_size"] = slice_size
+    found = Definition(name, f"net{number}", _configuration(name, ipam))
+    parse_config(found.config)
+    return found
+
+
 def _cut(address: str, prefix_length: int) -> str:
     return str(parse_network(f"{address}/{prefix_length}"))
 

@@ -1,7 +1,8 @@
 """Several runs side by side, each in a process of its own: a run is one event loop, and keeps one core busy.
 
-A process that is interrupted leaves nothing: the runs ignore Ctrl-C, which reaches the whole group of a terminal, and are
-ended by the process that started them; where that is killed, they see it and end by themselves.
+A process that is interrupted leaves no other behind: the runs ignore Ctrl-C, which reaches the whole group of a terminal, and
+are ended by the process that started them; where that is killed, they see it and end by themselves. The outcomes of runs that
+were finished by then are kept: they took minutes.
 """
 
 import multiprocessing
@@ -40,6 +41,15 @@ class ReplayFailed(PodtideError):
     """A run ended by an error."""
 
 
+class ReplayInterrupted(PodtideError):
+    """Ctrl-C came before all runs were finished."""
+
+    def __init__(self, outcomes: Sequence[ReplayOutcome], asked: int) -> None:
+        super().__init__(f"{len(outcomes)} of {asked} runs were finished")
+        self.outcomes = tuple(outcomes)
+        """Of the runs that were finished, in their order."""
+
+
 class FailedRun(Struct, frozen=True):
     """The error of a run, as its process tells it."""
 
@@ -53,6 +63,7 @@ Progress: TypeAlias = Callable[[ReplayRun, float], None]
 
 def replay(run: ReplayRun, tell: Tell) -> ReplayOutcome:
     """Carry out a run in this process."""
+    tell(0.0)
     if isinstance(run.load, TraceLoad):
         return replay_trace(run.strategy, run.batch, run.load, tell)
     return replay_story(run.strategy, run.batch, run.load, tell)
@@ -61,8 +72,18 @@ def replay(run: ReplayRun, tell: Tell) -> ReplayOutcome:
 def replay_all(runs: Sequence[ReplayRun], jobs: int, progress: Progress) -> list[ReplayOutcome]:
     """Carry out all runs, so many at a time; their outcomes in the order of the runs."""
     if jobs == 1 or len(runs) == 1:
-        return [replay(run, _Parts(partial(progress, run))) for run in runs]
+        return _one_by_one(runs, progress)
     return _SideBySide(runs, progress).carry_out(jobs)
+
+
+def _one_by_one(runs: Sequence[ReplayRun], progress: Progress) -> list[ReplayOutcome]:
+    outcomes: list[ReplayOutcome] = []
+    try:
+        for run in runs:
+            outcomes.append(replay(run, _Parts(partial(progress, run))))  # noqa: PERF401 - what is done is kept
+    except KeyboardInterrupt:
+        raise ReplayInterrupted(outcomes, len(runs)) from None
+    return outcomes
 
 
 class _Parts:
@@ -94,17 +115,22 @@ class _SideBySide:
                 for line in wait(list(self._active)):
                     assert isinstance(line, Connection)  # nothing else is waited for
                     self._hear(line)
+        except KeyboardInterrupt:
+            raise ReplayInterrupted(self._finished(), len(self._runs)) from None
         finally:
             self._end_all()
-        return [self._outcomes[number] for number in range(len(self._runs))]
+        return self._finished()
+
+    def _finished(self) -> list[ReplayOutcome]:
+        return [self._outcomes[number] for number in sorted(self._outcomes)]
 
     def _start(self, number: int) -> None:
         line, far_end = _CONTEXT.Pipe(duplex=False)
         process = _CONTEXT.Process(target=_work, args=(self._runs[number], far_end), daemon=True)
-        with _interrupts_ignored():
+        with _interrupts_held_back():
             process.start()
-        far_end.close()
-        self._active[line] = (number, process)
+            far_end.close()
+            self._active[line] = (number, process)
 
     def _hear(self, line: Connection) -> None:
         number, process = self._active[line]
@@ -155,13 +181,21 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """What is started meanwhile ignores SIGINT from its first instant on."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_held_back() -> Iterator[None]:
+    """A process that is started meanwhile never sees SIGINT, and one that comes to this process takes effect at the end.
+
+    A mask is inherited, as a handler is not. The handler is for a SIGINT that another thread of this process gets.
+    """
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         signal.signal(signal.SIGINT, before)
+        if came and callable(before):
+            before(signal.SIGINT, None)
 
 
 def usable_cores() -> int:

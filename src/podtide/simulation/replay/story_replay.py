@@ -11,7 +11,6 @@ from typing import NoReturn
 
 from msgspec import Struct, structs
 
-from podtide.core.errors import InvalidInput
 from podtide.runtime import virtual_time
 from podtide.runtime.clock import LoopClock
 from podtide.simulation.replay.figures import ReplayOutcome, ReplaySample
@@ -20,11 +19,10 @@ from podtide.simulation.replay.trace_replay import Tell, settings_for
 from podtide.simulation.scenario.document import Scenario, ScenarioStep
 from podtide.simulation.scenario.playing import ScenarioPlayer, UnmetExpectation, open_stage
 from podtide.simulation.scenario.reading import read_scenario
+from podtide.simulation.scenario.shipped_scenarios import STORIES, find_scenario
 from podtide.simulation.scenario.stage import ScenarioStage
 from podtide.simulation.strategies import STRATEGIES, Strategy
 
-_CHECKOUT = Path(__file__).parents[4]
-_SUFFIX = ".yaml"
 _MOST_SAMPLES = 4000
 
 
@@ -35,14 +33,8 @@ class StoryLoad(Struct, frozen=True):
 
 
 def find_story(named: str) -> Path:
-    """The file of that path, or the story of that name where podtide's own stories are."""
-    stories = _CHECKOUT / "scenarios" / "stories"
-    for path in (Path(named), stories / f"{named}{_SUFFIX}"):
-        if path.is_file():
-            return path
-    known = ", ".join(sorted(path.stem for path in stories.glob(f"*{_SUFFIX}")))
-    advice = f"give a file, or one of {known}" if known else "give the path of a scenario file"
-    raise InvalidInput(f"--story {named}: there is no such file or story: {advice}")
+    """The file of that path, or podtide's own story of that name."""
+    return find_scenario(named, flag="--story", kinds=(STORIES,))
 
 
 def batch_of(story: StoryLoad) -> int:

@@ -31,6 +31,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 _FEWEST_ROWS = 2
 _GAP_STEPS = 1.5
 """Rows further apart than so many steps have a gap between them."""
+_DAY_SECONDS = 86_400
 _JUMP_STEPS = 100
 """A gap of more than so many steps, and longer than the rest of the trace, is taken for a clock that jumped."""
 _HALF = Fraction(1, 2)
@@ -239,8 +240,8 @@ def _note_gaps(file: str, rows: Sequence[_Row], step: float, notes: list[str]) -
     longest, before, after = max(gaps, key=lambda gap: gap[0])
     if longest > _JUMP_STEPS * step and longest > span / 2:
         raise InvalidTrace(
-            f"{file}:{after.line}: the clock jumps by {longest:g} s after line {before.line}, more than the rest of the trace: "
-            "correct the times, or cut the trace there"
+            f"{file}:{after.line}: the clock jumps by {_long_time(longest)} after line {before.line}, more than the rest of the "
+            "trace: correct the times, or cut the trace there"
         )
     notes.append(
         f"{len(gaps)} {'gap' if len(gaps) == 1 else 'gaps'}, the longest of {longest / step:g} steps: the count before it holds"
@@ -249,3 +250,7 @@ def _note_gaps(file: str, rows: Sequence[_Row], step: float, notes: list[str]) -
 
 def _rows_text(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
+
+
+def _long_time(seconds: float) -> str:
+    return f"{seconds / _DAY_SECONDS:,.0f} days" if seconds > 2 * _DAY_SECONDS else f"{seconds:,.0f} s"

@@ -16,8 +16,12 @@ _COMPLETING = 0.3
 class Churn:
     """Adds pods to machines in bursts, completes some, and deletes others."""
 
-    def __init__(self, worlds: Sequence[World], *, most_pods: int, chance: Random) -> None:
+    def __init__(
+        self, worlds: Sequence[World], *, most_pods: int, chance: Random, on_one_node: float = 0.0
+    ) -> None:
+        """Where a scheduler places pods, `on_one_node` is the part of those that fit on one node alone."""
         self._worlds = worlds
+        self._on_one_node = on_one_node
         self._most_pods = most_pods
         self._chance = chance
         self._running = list[tuple[Workload, str]]()
@@ -42,6 +46,8 @@ class Churn:
         ]
         if nodes:
             workload, node = self._chance.choice(nodes)
+            if workload.policy is not None and self._chance.random() >= self._on_one_node:
+                node = ""
             self._running += [(workload, name) for name in await workload.add_pods(node, count)]
 
     async def _end(self, count: int) -> None:

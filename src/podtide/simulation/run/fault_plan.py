@@ -3,12 +3,14 @@
 A plan is a value: it can be printed, kept, run again, and made smaller piece by piece.
 """
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.faults.mishap import Mishap, is_of_networks
+from podtide.simulation.faults.mishap import Mishap, is_of_networks, is_of_placement
 from podtide.simulation.faults.table import FAULTS
 from podtide.simulation.nodes.other_agents import POLICIES
+from podtide.simulation.scheduling.address_policy import PolicyReach
+from podtide.simulation.scheduling.pod_scheduler import NodeChoice
 
 _SUBNETS = ("10.0.0.0/28", "10.0.0.0/27", "10.0.0.0/26", "10.0.0.0/25")
 _SECOND_SUBNETS = ("10.2.0.0/28", "10.2.0.0/27", "10.2.0.0/25")
@@ -22,6 +24,9 @@ _WITH_OTHER_AGENTS = 0.2
 _WITH_TWO_SUBNETS = 0.25
 _WITH_TWO_FAMILIES = 0.25
 _MOST_CONTROLLERS = 3
+_PRESSURES_OF_PLACEMENT = (0.6, 0.9, 1.0, 1.1, 1.5)
+_PODS_PER_NODE = (None, 110, 16)
+_ON_ONE_NODE = (0.0, 0.1, 0.5)
 
 
 class PlannedMishap(Struct, frozen=True):
@@ -30,6 +35,20 @@ class PlannedMishap(Struct, frozen=True):
     at_seconds: float
     fault: str
     number: int
+
+
+class PlannedPlacement(Struct, frozen=True, kw_only=True):
+    """How pods are placed in a run in which a scheduler does that."""
+
+    reach: PolicyReach
+    """Which pods request an address."""
+    has_taint: bool
+    """Whether nodes that can get no address are tainted."""
+    choice: NodeChoice
+    pods_per_node: int | None
+    """How many pods a kubelet takes; None for as many as there are."""
+    on_one_node: float
+    """The part of the pods that fit on one node alone."""
 
 
 class FaultPlan(Struct, frozen=True, kw_only=True):
@@ -59,17 +78,25 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     """The subnet of every other node, by its label; "" where all are in one subnet."""
     subnet_v6: str = ""
     """The subnet of every pod's second address; "" where pods have one."""
+    placement: PlannedPlacement | None = None
+    """None where pods are created for a node."""
 
 
-def fault_plan_for(
-    seed: int, *, nodes: int, faults: frozenset[str], trouble_seconds: float, networks: int = 0
+def fault_plan_for(  # noqa: PLR0913 - what is not drawn is given
+    seed: int,
+    *,
+    nodes: int,
+    faults: frozenset[str],
+    trouble_seconds: float,
+    networks: int = 0,
+    placement: bool = False,
 ) -> FaultPlan:
-    """The plan that is drawn from a seed."""
+    """The plan that is drawn from a seed; with `placement`, a scheduler places pods by what Nodes publish."""
     chance = seeded_randomness(f"{seed}/plan")
     subnet_v6 = _subnet_v6(
         seed
     )  # Azure CNS has one network container per node, so none of its agents beside that
-    return FaultPlan(
+    plan = FaultPlan(
         seed=seed,
         nodes=nodes,
         subnet=chance.choice(_SUBNETS),
@@ -80,12 +107,32 @@ def fault_plan_for(
         pressure=chance.choice(_PRESSURES),
         trouble_seconds=trouble_seconds,
         line_faults=tuple(name for name in FAULTS if name in faults and not _is_mishap(name)),
-        mishaps=_mishaps(seed, _concerning(faults, networks), trouble_seconds),
+        mishaps=_mishaps(seed, _concerning(faults, networks, placement=placement), trouble_seconds),
         networks=networks,
         clusters=_clusters(seed, nodes),
         agents=() if subnet_v6 else _agents(seed, nodes),
         second_subnet=_second_subnet(seed, nodes),
         subnet_v6=subnet_v6,
+    )
+    return _with_placement(plan) if placement else plan
+
+
+def _with_placement(plan: FaultPlan) -> FaultPlan:
+    """The plan with a scheduler. There are more pods than otherwise: of interest is what happens when they do not fit.
+
+    All agents are podtide's: those of Azure CNS publish no more than their requests tell.
+    """
+    chance = seeded_randomness(f"{plan.seed}/plan of placement")
+    reach = chance.choice((PolicyReach.ALL, PolicyReach.ALL, PolicyReach.SOME, PolicyReach.NONE))
+    placement = PlannedPlacement(
+        reach=reach,
+        has_taint=reach is not PolicyReach.ALL,
+        choice=chance.choice(tuple(NodeChoice)),
+        pods_per_node=chance.choice(_PODS_PER_NODE),
+        on_one_node=chance.choice(_ON_ONE_NODE),
+    )
+    return structs.replace(
+        plan, placement=placement, pressure=chance.choice(_PRESSURES_OF_PLACEMENT), agents=()
     )
 
 
@@ -119,9 +166,13 @@ def _is_mishap(name: str) -> bool:
     return isinstance(FAULTS[name], Mishap)
 
 
-def _concerning(faults: frozenset[str], networks: int) -> frozenset[str]:
-    """The faults without those that need secondary networks, where there are none."""
-    return faults if networks else faults - {name for name in faults if is_of_networks(FAULTS[name])}
+def _concerning(faults: frozenset[str], networks: int, *, placement: bool) -> frozenset[str]:
+    """The faults without those that need secondary networks or a scheduler, where there are none."""
+    return frozenset(
+        name
+        for name in faults
+        if (networks or not is_of_networks(FAULTS[name])) and (placement or not is_of_placement(FAULTS[name]))
+    )
 
 
 def _mishaps(seed: int, faults: frozenset[str], trouble_seconds: float) -> tuple[PlannedMishap, ...]:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from podtide.resources.codec import encode
 from podtide.simulation.run.fault_plan import FaultPlan
+from podtide.simulation.run.placement_tally import PlacementCounts
 from podtide.simulation.trace import ClusterWrite, Entry
 
 
@@ -24,6 +25,8 @@ class RunReport(Struct, frozen=True, kw_only=True):
     """How often each fault struck."""
     batch_moves: int = 0
     """How often the batch in force changed."""
+    placement: PlacementCounts | None = None
+    """How pods were placed; None where they are created for a node."""
     failure: str = ""
     """What was broken, in a sentence; "" if nothing was."""
     last_states: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from podtide.simulation.nodes.machine import Machine
 from podtide.simulation.nodes.other_agents import sees_pods
 from podtide.simulation.nodes.pods import is_terminal
 from podtide.simulation.run.settled_networks import unsettled_networks
+from podtide.simulation.run.settled_placement import replace_waiting_pods, unsettled_placement
 from podtide.simulation.trace import ClusterWrite, Entry
 from podtide.simulation.world.embedded_world import NETWORK
 from podtide.simulation.world.site import Site
@@ -47,6 +48,8 @@ async def settle(worlds: Sequence[World]) -> None:
     await worlds[0].pass_time(
         _LAST_ARRIVALS_SECONDS
     )  # a late call undoes what was settled, and that is not a fault of a program
+    if worlds[0].scheduler is not None:
+        await replace_waiting_pods(worlds)
     if complaints := await _come_to_rest(worlds):
         raise NotSettled(f"invariant 6: it was settled, and then {'; '.join(complaints)}")
 
@@ -100,6 +103,8 @@ async def unsettled(worlds: Sequence[World]) -> list[str]:
     for world in worlds:
         if world.networks:
             complaints += await unsettled_networks(world.cluster, world.network_book)
+    if worlds[0].scheduler is not None:
+        complaints += await unsettled_placement(worlds)
     for machines in _by_subnet(worlds).values():
         short = waiting & {machine.full_name for machine in machines}
         # What the pool of one that waits shows it had as a former Node: it is others' by now, and it gives none of it away.

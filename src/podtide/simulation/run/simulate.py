@@ -26,6 +26,7 @@ from podtide.allocator.store import StoreRules
 from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.controller.options import ControllerOptions
 from podtide.core.errors import PodtideError
 from podtide.core.exact import exact
 from podtide.core.ranges import parse_network
@@ -58,6 +59,7 @@ from podtide.simulation.nodes.other_agents import POLICIES
 from podtide.simulation.run.address_history import last_entries, last_states, subject_of
 from podtide.simulation.run.churn import Churn
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap
+from podtide.simulation.run.placement_tally import PlacementTally
 from podtide.simulation.run.report import RunReport, TraceHash
 from podtide.simulation.run.settling import settle
 from podtide.simulation.trace import ClusterWatch, ClusterWrite, Entry, Trouble
@@ -70,6 +72,7 @@ from podtide.simulation.world.embedded_world import (
     options_for,
 )
 from podtide.simulation.world.restartable_allocator import RestartableAllocator, open_restartable_allocator
+from podtide.simulation.world.scheduled_pods import start_scheduler
 from podtide.simulation.world.site import Site
 from podtide.simulation.world.world import PortWrappers, World, WorldDefaults
 
@@ -106,6 +109,7 @@ class _Run:
         )
         self._plugin_faults = [fault for fault in faults if isinstance(fault, PluginFault)]
         self._agenda = Agenda(self._clock)
+        self._tally: PlacementTally | None = None
         self._site: Site
 
     async def report(self) -> RunReport:
@@ -137,6 +141,7 @@ class _Run:
                 steps=self._steps,
                 faults=dict(sorted(self._struck.items())),
                 batch_moves=self._batch_moves.count,
+                placement=self._tally.counts() if self._tally else None,
                 failure=failure,
                 last_states=last_states(subject_of(failure), trace),
                 last_entries=last_entries(trace) if failure else (),
@@ -148,6 +153,7 @@ class _Run:
         worlds = [scene.world for scene in scenes]
         await self._begin(scenes)
         churn = asyncio.create_task(self._churn(worlds).run())
+        counting = asyncio.create_task(self._tally.run()) if self._tally else None
         try:
             self._conditions.is_bad = True
             for mishap in self._plan.mishaps:
@@ -162,14 +168,18 @@ class _Run:
         await self._agenda.mend_everything()
         await settle(worlds)
         await self._site.auditor.check()
+        if counting is not None:
+            counting.cancel()
 
     async def _begin(self, scenes: Sequence[FaultScene]) -> None:
-        """Start controllers and nodes. Nodes are distributed in turn, so that two clusters have nodes of the same names."""
+        """Start schedulers, controllers and nodes. Nodes are distributed in turn, so that two clusters have nodes of the same names."""
         chance = seeded_randomness(f"{self._plan.seed}/beginning")
         for number, scene in enumerate(scenes):
             if number:  # controllers of two clusters do not look at one moment
                 await asyncio.sleep(chance.uniform(0.0, _OUT_OF_STEP_SECONDS))
             await scene.world.define_networks()
+            if (placement := self._plan.placement) is not None:
+                start_scheduler(scene.world, placement.reach, placement.choice)
             for replica in range(self._plan.controllers):
                 scene.start_controller(replica)
         for number in range(self._plan.nodes):
@@ -184,6 +194,7 @@ class _Run:
             worlds,
             most_pods=max(1, int(room * self._plan.pressure)),
             chance=seeded_randomness(f"{self._plan.seed}/churn"),
+            on_one_node=self._plan.placement.on_one_node if self._plan.placement else 0.0,
         )
 
     async def _let_happen(self, scenes: Sequence[FaultScene], planned: PlannedMishap) -> None:
@@ -221,6 +232,9 @@ class _Run:
                 scenes = [
                     await stack.enter_async_context(self._open_scene(name, allocator)) for name in self._names
                 ]
+                if self._plan.placement is not None:
+                    self._tally = PlacementTally([scene.world for scene in scenes])
+                    self._site.trace.listeners.append(self._tally.hear)
                 try:
                     yield scenes
                 finally:
@@ -243,15 +257,14 @@ class _Run:
         async with World(
             cluster,
             allocator,
-            options_for(
-                tuple(filter(None, (plan.subnet, plan.subnet_v6))),
-                cluster=name or CLUSTER,
-                cluster_subnets=plan.cluster_subnets,
-            ),
+            self._options(name),
             site=self._site,
             name=name,
             defaults=WorldDefaults(
-                settings=self._settings(), habits=KubeletHabits(impatience=_IMPATIENCE), labels=self._labels
+                settings=self._settings(),
+                habits=KubeletHabits(impatience=_IMPATIENCE),
+                labels=self._labels,
+                pods_per_node=plan.placement.pods_per_node if plan.placement else None,
             ),
             networks=definitions(plan.networks, nodes=plan.nodes),
             doors=doors,
@@ -273,6 +286,17 @@ class _Run:
                 agenda=self._agenda,
             )
         cluster.close()
+
+    def _options(self, name: str) -> ControllerOptions:
+        plan = self._plan
+        options = options_for(
+            tuple(filter(None, (plan.subnet, plan.subnet_v6))),
+            cluster=name or CLUSTER,
+            cluster_subnets=plan.cluster_subnets,
+        )
+        if plan.placement is None:
+            return options
+        return structs.replace(options, placement=True, placement_taint=plan.placement.has_taint)
 
     def _subnets(self) -> dict[str, str]:
         """The CIDRs of the subnets, by their names."""

@@ -6,6 +6,7 @@ from msgspec import Struct, to_builtins
 
 from podtide.runtime.settings import Settings
 from podtide.simulation.nodes.kubelet import KubeletHabits
+from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.scenario.values import Amount
 from podtide.simulation.scenario.vocabulary import Word
 
@@ -74,6 +75,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     The name of a single cluster is "".
     """
+    networks: tuple[Definition, ...]
+    """The secondary networks that every pod is attached to."""
     settings: Settings
     habits: KubeletHabits
     grants_take_seconds: float

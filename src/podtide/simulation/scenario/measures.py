@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from podtide.allocator.subnets import Subnet
 from podtide.cluster.port import NotFound
-from podtide.controller.nodes.config_status import GRANTED
+from podtide.controller.grant_condition import GRANTED
 from podtide.core.pool.states import State
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet

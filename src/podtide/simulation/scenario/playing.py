@@ -79,6 +79,7 @@ async def _open_cluster(
                 habits=scenario.habits,
                 batch_rule=strategy.batch_rule,
             ),
+            networks=scenario.networks,
             doors=deletes,
             clock=clock,
             seed=seed,

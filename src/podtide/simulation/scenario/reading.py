@@ -11,6 +11,7 @@ from podtide.core.errors import InvalidInput
 from podtide.resources.names import is_object_name
 from podtide.runtime.settings import Settings, load_settings
 from podtide.simulation.nodes.kubelet import KubeletHabits
+from podtide.simulation.nodes.network_definitions import Definition, described_network
 from podtide.simulation.scenario.document import Expectation, Scenario, ScenarioAction, ScenarioStep
 from podtide.simulation.scenario.positions import Document, InvalidScenario
 from podtide.simulation.scenario.values import Seconds, read_value
@@ -46,6 +47,13 @@ class _Cluster(_Words, frozen=True, kw_only=True):
     nodes: _Nodes
 
 
+class _Network(_Words, frozen=True, kw_only=True):
+    """A secondary network."""
+
+    range: str
+    slice: str = ""
+
+
 class _ScenarioFile(_Words, frozen=True, kw_only=True):
     """The keys of a scenario file."""
 
@@ -57,6 +65,7 @@ class _ScenarioFile(_Words, frozen=True, kw_only=True):
     clusters: dict[str, _Cluster] = {}
     subnet: str = ""
     subnets: dict[str, str] = {}
+    networks: dict[str, _Network] = {}
     settings: dict[str, Any] = {}
     kubelets: _Kubelets = _Kubelets()
     grants_take: Seconds = Seconds(0.0)
@@ -83,6 +92,10 @@ def parse_scenario(file: str, text: str) -> Scenario:
         trap=" ".join(written.trap.split()),
         subnets=_subnets(document, written),
         clusters=_clusters(document, written),
+        networks=tuple(
+            _network(document, number, name, each)
+            for number, (name, each) in enumerate(written.networks.items(), 1)
+        ),
         settings=_settings(document, written.settings),
         habits=KubeletHabits(
             at_once=written.kubelets.at_once,
@@ -118,6 +131,13 @@ def _nodes(written: _Nodes) -> dict[str, str]:
     if isinstance(written, int):
         return {f"node-{number}": "" for number in range(1, written + 1)}
     return written if isinstance(written, dict) else dict.fromkeys(written, "")
+
+
+def _network(document: Document, number: int, name: str, written: _Network) -> Definition:
+    try:
+        return described_network(name, number, written.range, written.slice)
+    except InvalidInput as error:
+        raise document.refuse(f"$.networks.{name}", str(error)) from None
 
 
 def _settings(document: Document, written: dict[str, Any]) -> Settings:

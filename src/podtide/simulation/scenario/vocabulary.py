@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 from msgspec import Struct
 
 from podtide.simulation.scenario.measures import MEASURES
+from podtide.simulation.scenario.network_words import NETWORK_MEASURES, NETWORK_STEPS
 from podtide.simulation.scenario.steps import STEPS
 from podtide.simulation.scenario.values import Amount
 
@@ -17,7 +18,7 @@ class Word(Struct, frozen=True, kw_only=True):
     words: str
     meaning: str
     subject: str
-    """The name of its parameter: an action's value, a measure's node or subnet; "" if it has none."""
+    """The name of its parameter: an action's value, a measure's node, subnet or network; "" if it has none."""
     takes: Any
     """The type of an action's value, or of a measure's expected value."""
     function: Callable[..., Awaitable[Any]]
@@ -60,5 +61,9 @@ def _second_parameter(function: Callable[..., Awaitable[Any]]) -> str:
     return others[0] if others else ""
 
 
-STEP_WORDS: Mapping[str, Word] = {words: _step(words, function) for words, function in STEPS.items()}
-MEASURE_WORDS: Mapping[str, Word] = {words: _measure(words, function) for words, function in MEASURES.items()}
+STEP_WORDS: Mapping[str, Word] = {
+    words: _step(words, function) for words, function in {**STEPS, **NETWORK_STEPS}.items()
+}
+MEASURE_WORDS: Mapping[str, Word] = {
+    words: _measure(words, function) for words, function in {**MEASURES, **NETWORK_MEASURES}.items()
+}

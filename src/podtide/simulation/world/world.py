@@ -18,7 +18,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, structs
 
@@ -51,12 +51,16 @@ from podtide.simulation.nodes.container_runtime import ContainerRuntime
 from podtide.simulation.nodes.kubelet import Kubelet, KubeletHabits, Sandbox
 from podtide.simulation.nodes.machine import Machine, node_info
 from podtide.simulation.nodes.network_definitions import Definition
+from podtide.simulation.nodes.node_admission import NodeAdmission
 from podtide.simulation.nodes.plugin_caller import AgentDoors
 from podtide.simulation.nodes.pods import MANAGER
 from podtide.simulation.trace import ClusterWrite, Entry, PoolMove
 from podtide.simulation.world.recording import RecordingAllocator, RecordingCluster
 from podtide.simulation.world.site import Site
 from podtide.simulation.world.workload import Workload
+
+if TYPE_CHECKING:
+    from podtide.simulation.scheduling.pod_scheduler import PodScheduler
 
 _LOOK_EVERY_SECONDS = 0.05
 _JOURNAL_SLACK_BYTES = 512
@@ -77,6 +81,8 @@ class WorldDefaults(Struct, frozen=True, kw_only=True):
     """How controllers decide on the batch in force."""
     labels: Callable[[str], Mapping[str, str]] = lambda _node: {}
     """The labels of a Node, by its name, each time it is created."""
+    pods_per_node: int | None = None
+    """How many pods a kubelet takes; None for as many as there are."""
 
 
 class PortWrappers(Struct, frozen=True, kw_only=True):
@@ -117,6 +123,8 @@ class World:
         self.workload = Workload(cluster)
         self.wrappers = PortWrappers()
         """Used for programs that are started from then on."""
+        self.scheduler: PodScheduler | None = None
+        """What binds pods to nodes; None where pods are created for a node (see `scheduled_pods`)."""
         self.networks = networks
         """The secondary networks that every pod is attached to."""
         self.network_book = NetworkBook(networks)
@@ -192,6 +200,21 @@ class World:
             self.allocator, program, clock=self.clock, trace=self.trace, of_cluster=self.name
         )
 
+    # Placement
+
+    @property
+    def scheduler_program(self) -> str:
+        """The scheduler's name in the trace and in the log."""
+        return full_name(self.name, "scheduler")
+
+    def runtime_of(self, part: str, program: str) -> Runtime:
+        """What a part of the cluster runs in that is not podtide's, with a stream of chance of its own."""
+        return Runtime(
+            clock=self.clock,
+            randomness=seeded_randomness(f"{self._seed}/{part}"),
+            log=self.log.bind(program=program),
+        )
+
     # Networks
 
     async def define_networks(self) -> None:
@@ -241,13 +264,18 @@ class World:
         identity = identity or self.machines[name].identity
         node = Node(
             metadata=ObjectMeta(name=name, labels={**self.defaults.labels(name), **(labels or {})}),
-            status=NodeStatus(node_info=node_info(identity)),
+            status=NodeStatus(node_info=node_info(identity), capacity=self._size, allocatable=self._size),
         )
         try:
             return await self.cluster.create(node, manager=MANAGER)
         except AlreadyExists:
             await self.tell_machine(name, identity)
             return await self.cluster.get(Node, name)
+
+    @property
+    def _size(self) -> dict[str, str]:
+        most = self.defaults.pods_per_node
+        return {} if most is None else {"pods": str(most)}
 
     async def remove_node(self, name: str) -> None:
         """Switch a machine off, and delete its Node and its pods."""
@@ -333,14 +361,21 @@ class World:
 
     def _new_kubelet(self, name: str, runtime: ContainerRuntime) -> Kubelet:
         self._boots[name] += 1
+        log = self.log.bind(program=f"kubelet {full_name(self.name, name)}")
+        admission = None
+        if self.scheduler is not None:
+            admission = NodeAdmission(
+                self.cluster, name, runtime=self.runtime_of(f"admission {name} {self._boots[name]}", name)
+            )
         return Kubelet(
             self.cluster,
             name,
             runtime,
             habits=self.defaults.habits,
+            admission=admission,
             clock=self.clock,
             randomness=seeded_randomness(f"{self._seed}/kubelet {name} {self._boots[name]}"),
-            log=self.log.bind(program=f"kubelet {full_name(self.name, name)}"),
+            log=log,
         )
 
     def _start_kubelet(self, machine: Machine) -> None:

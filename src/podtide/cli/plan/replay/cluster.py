@@ -84,10 +84,10 @@ def described_trace(file: Path, load: TraceLoad) -> ReplayAbout:
     """What is replayed of a trace."""
     trace = load.trace
     rows = (
-        f"{len(trace.times)} rows, {format_duration(trace.step_seconds)} apart, {min(trace.totals)} to {trace.peak} pods on "
+        f"{len(trace.times)} rows, {format_duration(trace.step_seconds)} apart, {_range(min(trace.totals), trace.peak)} pods on "
         f"{len(load.nodes)} {'node' if len(load.nodes) == 1 else 'nodes'}"
     )
-    played = format_duration(round(_HOUR_SECONDS / load.speed, 3))
+    played = _minutes(_HOUR_SECONDS / load.speed)
     speed = f"an hour of it is played in {played} (--speed {load.speed:g}); " if load.speed != 1 else ""
     capacity = capacity_of(load.subnet)
     return ReplayAbout(
@@ -98,6 +98,17 @@ def described_trace(file: Path, load: TraceLoad) -> ReplayAbout:
         nodes=len(load.nodes),
         speed=load.speed,
         seed=load.seed,
+    )
+
+
+def _range(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return (
+        f"{minutes} min {rest} s" if minutes and rest else f"{minutes} min" if minutes else f"{seconds:.3g} s"
     )
 
 

@@ -1,12 +1,15 @@
 """`podtide plan replay`: a trace of pods, or a story, on virtual time by the production programs."""
 
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from podtide.cli.exit_status import ExitStatus
 from podtide.cli.number_options import BoundedCount, FractionType
+from podtide.cli.output import formats_option
 from podtide.cli.plan.replay.answer import ReplayAnswer, show_answer, write_raw
 from podtide.cli.plan.replay.cluster import (
     MOST_NODES,
@@ -20,7 +23,7 @@ from podtide.cli.plan.replay.progress import progress_shown
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS
 from podtide.simulation.replay.pod_trace import part_of, scaled
-from podtide.simulation.replay.processes import ReplayRun, replay_all, usable_cores
+from podtide.simulation.replay.processes import ReplayInterrupted, ReplayRun, replay_all, usable_cores
 from podtide.simulation.replay.story_replay import StoryLoad, batch_of, find_story
 from podtide.simulation.replay.trace_file import read_time, read_trace
 from podtide.simulation.strategies import STRATEGIES
@@ -110,14 +113,7 @@ _OF_A_TRACE = (
     metavar="FILE.html|FILE.png",
     help="Draw the runs over time; may be repeated.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "csv"]),
-    default="text",
-    show_default=True,
-    help="A table for people, JSON or CSV for programs.",
-)
+@formats_option("text", "json", "yaml", "csv", about="A table for people; JSON, YAML or CSV for programs.")
 @click.pass_context
 def replay(  # noqa: PLR0913 - one argument per option
     context: click.Context,
@@ -180,13 +176,21 @@ def replay(  # noqa: PLR0913 - one argument per option
         raise InvalidInput(
             f"{len(runs)} runs are too many: give fewer batches, so that there are {_MOST_RUNS} or fewer"
         )
-    with progress_shown(runs) as progress:
-        outcomes = replay_all(runs, jobs or usable_cores(), progress)
-    answer = ReplayAnswer(about, tuple(outcomes))
-    if raw is not None:
-        write_raw(raw, answer)
-    draw_plots(plots, answer)
-    show_answer(output, answer)
+    lost = None
+    try:
+        with progress_shown(runs) as progress:
+            outcomes = tuple(replay_all(runs, jobs or usable_cores(), progress))
+    except ReplayInterrupted as interrupted:
+        outcomes, lost = interrupted.outcomes, interrupted
+    if outcomes:
+        answer = ReplayAnswer(about, outcomes)
+        if raw is not None:
+            write_raw(raw, answer)
+        draw_plots(plots, answer)
+        show_answer(output, answer)
+    if lost is not None:
+        click.echo(f"podtide: interrupted: {lost}; the others are lost", err=True)
+        sys.exit(ExitStatus.INTERRUPTED)
 
 
 def check_directories(files: list[Path]) -> None:

@@ -18,19 +18,31 @@ def progress_shown(runs: Sequence[ReplayRun]) -> Iterator[Progress]:
         yield QuarterLines()
         return
     from rich.console import Console  # noqa: PLC0415 - needed only where it draws
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415 - as above
+    from rich.progress import BarColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415 - as above
     from rich.progress import Progress as Bars  # noqa: PLC0415 - as above
+    from rich.progress_bar import ProgressBar  # noqa: PLC0415 - as above
+
+    class StillBarColumn(BarColumn):
+        def render(self, task: Task) -> ProgressBar:
+            bar = super().render(task)
+            bar.pulse = False  # rich's way to draw what has not started: a run that waits is empty
+            return bar
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        StillBarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks = {_key(run): bars.add_task(_name(run), total=1.0) for run in runs}
-        yield lambda run, part: bars.update(tasks[_key(run)], completed=part)
+        tasks = {_key(run): bars.add_task(_name(run), total=1.0, start=False) for run in runs}
+
+        def draw(run: ReplayRun, part: float) -> None:
+            bars.start_task(tasks[_key(run)])  # the first time starts its clock, others change nothing
+            bars.update(tasks[_key(run)], completed=part)
+
+        yield draw
 
 
 class QuarterLines:

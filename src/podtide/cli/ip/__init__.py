@@ -1,0 +1,4 @@
+"""`podtide ip`: whose an address is.
+
+`facts` reads, `finding` says what the address is to each subnet and network, `past` what it was, `command` prints.
+"""

@@ -1,0 +1,1 @@
+"""`podtide network`: secondary networks. Start with `command`."""

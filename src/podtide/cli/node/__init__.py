@@ -1,0 +1,1 @@
+"""`podtide node`: one node's pool and slices. `answer` computes, `command` reads and prints."""

@@ -1,0 +1,33 @@
+"""`podtide placement`: take back what the controller published on Nodes, after placement was turned off."""
+
+import click
+
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options
+from podtide.cli.placement.removal import refuse_if_published, remove_traces, traces
+from podtide.cluster.port import Cluster
+
+
+@click.group()
+def placement() -> None:
+    """Remove what placement wrote on Nodes: resources of podtide's, and the taint."""
+
+
+@placement.command()
+@click.option("--only-taints", is_flag=True, help="Remove the taint, and leave the resources.")
+@click.option(
+    "--force", is_flag=True, help="Go on although the controller may publish the resources again at once."
+)
+@cluster_options
+def remove(*, only_taints: bool, force: bool, there: ClusterConnection) -> None:
+    """Remove podtide's resources and the taint podtide.io/no-addresses from all Nodes.
+
+    `helm upgrade` with placement.enabled=false and `helm uninstall` do this by themselves, where hooks run. It can be
+    repeated. Refused while placement is on: pods would wait for a resource that no node has.
+    """
+    there.ask(lambda cluster: _remove(cluster, only_taints=only_taints, force=force))
+
+
+async def _remove(cluster: Cluster, *, only_taints: bool, force: bool) -> None:
+    if not (only_taints or force):
+        await refuse_if_published(cluster)
+    await remove_traces(cluster, await traces(cluster, only_taints=only_taints), tell=click.echo)

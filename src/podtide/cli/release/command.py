@@ -1,0 +1,232 @@
+"""`podtide release`: free one address of a secondary network, or end its quarantine, with guards."""
+
+import asyncio
+import sys
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import click
+from msgspec import Struct
+
+from podtide.allocator.port import Allocator
+from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
+from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.ip.address_state import AddressFinding
+from podtide.cli.ip.facts import gather_address_facts
+from podtide.cli.ip.finding import find_address
+from podtide.cli.output import output_option, show
+from podtide.cli.program import log_option
+from podtide.cli.quarantine import StillInUse, end_quarantines, refuse_if_shown
+from podtide.cli.release.targets import NetworkTarget, choose_finding, read_target
+from podtide.cluster.port import Cluster, Conflict
+from podtide.controller.counts import RepairCounts
+from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.repair.writes import RepairWrites
+from podtide.core.errors import InvalidInput
+from podtide.core.networks.manual_release import ReleaseObjection
+from podtide.core.ranges import IPAddress, parse_address
+from podtide.runtime.clock import SystemClock
+from podtide.runtime.logging import Logger
+
+WHAT_COULD_HAPPEN = (
+    "the next pod would get it, and where a pod still has it, two pods would share one address"
+)
+
+
+class NotReleased(InvalidInput):
+    """Something says that a pod may have the address."""
+
+
+class ReleaseOptions(Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    address: IPAddress
+    network: str
+    namespace: str
+    reason: str
+    force: bool
+    yes: bool
+    dry_run: bool
+
+
+class ReleaseAnswer(Struct, frozen=True, kw_only=True):
+    """What was done, or would be."""
+
+    address: str
+    released: bool
+    words: str
+    objections: tuple[str, ...] = ()
+    forced: bool = False
+    dry_run: bool = False
+
+
+@click.command()
+@click.argument("address")
+@click.option("--network", default="", metavar="NAME", help="The network, where several have the address.")
+@click.option("--force", is_flag=True, help=f"Release it whatever speaks against it: {WHAT_COULD_HAPPEN}.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation of --force.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done, and what speaks against it.")
+@click.option(
+    "--reason", default="released by hand", show_default=True, help="Why, for the log and the allocator's."
+)
+@networks_namespace_option
+@cluster_options
+@optional_allocator_options
+@output_option
+@log_option
+def release(  # noqa: PLR0913 - one argument per option
+    *,
+    address: str,
+    network: str,
+    force: bool,
+    yes: bool,
+    dry_run: bool,
+    reason: str,
+    networks_namespace: str,
+    there: ClusterConnection,
+    location: AllocatorLocation | None,
+    output: str,
+    log: Logger,
+) -> None:
+    """Free an address of a secondary network, or end the quarantine of one that a removed node had.
+
+    Refused while a living pod shows it, while the pod that holds it lives, and while its machine may run on although its
+    Node is deleted: everything is read afresh before anything is written. An address of a node's pool is its agent's to
+    give back, and the answer says how. Quarantined addresses need --allocator or --database.
+    """
+    options = ReleaseOptions(
+        address=parse_address(address),
+        network=network,
+        namespace=networks_namespace or there.networks_namespace(),
+        reason=reason,
+        force=force,
+        yes=yes,
+        dry_run=dry_run,
+    )
+    answer = asyncio.run(_release(there, location, options, log))
+    show(output, answer, [answer.words])
+
+
+async def _release(
+    there: ClusterConnection, location: AllocatorLocation | None, options: ReleaseOptions, log: Logger
+) -> ReleaseAnswer:
+    async with AsyncExitStack() as open_until_done:
+        cluster = await open_until_done.enter_async_context(there.cluster())
+        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
+        return await release_address(cluster, allocator, options, log)
+
+
+async def release_address(
+    cluster: Cluster, allocator: Allocator | None, options: ReleaseOptions, log: Logger
+) -> ReleaseAnswer:
+    """Find whose it is, judge it by fresh reads, and free it."""
+    address = options.address
+    facts = await gather_address_facts(cluster, allocator, address, options.namespace, SystemClock().wall())
+    findings = find_address(facts)
+    if not findings:
+        raise InvalidInput(f"{address} is in no known subnet or network: see `podtide ip {address}`")
+    finding = choose_finding(findings, address, options.network)
+    if finding is None:
+        return _nothing(options)
+    if finding.subnet:
+        assert allocator is not None  # it alone tells of quarantines
+        return await _end_quarantine(cluster, allocator, finding, options, log)
+    target = await read_target(cluster, finding, address, options.namespace)
+    if target is None:
+        return _nothing(options)
+    return await _free(cluster, target, options, log)
+
+
+def _nothing(options: ReleaseOptions) -> ReleaseAnswer:
+    words = f"nothing holds {options.address}: there is nothing to release"
+    return ReleaseAnswer(address=str(options.address), released=False, words=words, dry_run=options.dry_run)
+
+
+async def _end_quarantine(
+    cluster: Cluster, allocator: Allocator, finding: AddressFinding, options: ReleaseOptions, log: Logger
+) -> ReleaseAnswer:
+    address = str(options.address)
+    objections: tuple[str, ...] = ()
+    try:
+        await refuse_if_shown(cluster, frozenset({address}))
+    except StillInUse as error:
+        objections = (str(error),)
+    what = f"{address}, which node {finding.node} of cluster {finding.cluster} had"
+    answer = _judged(what, objections, options)
+    if answer is not None:
+        return answer
+    await end_quarantines(
+        allocator, frozenset({address}), cluster=finding.cluster, reason=options.reason, log=log
+    )
+    return ReleaseAnswer(
+        address=address,
+        released=True,
+        words=f"{address} is free: its quarantine is over",
+        objections=objections,
+        forced=options.force,
+    )
+
+
+async def _free(
+    cluster: Cluster, target: NetworkTarget, options: ReleaseOptions, log: Logger
+) -> ReleaseAnswer:
+    address = str(options.address)
+    objections = tuple(
+        f"{each} ({target.shown_by})" if each is ReleaseObjection.SHOWN else str(each)
+        for each in target.objections
+    )
+    place = f"in pool {target.entry.pool}" if target.entry else "by a reservation alone"
+    what = f"{address} of network {target.network or '-'}, held {place} for pod {target.holder.podref or '-'}"
+    answer = _judged(what, objections, options)
+    if answer is not None:
+        return answer
+    writes = RepairWrites(
+        cluster, GuardedWrites(cluster, unguarded, Counter()), options.namespace, RepairCounts()
+    )
+    # The reservation goes last: until then no other network can have the address.
+    if target.entry and not await writes.release(target.entry.pool, [target.entry]):
+        raise Conflict(f"{address} was written meanwhile: look at it again with `podtide ip {address}`")
+    if target.reservation and not await writes.release_reservation(target.reservation):
+        raise Conflict(f"the reservation of {address} was written meanwhile: run this command again")
+    log.info(
+        "address released by hand",
+        address=address,
+        network=target.network,
+        pod=target.holder.podref,
+        reason=options.reason,
+        objections=list(objections),
+    )
+    return ReleaseAnswer(
+        address=address,
+        released=True,
+        words=f"{address} of network {target.network or '-'} is free; pod {target.holder.podref or '-'} had it",
+        objections=objections,
+        forced=options.force,
+    )
+
+
+def _judged(what: str, objections: tuple[str, ...], options: ReleaseOptions) -> ReleaseAnswer | None:
+    """None if it may be released; else the answer of a dry run. Raises where it is refused."""
+    if options.dry_run:
+        against = f"; refused without --force: {'; '.join(objections)}" if objections else ""
+        return ReleaseAnswer(
+            address=str(options.address),
+            released=False,
+            words=f"would release {what}{against}",
+            objections=objections,
+            dry_run=True,
+        )
+    if not objections:
+        return None
+    if not options.force:
+        raise NotReleased(
+            f"{what}, is not released: {'; '.join(objections)}; with --force {WHAT_COULD_HAPPEN}"
+        )
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise NotReleased(
+                f"--force needs --yes where there is no terminal to ask on: {WHAT_COULD_HAPPEN}"
+            )
+        question = f"{what}: {'; '.join(objections)}. If it is released, {WHAT_COULD_HAPPEN}. Release it?"
+        click.confirm(question, abort=True, err=True)
+    return None

@@ -1,0 +1,143 @@
+// What a map shows: state and owner of every address, filled from answers of the server piece by piece. Each answer
+// has its own list of nodes; here every node has one number for the whole map.
+
+import { BLOCK } from "./geometry.js";
+import { addressAt, bytesOf, wordsOf } from "../logic/addresses.js";
+import { scaleStep } from "./states.js";
+
+const IDLE = 4;
+const ON_POD = 5;
+
+export class MapContents {
+  /**
+   * @param {number} blocks
+   * @param {number} first the server's number of the first block: not 0 where a part of a subnet is looked at
+   */
+  constructor(blocks, first = 0) {
+    this.blocks = blocks;
+    this.first = first;
+    this.cells = new Uint8Array(blocks * BLOCK);
+    this.owners = new Uint32Array(blocks * BLOCK);
+    /** @type {(string|undefined)[]} address of the first cell of each block */
+    this.bases = new Array(blocks);
+    /** @type {(string|null)[]} index is the node's number; 0 is nobody's */
+    this.nodes = [null];
+    this.numbers = new Map();
+    this.pods = "all";
+  }
+
+  /** @param {string} name */
+  numberOf(name) {
+    let number = this.numbers.get(name);
+    if (number === undefined) {
+      number = this.nodes.push(name) - 1;
+      this.numbers.set(name, number);
+    }
+    return number;
+  }
+
+  /**
+   * Takes an answer of …/map and returns the blocks whose look changed.
+   * @param {object} answer
+   * @returns {number[]}
+   */
+  take(answer) {
+    const cells = bytesOf(answer.cells);
+    const words = wordsOf(answer.owners);
+    const numbers = [0, ...answer.nodes.map((name) => this.numberOf(name))];
+    this.pods = answer.pods;
+    const changed = [];
+    for (let i = 0; i < answer.bases.length; i++) {
+      const block = answer.first + i - this.first;
+      if (block < 0 || block >= this.blocks) continue;
+      let differs = this.bases[block] === undefined;
+      this.bases[block] = answer.bases[i];
+      for (let index = 0; index < BLOCK; index++) {
+        const from = i * BLOCK + index;
+        const to = block * BLOCK + index;
+        const owner = numbers[words[from]] ?? 0;
+        if (this.cells[to] === cells[from] && this.owners[to] === owner) continue;
+        this.cells[to] = cells[from];
+        this.owners[to] = owner;
+        differs = true;
+      }
+      if (differs) changed.push(block);
+    }
+    return changed;
+  }
+
+  /**
+   * In large clusters the server colours no pods. Those of the node looked at are known from its own answer.
+   * @param {string} node
+   * @param {{address: string, pod: string|null}[]} addresses
+   * @returns {number[]} blocks whose look changed
+   */
+  takePods(node, addresses) {
+    const owner = this.numbers.get(node);
+    const onPod = new Set(addresses.filter((entry) => entry.pod).map((entry) => entry.address));
+    const changed = new Set();
+    if (owner === undefined || !onPod.size) return [];
+    for (let at = 0; at < this.owners.length; at++) {
+      if (this.owners[at] !== owner || this.cells[at] !== IDLE) continue;
+      const block = Math.floor(at / BLOCK);
+      if (!onPod.has(addressAt(this.bases[block], at % BLOCK))) continue;
+      this.cells[at] = ON_POD;
+      changed.add(block);
+    }
+    return [...changed];
+  }
+
+  /** @returns {{address: string, state: number, node: string|null}|null} null: not loaded, or outside the subnet */
+  at({ block, index }) {
+    const base = this.bases[block];
+    const state = this.cells[block * BLOCK + index];
+    if (base === undefined || state === 0) return null;
+    return { address: addressAt(base, index), state, node: this.nodes[this.owners[block * BLOCK + index]] };
+  }
+
+  /** How many addresses are in each state, and how many of them are a node's. */
+  counts(node = null) {
+    const counts = new Uint32Array(9);
+    const owner = node === null ? 0 : this.numbers.get(node) ?? -1;
+    for (let i = 0; i < this.cells.length; i++) {
+      if (owner === 0 || this.owners[i] === owner) counts[this.cells[i]]++;
+    }
+    return counts;
+  }
+}
+
+/** Utilization per /24 as cells of a map of its own: a cell is a /24, a row a /16. */
+export class UtilizationContents {
+  /** @param {number} total number of /24s */
+  constructor(total) {
+    this.total = total;
+    this.prefix = 24;
+    this.blocks = Math.ceil(total / BLOCK);
+    this.cells = new Uint8Array(this.blocks * BLOCK);
+    this.owners = new Uint32Array(this.blocks * BLOCK);
+    this.used = new Uint16Array(total);
+    this.bases = new Array(total);
+  }
+
+  /** @returns {number[]} blocks whose look changed */
+  take(answer) {
+    const changed = new Set();
+    this.prefix = answer.prefix;
+    answer.used.forEach((used, i) => {
+      const at = answer.first + i;
+      if (at >= this.total) return;
+      this.used[at] = used;
+      this.bases[at] = answer.bases[i];
+      // State 0 is "outside", so a /24 in which nothing is used must be told apart from one that is not there.
+      const step = scaleStep(used) + 1;
+      if (this.cells[at] !== step) changed.add(Math.floor(at / BLOCK));
+      this.cells[at] = step;
+    });
+    return [...changed];
+  }
+
+  at({ block, index }) {
+    const at = block * BLOCK + index;
+    return at < this.total && this.bases[at] !== undefined ? { base: this.bases[at], used: this.used[at], at } : null;
+  }
+}
