@@ -1,6 +1,6 @@
 """Search for every mutant anew: `make mutants`. With --pin, keep the seeds for tests/simulation/test_mutants.py and docs.
 
-Seeds begin at a number made from the time, so every search is another one; those that are kept begin at 1. Exit 1 if a
+A mutant that names a test is tried on that. Seeds begin at a number made from the time, so every search is another one; those that are kept begin at 1. Exit 1 if a
 mutant was not found, or if a seed failed with podtide as it is: then there is something to mend first.
 """
 
@@ -13,6 +13,7 @@ from mutants.catalogue import MUTANTS, Mutant
 from mutants.pins import Pin, read_pins, write_pins
 from mutants.searching import Search, search, size_for
 from mutants.table import PAGE, table, with_table
+from mutants.testing import fails
 from mutants.trial import Trial
 
 
@@ -34,6 +35,11 @@ def main() -> int:
     is_good = True
     with snapshot() as package:
         for name in given.names or by_name:
+            if test := by_name[name].test:
+                is_found = fails(by_name[name], (test,), package)
+                print(f"{name:32}{test if is_found else 'NOT FOUND'}", flush=True)
+                is_good = is_good and is_found
+                continue
             result = search(
                 by_name[name], range(first, first + given.seeds), size_for(by_name[name]), package
             )
