@@ -13,6 +13,8 @@ from podtide.cni.versions import LATEST, Verb
 from podtide.core.errors import PodtideError
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
+from podtide.simulation.checks.call_history import CallHistory
+from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.nodes.plugin_caller import PluginCaller
 from podtide.simulation.trace import PluginCall, Trace
@@ -52,9 +54,11 @@ class ContainerRuntime:
         *,
         clock: Clock,
         trace: Trace,
+        calls: CallHistory | None = None,
         of_cluster: str = "",
     ) -> None:
         self._node = node
+        self._calls = calls
         self._of_cluster = of_cluster
         self._plugin = plugin
         self._networks = networks
@@ -95,8 +99,22 @@ class ContainerRuntime:
             environment |= _attachment(pod, sandbox, network.interface if network else INTERFACE)
         stdin = network.stdin if network else CONFIGURATION
         started = self._clock.monotonic()
+        name = network.name if network else ""
+        call = (
+            self._calls.began(
+                verb,
+                node=full_name(self._of_cluster, self._node),
+                scope=full_name(self._of_cluster, name) if name else "",
+                pod=str(pod.key) if pod else "",
+                sandbox=sandbox,
+            )
+            if self._calls is not None
+            else None
+        )
         exit_status, output = await self._plugin.call(self._node, environment, stdin)
         addresses, failure = _read(verb, exit_status, output)
+        if self._calls is not None and call is not None and not failure:
+            self._calls.answered(call, addresses)
         now = self._clock.monotonic()
         self._trace.note(
             PluginCall(
@@ -108,7 +126,7 @@ class ContainerRuntime:
                 sandbox=sandbox,
                 ok=not failure,
                 words=failure or ", ".join(addresses),
-                network=network.name if network else "",
+                network=name,
                 cluster=self._of_cluster,
             )
         )
