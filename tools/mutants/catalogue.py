@@ -257,4 +257,12 @@ MUTANTS = (
         why="a network container that the controller has not answered for yet is withdrawn",
         test="tests/agent/test_belonging.py::test_a_container_that_the_controller_has_not_answered_for_yet_is_not_withdrawn",
     ),
+    Mutant(
+        name="earlier-sandbox-forgotten",
+        file="core/networks/allocations.py",
+        old="earlier=tuple(others[-_MOST_EARLIER:]),",
+        new="earlier=(),",
+        why="the DEL of a late ADD frees what it took over from the pod's living sandbox",
+        networks=4,
+    ),
 )
