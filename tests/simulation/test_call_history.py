@@ -1,7 +1,7 @@
 """Calls of kubelets that contradict each other are found, and nothing else is."""
 
 from podtide.cni.versions import Verb
-from podtide.simulation.checks.call_history import CallHistory, RecordedCall
+from podtide.simulation.checks.call_history import CallHistory
 
 ADDRESS = "10.0.0.5"
 
@@ -12,10 +12,8 @@ class Kubelets:
     def __init__(self) -> None:
         self.history = CallHistory()
 
-    def ask(self, sandbox: str, node: str = "node-0", scope: str = "") -> RecordedCall:
-        call = self.history.began(Verb.ADD, node=node, scope=scope, pod="default/pod", sandbox=sandbox)
-        assert call is not None
-        return call
+    def ask(self, sandbox: str, node: str = "node-0", scope: str = "") -> int:
+        return self.history.began(Verb.ADD, node=node, scope=scope, pod="default/pod", sandbox=sandbox)
 
     def add(self, sandbox: str, node: str = "node-0", scope: str = "") -> None:
         self.history.answered(self.ask(sandbox, node, scope), (ADDRESS,))

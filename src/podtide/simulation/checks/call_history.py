@@ -16,7 +16,7 @@ from podtide.simulation.checks.linearizability import Hold, contradiction
 _SHOWN_OF_SANDBOX = 12
 
 
-class RecordedCall(Struct, eq=False, kw_only=True):
+class _Add(Struct, eq=False, kw_only=True):
     """A call of ADD. Its caller may never hear of it again."""
 
     scope: str
@@ -35,31 +35,34 @@ class CallHistory:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._held: dict[str, dict[tuple[str, str], list[RecordedCall]]] = defaultdict(dict)
+        self._held: dict[str, dict[tuple[str, str], list[_Add]]] = defaultdict(dict)
         """The ADDs whose sandbox was not given up yet, by node, and then by scope and sandbox."""
-        self._by_address: dict[tuple[str, str], list[RecordedCall]] = defaultdict(list)
+        self._in_flight: dict[int, _Add] = {}
+        self._by_address: dict[tuple[str, str], list[_Add]] = defaultdict(list)
 
-    def began(self, verb: Verb, *, node: str, scope: str, pod: str, sandbox: str) -> RecordedCall | None:
-        """A call begins. Returns what `answered` wants to know, for an ADD."""
-        held = self._held[node]
+    def began(self, verb: Verb, *, node: str, scope: str, pod: str, sandbox: str) -> int:
+        """A call begins. Returns its number."""
+        number, held = next(self._numbers), self._held[node]
         if verb is Verb.DEL:
-            self._give_up(held.pop((scope, sandbox), []))
-        if verb is not Verb.ADD:
-            return None
-        call = RecordedCall(scope=scope, sandbox=sandbox, pod=pod, node=node, asked=next(self._numbers))
-        held.setdefault((scope, sandbox), []).append(call)
-        return call
+            _give_up(held.pop((scope, sandbox), []), number)
+        elif verb is Verb.ADD:
+            call = _Add(scope=scope, sandbox=sandbox, pod=pod, node=node, asked=number)
+            held.setdefault((scope, sandbox), []).append(call)
+            self._in_flight[number] = call
+        return number
 
-    def answered(self, call: RecordedCall, addresses: tuple[str, ...]) -> None:
-        """An ADD has brought these addresses."""
-        call.answered = next(self._numbers)
-        for address in addresses:
-            self._by_address[call.scope, address].append(call)
+    def answered(self, call: int, addresses: tuple[str, ...]) -> None:
+        """A call succeeded; an ADD has brought these addresses."""
+        if (add := self._in_flight.pop(call, None)) is not None:
+            add.answered = next(self._numbers)
+            for address in addresses:
+                self._by_address[add.scope, address].append(add)
 
     def switched_off(self, node: str) -> None:
         """A machine has no power: its sandboxes are gone, with no call."""
+        number = next(self._numbers)
         for calls in self._held.pop(node, {}).values():
-            self._give_up(calls)
+            _give_up(calls, number)
 
     def finding(self) -> str:
         """Two calls that contradict each other, in a sentence; "" if all of them can be explained."""
@@ -75,12 +78,12 @@ class CallHistory:
                 return f"history of calls: {address} belonged to {first} and to {second} at once"
         return ""
 
-    def _give_up(self, calls: list[RecordedCall]) -> None:
-        now = next(self._numbers)
-        for call in calls:
-            call.given_up = now
+
+def _give_up(calls: list[_Add], number: int) -> None:
+    for call in calls:
+        call.given_up = number
 
 
-def _words(call: RecordedCall) -> str:
+def _words(call: _Add) -> str:
     where = f" of {call.scope}" if call.scope else ""
     return f"pod {call.pod} on {call.node}{where} (sandbox {call.sandbox[:_SHOWN_OF_SANDBOX]})"

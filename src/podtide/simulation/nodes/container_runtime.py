@@ -5,6 +5,7 @@ it do here all that they do on a real node. Every call is recorded with its resu
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +14,6 @@ from podtide.cni.versions import LATEST, Verb
 from podtide.core.errors import PodtideError
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
-from podtide.simulation.checks.call_history import CallHistory
 from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.nodes.plugin_caller import PluginCaller
@@ -28,6 +28,18 @@ CONFIGURATION = msgspec.json.encode(
 
 class CallFailed(PodtideError):
     """The plugin returned an error, which is the message."""
+
+
+class CallRecorder(Protocol):
+    """Is told of calls as they begin and of the answers that arrive."""
+
+    def began(self, verb: Verb, *, node: str, scope: str, pod: str, sandbox: str) -> int:
+        """A call begins: its number. `scope` is the network; "" for the pools of all nodes."""
+        ...
+
+    def answered(self, call: int, addresses: tuple[str, ...]) -> None:
+        """A call succeeded."""
+        ...
 
 
 class _Address(Struct, frozen=True):
@@ -54,7 +66,7 @@ class ContainerRuntime:
         *,
         clock: Clock,
         trace: Trace,
-        calls: CallHistory | None = None,
+        calls: CallRecorder | None = None,
         of_cluster: str = "",
     ) -> None:
         self._node = node
@@ -100,20 +112,18 @@ class ContainerRuntime:
         stdin = network.stdin if network else CONFIGURATION
         started = self._clock.monotonic()
         name = network.name if network else ""
-        call = (
-            self._calls.began(
+        call = 0
+        if self._calls is not None:
+            call = self._calls.began(
                 verb,
                 node=full_name(self._of_cluster, self._node),
                 scope=full_name(self._of_cluster, name) if name else "",
                 pod=str(pod.key) if pod else "",
                 sandbox=sandbox,
             )
-            if self._calls is not None
-            else None
-        )
         exit_status, output = await self._plugin.call(self._node, environment, stdin)
         addresses, failure = _read(verb, exit_status, output)
-        if self._calls is not None and call is not None and not failure:
+        if self._calls is not None and not failure:
             self._calls.answered(call, addresses)
         now = self._clock.monotonic()
         self._trace.note(
