@@ -20,18 +20,28 @@ class NoVerdict(Exception):
 
 def fails(mutant: Mutant | None, tests: tuple[str, ...], package: Path = PACKAGE) -> bool:
     """Whether one of the tests fails with the mutant; None is podtide as it is."""
+    if mutant is None:
+        return fails_in(package.parent, tests)
     with TemporaryDirectory() as directory:
-        source = package.parent if mutant is None else Path(directory)
-        if mutant is not None:
-            break_copy(mutant, package, source)
+        break_copy(mutant, package, Path(directory))
+        return fails_in(Path(directory), tests)
+
+
+def fails_in(source: Path, arguments: tuple[str, ...], timeout_seconds: float | None = None) -> bool:
+    """Whether a test fails with the `podtide` that is in a directory. One that takes too long has failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
+    try:
         told = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+            command,
             cwd=_ROOT,
             env={**os.environ, "PYTHONPATH": str(source)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            timeout=timeout_seconds,
             check=False,
         )
+    except subprocess.TimeoutExpired:
+        return True
     if told.returncode not in {_PASSED, _FAILED}:
-        raise NoVerdict(f"{' '.join(tests)}: {told.stdout.decode()[-2000:]}")
+        raise NoVerdict(f"{' '.join(arguments)}: {told.stdout.decode()[-2000:]}")
     return told.returncode == _FAILED
