@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mutants import score
 from mutants.breaking import PACKAGE
 from mutants.generation import GeneratedMutant, apply, mutants_of, sample
-from mutants.score import Verdict, read, tests_of, told
 
 SOURCE = '''
 """é"""
@@ -63,7 +63,7 @@ def test_a_sample_is_the_same_again_and_each_can_be_applied() -> None:
 
 
 def test_tests_that_name_the_module_come_first() -> None:
-    first, last = tests_of("core/subnet/exhaustion.py")
+    first, last = score.tests_of("core/subnet/exhaustion.py")
     assert "tests/core/test_exhaustion.py" in first
     assert last == ("tests/core",)
 
@@ -71,10 +71,10 @@ def test_tests_that_name_the_module_come_first() -> None:
 def test_verdicts_are_kept_and_counted(tmp_path: Path) -> None:
     mutants: list[GeneratedMutant] = mutants_of("core/x.py", SOURCE)[:3]
     verdicts = [
-        Verdict(mutant=mutant, found_by=who)
+        score.Verdict(mutant=mutant, found_by=who)
         for mutant, who in zip(mutants, ("tests", "seeds", ""), strict=True)
     ]
-    assert read(tmp_path / "none") == {}
-    lines = list(told(verdicts))
+    assert score.read(tmp_path / "none") == {}
+    lines = list(score.told(verdicts))
     assert lines[0] == "3 mutants: tests found 1, seeds 1, nobody 1"
     assert sum(line.startswith("survives: core/x.py:") for line in lines) == 1

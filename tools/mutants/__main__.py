@@ -8,6 +8,8 @@ import argparse
 import sys
 import time
 
+from msgspec import structs
+
 from mutants.breaking import snapshot
 from mutants.catalogue import MUTANTS, Mutant
 from mutants.pins import Pin, read_pins, write_pins
@@ -27,7 +29,12 @@ def main() -> int:
         "--seeds", type=int, default=200, help="how many seeds to try for each (default: 200)"
     )
     parser.add_argument("--pin", action="store_true", help="keep the seeds that found something")
+    parser.add_argument(
+        "--by-calls", action="store_true", help="judge runs by the kubelets' calls alone; nothing is kept"
+    )
     given = parser.parse_args()
+    if given.pin and given.by_calls:
+        parser.error("--pin keeps what runs find with all their checks: give it without --by-calls")
     for name in given.names:
         if name not in by_name:
             parser.error(f"there is no mutant {name}: give some of {', '.join(by_name)}")
@@ -40,9 +47,8 @@ def main() -> int:
                 print(f"{name:32}{test if is_found else 'NOT FOUND'}", flush=True)
                 is_good = is_good and is_found
                 continue
-            result = search(
-                by_name[name], range(first, first + given.seeds), size_for(by_name[name]), package
-            )
+            size = structs.replace(size_for(by_name[name]), by_calls=given.by_calls)
+            result = search(by_name[name], range(first, first + given.seeds), size, package)
             tell(by_name[name], result)
             is_good = is_good and result.found is not None and not result.unsound
             if given.pin and result.found is not None:

@@ -76,4 +76,5 @@ def run_in(
 
 
 def _arguments(seeds: Iterable[int], size: Size) -> Iterator[str]:
-    return map(str, (size.nodes, size.trouble_seconds, size.networks, int(size.placement), *seeds))
+    options = size.nodes, size.trouble_seconds, size.networks, int(size.placement), int(size.by_calls)
+    return map(str, (*options, *seeds))

