@@ -14,8 +14,8 @@ from cli.drawn_cluster import MANAGER, THEN, DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition, draw_pool, draw_reservation, draw_slices, held_by
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
-from podtide.cli.exit_status import ExitStatus
 from podtide.cli.release.command import NotReleased, ReleaseAnswer, ReleaseOptions, release_address
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.cluster.port import Page, R
 from podtide.core.errors import InvalidInput
 from podtide.core.ranges import parse_address

@@ -8,7 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from control_plane.cluster import ControlPlane
-from podtide.cli.crds import crds as podtide_crds
+from podtide.cli.installation.crds import crds as podtide_crds
 
 OBJECTS = """
 apiVersion: acn.azure.com/v1alpha

@@ -9,13 +9,13 @@ import click
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.ip.address_state import AddressFinding
 from podtide.cli.ip.facts import gather_address_facts
 from podtide.cli.ip.finding import find_address
-from podtide.cli.output import output_option, show
-from podtide.cli.program import log_option
+from podtide.cli.output.formats import output_option, show
+from podtide.cli.programs.running import log_option
 from podtide.cli.quarantine import StillInUse, end_quarantines, refuse_if_shown
 from podtide.cli.release.targets import NetworkTarget, choose_finding, read_target
 from podtide.cluster.port import Cluster, Conflict
