@@ -1,38 +1,40 @@
 """An IPPool as the copy that decisions are made on, and a decided copy as the IPPool to write."""
 
 import msgspec
-from msgspec import structs
 
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.pool_copy import PoolCopy
 from podtide.core.ranges import parse_network
 from podtide.networks.audit_picture import allocation_of
 from podtide.resources.codec import encode
-from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
+from podtide.resources.ip_pool import IPAllocation, IPPool, with_allocations
 
 _OWNED = '"f:":{".":{},"f:id":{},"f:ifname":{},"f:podref":{},"f:poduid":{}},'
 """What an API server keeps beside each entry, to know who wrote it."""
 _OWNED_CONFIGURATION = '"f:configuration":{},'
 _OWNED_EARLIER = '"f:earlier":{},'
+_COUNT = ',"status":{"used":65536,"capacity":65536}'
+"""What the first write of podtide adds to a pool that another program made."""
 
 
 def copy_of(pool: IPPool) -> PoolCopy:
     """The pool's entries, with its size in bytes when it is stored."""
     entries = {key: allocation_of(entry) for key, entry in pool.spec.allocations.items()}
-    owned = sum(_ownership_size(key, entry) for key, entry in entries.items())
+    added = sum(_ownership_size(key, entry) for key, entry in entries.items())
+    added += len(_COUNT) if pool.status is None else 0
     return PoolCopy(
         parse_network(pool.spec.range),
         entries,
         name=str(pool.key),
-        size=len(encode(pool)) + owned,
+        size=len(encode(pool)) + added,
         entry_size=_entry_size,
     )
 
 
-def with_entries(pool: IPPool, copy: PoolCopy) -> IPPool:
+def with_entries(pool: IPPool, copy: PoolCopy, capacity: int | None) -> IPPool:
     """The pool to write: it replaces exactly the version that was read."""
     entries = {key: _written(entry) for key, entry in copy.allocations.render().items()}
-    return structs.replace(pool, spec=IPPoolSpec(range=pool.spec.range, allocations=entries))
+    return with_allocations(pool, entries, capacity=capacity)
 
 
 def version_of(pool: IPPool) -> int:
