@@ -1,6 +1,7 @@
 """An IPPool as the copy that decisions are made on, and a decided copy as the IPPool to write."""
 
 import msgspec
+from msgspec import structs
 
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.pool_copy import PoolCopy
@@ -13,20 +14,21 @@ _OWNED = '"f:":{".":{},"f:id":{},"f:ifname":{},"f:podref":{},"f:poduid":{}},'
 """What an API server keeps beside each entry, to know who wrote it."""
 _OWNED_CONFIGURATION = '"f:configuration":{},'
 _OWNED_EARLIER = '"f:earlier":{},'
-_COUNT = ',"status":{"used":65536,"capacity":65536}'
-"""What the first write of podtide adds to a pool that another program made."""
+_COUNT = (
+    ',"status":{"used":99999,"capacity":9007199254740992},"f:status":{".":{},"f:capacity":{},"f:used":{}}'
+)
+"""The most that the count takes, which every write of podtide has: it is not followed digit by digit."""
 
 
 def copy_of(pool: IPPool) -> PoolCopy:
     """The pool's entries, with its size in bytes when it is stored."""
     entries = {key: allocation_of(entry) for key, entry in pool.spec.allocations.items()}
-    added = sum(_ownership_size(key, entry) for key, entry in entries.items())
-    added += len(_COUNT) if pool.status is None else 0
+    owned = sum(_ownership_size(key, entry) for key, entry in entries.items())
     return PoolCopy(
         parse_network(pool.spec.range),
         entries,
         name=str(pool.key),
-        size=len(encode(pool)) + added,
+        size=len(encode(structs.replace(pool, status=None))) + len(_COUNT) + owned,
         entry_size=_entry_size,
     )
 
