@@ -59,5 +59,11 @@ def own_commands(there: ClusterConnection, location: AllocatorLocation | None) -
     return SuggestedCommands(podtide=own_command(), cluster_flags=cluster, allocator_flags=allocator)
 
 
+def kubectl_command(there: ClusterConnection) -> str:
+    """How to start kubectl for the same cluster."""
+    flags = _flags(("--kubeconfig", there.kubeconfig), ("--context", there.context))
+    return f"kubectl {flags}" if flags else "kubectl"
+
+
 def _flags(*options: tuple[str, object]) -> str:
     return " ".join(f"{flag} {shlex.quote(str(value))}" for flag, value in options if value)

@@ -248,6 +248,7 @@ async def _answer(plan: _AgentPlan, node: NodeAgent | SecondaryAgent, signals: S
         node.addresses,
         notes,
         node.networks,
+        node.manual_releases if isinstance(node, NodeAgent) else None,
         add_wait_seconds=plan.settings.add_wait_seconds,
         is_running=lambda: not running.done(),
         clock=SystemClock(),
