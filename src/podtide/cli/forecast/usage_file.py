@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 
 from podtide.allocator.recorded_days import RecordedDays
 from podtide.allocator.subnets import SubnetUsage
-from podtide.cli.output import counted
+from podtide.cli.output.formats import counted
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
 from podtide.core.forecast.daily_maxima import DayMaximum
