@@ -159,6 +159,8 @@ def test_a_clock_that_was_once_far_behind_is_left_out_and_said(podtide: Run, tmp
         ([HEADER, "yesterday,5,5"], "has the timestamp 'yesterday': give one such as 2026-01-31T12:00:00Z"),
         ([HEADER, "1700000000000,5,5"], "or seconds since 1970"),
         ([HEADER, "2026-03-02T00:00:00Z,5,-1"], "line 2 of"),
+        ([HEADER, f"2026-03-02T00:00:00Z,5,{'9' * 300}"], "as reserved: give a whole number, at least 0"),
+        ([HEADER, f"2026-03-02T00:00:00Z,{'9' * 300},5"], "as capacity: give a whole number, at least 0"),
         ([HEADER, "2026-03-02T00:00:00Z,5,many"], "has 'many' as reserved: give a whole number, at least 0"),
     ],
 )
@@ -185,6 +187,10 @@ def test_a_file_that_is_no_text_is_refused(podtide: Run, tmp_path: Path, content
         (("--history", "{file}", "--database", "sqlite:///x.db"), "name no subnet and no allocator"),
         (("blue", "--history", "{file}"), "name no subnet and no allocator"),
         (("--history", "{file}", "--at", "soon"), "'soon' does not match the format"),
+        (
+            ("--history", "{file}", "--at", "1999-01-01"),
+            "no capacity on 1999-01-01 or before: give --capacity",
+        ),
         (("--history", "{file}", "--capacity", "0"), "capacity 0 is too small"),
         (("--history", "{file}", "--lower", "0.9", "--upper", "0.8"), "do not make a band"),
     ],

@@ -30,6 +30,7 @@ _OF_OURS = frozenset(field.name for field in structs.fields(SubnetUsage))
 """What `podtide subnet history -o csv` writes: columns that are not used here, and are not strange either."""
 _BLOCK_LENGTH = 1 << 18
 _COUNT = re.compile(r"[0-9]{1,18}")
+_LARGEST_COUNT = 10**18 - 1
 _SECONDS = re.compile(r"[0-9]{1,18}(\.[0-9]*)?")
 _SORTABLE = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:\d\d)?|\d+(\.\d+)?", re.ASCII
@@ -215,8 +216,10 @@ class _Days:
             for column, at in self._used
         ]
         capacity = None if place is None else int(fields[(end - 1) * count + place])
-        if capacity is not None and capacity < 1:
-            raise ValueError("a capacity below 1 is looked at row by row")
+        if max(each for _, each in most) > _LARGEST_COUNT or (
+            capacity is not None and not 1 <= capacity <= _LARGEST_COUNT
+        ):
+            raise ValueError("a count that is refused, or passed over, is looked at row by row")
         return _Run(last, end - begin, most, capacity)
 
     def _add_rows(self, text: str) -> None:
