@@ -8,15 +8,22 @@ from podtide.core.audit.invariants import Violation
 from podtide.core.pool.states import State
 from podtide.simulation.checks.out_of_contact import OutOfContact
 from podtide.simulation.faults.table import ALL, chosen_faults
-from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
+from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
 from podtide.simulation.trace import PoolMove
 
 
 def deaf_agents() -> FaultPlan:
     """Agents that hear nothing of their NodeNetworkConfigs for minutes, and may go on for half a minute only."""
-    plan = fault_plan_for(3, nodes=2, faults=chosen_faults("deaf-agent"), trouble_seconds=300.0)
-    return structs.replace(plan, contact_timeout_seconds=30.0, quarantine_seconds=160.0)
+    plan = fault_plan_for(3, nodes=2, faults=chosen_faults("deaf-agent"), trouble_seconds=260.0)
+    return structs.replace(
+        plan,
+        subnet="10.0.0.0/25",
+        pressure=0.25,
+        mishaps=tuple(PlannedMishap(40.0 + number, "deaf-agent", number) for number in range(8)),
+        contact_timeout_seconds=30.0,
+        quarantine_seconds=160.0,
+    )
 
 
 def moved(state: State, at: float, node: str = "node-0") -> PoolMove:
