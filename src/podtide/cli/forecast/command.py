@@ -114,7 +114,10 @@ def _of_file(
     day = at or read.day_after(today)
     known = [each for _, each in read.days.capacities if _ <= day]
     if capacity is None and not known:
-        raise InvalidInput(f"{path} has no {CAPACITY}: give --capacity COUNT, or a column of that name")
+        until = f" on {day} or before" if read.days.capacities else ""
+        raise InvalidInput(
+            f"{path} has no {CAPACITY}{until}: give --capacity COUNT, or a column of that name"
+        )
     return subnet_views(
         read.days,
         capacity=known[-1] if capacity is None else capacity,
