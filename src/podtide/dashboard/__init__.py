@@ -10,6 +10,8 @@ agent_silence which agents have not answered, without a look at the others
 feed          informers and polls that call page_state
 pod_finder    pods, looked up when a person asks
 …_answers     what the page asks for beside the stream
+page_files    the files that a browser loads, with all modules named
+compression   gzip of files, answers and the stream
 server        HTTP: routes, headers, the token, limits
 program       all of it, as a part of a program
 
