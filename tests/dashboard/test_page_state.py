@@ -110,20 +110,20 @@ def subnet(*, batch: int = 16, reserved: int = 0, exhausted: bool = False) -> Cl
     )
 
 
+def shown_thresholds(state: PageState) -> ThresholdsRecord | None:
+    state.publish()
+    return state.subnets["pods"].thresholds
+
+
 def test_thresholds_are_those_that_the_clustersubnet_shows_in_force_else_the_controllers() -> None:
-    standalone = PageState(ABOUT, StoppedClock())
-    standalone.note_subnet(None, subnet())
-    standalone.publish()
-    assert standalone.subnets["pods"].thresholds is None
     told = subnet()
     in_force = replace(told.status, thresholds=ThresholdsInForce(lower=0.6, upper=0.75))
-    standalone.note_subnet(told, replace(told, status=in_force))
-    standalone.publish()
-    assert standalone.subnets["pods"].thresholds == ThresholdsRecord(lower=0.6, upper=0.75)
-    state = state_of()
-    state.note_subnet(None, subnet())
-    state.publish()
-    assert state.subnets["pods"].thresholds == ThresholdsRecord(lower=0.8, upper=0.9)
+    for default, expected in ((None, None), (Thresholds(), ThresholdsRecord(lower=0.8, upper=0.9))):
+        state = PageState(ABOUT, StoppedClock(), thresholds=default)
+        state.note_subnet(None, told)
+        assert shown_thresholds(state) == expected
+        state.note_subnet(told, replace(told, status=in_force))
+        assert shown_thresholds(state) == ThresholdsRecord(lower=0.6, upper=0.75)
 
 
 def test_a_nodes_record_has_what_it_stated_holds_and_gives_back() -> None:

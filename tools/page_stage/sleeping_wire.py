@@ -1,5 +1,6 @@
-"""The wire between a browser and a server, which can fall silent as it does under a laptop whose lid is closed: nothing
-comes through any more, and no connection ends.
+"""The wire between a browser and a server, which can fall silent.
+
+As it does when a laptop's lid is closed: nothing comes through any more, and no connection ends.
 """
 
 import asyncio

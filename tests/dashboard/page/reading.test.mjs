@@ -73,6 +73,11 @@ test("spans that touch are one", () => {
   assert.deepEqual(spans([0, 5, 10, 15, 20], [0, 2, 5, 0, 1], 5), [[5, 15], [20, 25]]);
 });
 
+test("a span goes on where nothing was written between two rows that have it", () => {
+  assert.deepEqual(spans([0, 5, 30, 35], [0, 5, 5, 0], 5), [[5, 35]]);
+  assert.deepEqual(spans([0, 5, 30, 35], [0, 5, 0, 5], 5), [[5, 10], [35, 40]]);
+});
+
 test("a span ends where the next row says that it is over", () => {
   assert.deepEqual(spans([0, 5, 7], [0, 5, 0], 5), [[5, 7]]);
 });

@@ -19,6 +19,12 @@ function since(range) {
 /** Half of the page's script is the chart's: it runs after all else is shown. */
 const loadChart = () => import("./usage_chart.js");
 
+/** Without an allocator there is no history to ask for. */
+export function NoHistory() {
+  return html`<h3 id="usage-title">Use over time</h3>
+    <p class="quiet" data-no-history>The history of a subnet is the allocator's, and this page was started without one: start it with <code>--allocator</code> or <code>--database</code> to see use over time and forecasts.</p>`;
+}
+
 export function Usage({ subnet, theme }) {
   const chart = useModule(loadChart);
   const [rangeKey, setRangeKey] = useState("1h");
