@@ -170,6 +170,10 @@ bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possibl
 comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
 	@PYTHONPATH=tools $(BIN)/python -m comparison
 
+.PHONY: diagrams
+diagrams: $(READY) chromium-if-possible ## Draw the pages' Mermaid diagrams that changed, for the site
+	@PYTHONPATH=tools $(BIN)/python tools/diagrams.py
+
 .PHONY: screenshots
 screenshots: $(READY) chromium-if-possible ## Take the pictures of the page in docs/images anew; ARGS=dark for one of them
 	@PYTHONPATH=tools $(BIN)/python tools/screenshots.py $(ARGS)

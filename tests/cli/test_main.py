@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import Run
 from podtide import __version__, cli
 from podtide.cli.explain.command import explain
-from podtide.cli.lazy_group import LazyGroup
+from podtide.cli.shell.lazy_group import LazyGroup
 
 GROUPS = [cli.podtide, explain]
 

@@ -8,7 +8,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, served
-from podtide.cli.migrate.whereabouts import carry_out, migrate_cluster, read_situation
+from podtide.cli.installation.migrate.whereabouts import carry_out, migrate_cluster, read_situation
 from podtide.cluster.port import Conflict
 from podtide.networks.migration import DefinitionChange, Migration, confirmed, plan_migration
 from podtide.resources.base import ObjectMeta
@@ -97,7 +97,7 @@ async def draw_many_ranges(drawn: DrawnCluster) -> None:
 def test_on_eighty_columns_no_row_is_broken(
     podtide: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podtide.cli.migrate.whereabouts.screen_width", lambda: 80)
+    monkeypatch.setattr("podtide.cli.installation.migrate.whereabouts.screen_width", lambda: 80)
     with served(draw_many_ranges, tmp_path) as kubeconfig:
         header, row, *_ = migrate(podtide, kubeconfig, "--dry-run").out.splitlines()
     assert (header.split()[:3], row.split()[:2]) == (["NETWORK", "MODE", "RANGES"], ["storage", "classic"])

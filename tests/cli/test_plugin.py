@@ -16,9 +16,9 @@ from cli.drawn_cluster import DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition
 from podtide import __version__
 from podtide.cli import main
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.known_names import complete_networks, complete_nodes, complete_subnets
-from podtide.cli.suggested_commands import own_command
+from podtide.cli.output.suggested_commands import own_command
+from podtide.cli.shell.exit_status import ExitStatus
+from podtide.cli.shell.known_names import complete_networks, complete_nodes, complete_subnets
 from repository_files import ROOT
 
 KREW = ROOT / "deploy" / "krew"

@@ -93,7 +93,7 @@ MUTANTS = (
         file="agent/request/node_config.py",
         old="return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))",
         new="return tuple(dict.fromkeys(network.container.id for network in networks if network.subnet))",
-        why="nodes go by the state of another subnet than their own",
+        why="nodes use the state of another subnet than their own",
     ),
     Mutant(
         name="naming-not-journaled",

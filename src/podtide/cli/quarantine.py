@@ -7,12 +7,12 @@ import click
 from podtide.allocator.pages import every_container, every_quarantined
 from podtide.allocator.port import AdministeredAllocator, Allocator
 from podtide.allocator.quarantine import Quarantined
-from podtide.cli.allocator.cluster import known_cluster
-from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.output import counted, objects_option, output_option, show, table, table_width
-from podtide.cli.program import log_option
-from podtide.cli.screen_width import fitted
+from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
+from podtide.cli.output.formats import counted, objects_option, output_option, show, table, table_width
+from podtide.cli.output.screen_width import fitted
+from podtide.cli.programs.allocator.cluster import known_cluster
+from podtide.cli.programs.running import log_option
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError, InvalidInput

@@ -8,8 +8,8 @@ from textwrap import wrap
 import click
 import msgspec
 
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.output import counted, is_document, output_option, show, table
+from podtide.cli.output.formats import counted, is_document, output_option, show, table
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.core.errors import InvalidInput
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults

@@ -5,11 +5,11 @@ import click
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import CidrHolders, Subnet, SubnetSpec
-from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
-from podtide.cli.number_options import INTERVAL, BoundedCount
-from podtide.cli.output import objects_option, output_option, show, table, table_width
-from podtide.cli.screen_width import fitted
+from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
+from podtide.cli.options.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
+from podtide.cli.options.numbers import INTERVAL, BoundedCount
+from podtide.cli.output.formats import objects_option, output_option, show, table, table_width
+from podtide.cli.output.screen_width import fitted
 from podtide.cli.subnet.details import draining_lines, holders_of, sentence_of
 from podtide.cli.subnet.growth import add_or_grow
 from podtide.cli.subnet.history import history

@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 import click
 
 from podtide.allocator.errors import AllocatorUnavailable
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.output import output_option, show
-from podtide.cli.screen_width import folded, screen_width
-from podtide.cli.suggested_commands import own_commands
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
+from podtide.cli.output.formats import output_option, show
+from podtide.cli.output.screen_width import folded, screen_width
+from podtide.cli.output.suggested_commands import own_commands
 from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.facts import gather_facts
 from podtide.runtime.clock import SystemClock

@@ -8,9 +8,9 @@ to.
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.agent.request.node_config import refusal_of
-from podtide.cli.observed_node import ObservedNode
-from podtide.cli.output import counted
-from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.observed.node import ObservedNode
+from podtide.cli.output.formats import counted
+from podtide.cli.output.suggested_commands import SuggestedCommands
 from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.cli.why.right_request import RightRequest
 from podtide.cluster.served.ages import age
