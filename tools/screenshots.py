@@ -119,7 +119,7 @@ def full_subnet() -> Iterator[DashboardProcess]:
             living.add_pods(node, 28 + number % 3)
         living.settle()
         living.add_pods(nodes[2], 16)
-        time.sleep(15)  # until the programs have said all there is to say
+        time.sleep(75)  # demand is written down once a minute
         yield running
 
 
@@ -138,7 +138,7 @@ SCENES = (
     (
         busy_cluster,
         (
-            Picture(name="page-light", fragment="#/subnets/pods", before=point_at_a_pod),
+            Picture(name="page-light", fragment="#/subnets/pods", height=1060, before=point_at_a_pod),
             Picture(
                 name="page-dark", fragment="#/subnets/pods", theme="dark", height=1280, before=show_forecast
             ),

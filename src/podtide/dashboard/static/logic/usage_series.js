@@ -56,7 +56,7 @@ export function withNow(usage, subnet, now) {
     capacity: subnet.capacity,
     reserved: subnet.reserved,
     demand: subnet.pods,
-    need: usage.need.at(-1), // not told by the stream; a few seconds old
+    need: usage.need.findLast((need) => need !== null) ?? null, // not told by the stream; a minute old at most
     batch: subnet.batch,
     exhausted: subnet.exhausted ? 1 : 0,
     starved: subnet.starved ? 1 : 0,

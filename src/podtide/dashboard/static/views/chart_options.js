@@ -98,8 +98,9 @@ export function usageOptions({ width, theme, shaded, hasForecast, thresholds, sy
       { label: "time", value: timeValue },
       line("capacity", "capacity", { dash: [8, 4], width: 1.25 }),
       line("reserved", "reserved", { fill: colours.fill, width: 2 }),
-      line("need (batch 1)", "need", { dash: [5, 3] }),
-      line("demand (pods)", "demand"),
+      // Read once a minute, while use is written every few seconds: between two readings the line goes on.
+      line("need (batch 1)", "need", { dash: [5, 3], spanGaps: true }),
+      line("demand (pods)", "demand", { spanGaps: true }),
       ...(hasForecast
         ? [
             line("at most", "reserved", { ...ahead, width: 0 }),
