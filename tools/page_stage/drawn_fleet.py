@@ -141,8 +141,8 @@ async def _draw(cluster: EmbeddedCluster, subnet: DrawnSubnet) -> None:
             following += statement.request + 1  # a node was here, and has left
         releasing = chance.randint(2, 8) if chance.random() < _RELEASING else 0
         await _draw_node(cluster, name, subnet, statement, IPv4Address(following), releasing=releasing)
-        following += statement.request + 1
-        reserved += statement.request + 1
+        following += statement.request + releasing + 1
+        reserved += statement.request + releasing + 1
     made = await cluster.create(
         ClusterSubnet(metadata=ObjectMeta(name=subnet.name, namespace=SYSTEM_NAMESPACE)), manager=MANAGER
     )
@@ -176,7 +176,7 @@ async def _draw_node(  # noqa: PLR0913 - all that its objects say
                 requested_ip_count=statement.request,
                 ips_not_in_use=[
                     f"{name}-{number}"
-                    for number in range(statement.request - releasing + 1, statement.request + 1)
+                    for number in range(statement.request + 1, statement.request + releasing + 1)
                 ],
             ),
         ),
@@ -190,7 +190,7 @@ async def _draw_node(  # noqa: PLR0913 - all that its objects say
         subnet_address_space=subnet.cidr,
         ip_assignments=[
             IPAssignment(name=f"{name}-{number}", ip=str(primary + number))
-            for number in range(1, statement.request + 1)
+            for number in range(1, statement.request + releasing + 1)
         ],
         version=1,
     )
@@ -199,11 +199,11 @@ async def _draw_node(  # noqa: PLR0913 - all that its objects say
         status=ConditionStatus.TRUE,
         last_transition_time=THEN,
         reason="Complete",
-        message=f"subnet {subnet.name}: {statement.request} addresses held, {statement.request} asked for",
+        message=f"subnet {subnet.name}: {len(held.ip_assignments)} addresses held, {statement.request} asked for",
         observed_generation=made.metadata.generation,
     )
     status = NodeNetworkConfigStatus(
-        assigned_ip_count=statement.request,
+        assigned_ip_count=len(held.ip_assignments),
         status=ConfigStatus.UPDATED,
         network_containers=[held],
         conditions=[granted],
