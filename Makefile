@@ -205,6 +205,10 @@ mutation: $(READY) ## Break scaling and exhaustion in every small way; a test mu
 mutants: $(READY) ## Break one line at a time, and let the simulation find it; ARGS=--pin keeps the seeds
 	@PYTHONPATH=tools $(BIN)/python -m mutants $(ARGS)
 
+.PHONY: mutant-score
+mutant-score: $(READY) ## Break a sample of 200 places by machine, and see who notices: tests, seeds, nobody
+	@PYTHONPATH=tools $(BIN)/python -m mutants.score $(ARGS)
+
 .PHONY: lock
 lock: $(READY) ## Write requirements.lock from pyproject.toml; ARGS=--upgrade takes new releases
 	$(BIN)/uv pip compile pyproject.toml --extra plots --group dev --group mutation --universal --generate-hashes \
