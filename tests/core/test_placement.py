@@ -405,9 +405,7 @@ class StatingCluster:
             numbers=sum(each or 0 for each in self.numbers),
             is_lowering=any(is_lowering(self._node(each), self.room) for each in range(len(self.pods))),
         )
-        number = decide_published(
-            self._node(index), room_left(self.room, self.subnet, NO_OTHERS, sums)
-        )
+        number = decide_published(self._node(index), room_left(self.room, self.subnet, NO_OTHERS, sums))
         before = self.numbers[index]
         if before is None or number > before or may_lower:
             self.numbers[index] = number
