@@ -44,9 +44,10 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             meant = near_miss(args[0], self.lazy)
-            if meant is not None:
-                error.message = f"{error.message.removesuffix('.')}: did you mean '{meant}'?"
-            raise
+            if meant is None:
+                raise
+            words = f"{error.message.removesuffix('.')}: did you mean '{meant}'?"
+            raise click.UsageError(words, error.ctx) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The commands that a shell offers, without importing them, and the group's options."""
