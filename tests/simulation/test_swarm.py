@@ -33,7 +33,7 @@ def test_every_fault_comes_and_some_come_alone_and_some_plans_have_none() -> Non
 
 
 def test_sizes_families_clusters_and_orders_are_drawn() -> None:
-    drawn = {
+    drawn: dict[str, set[object]] = {
         "subnet": {plan.subnet for plan in PLANS},
         "nodes": {plan.nodes for plan in PLANS},
         "batch": {plan.batch for plan in PLANS},

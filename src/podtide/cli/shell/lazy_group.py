@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
             if meant is None:
                 raise
             words = f"{error.message.removesuffix('.')}: did you mean '{meant}'?"
-            raise click.UsageError(words, ctx=error.ctx) from error
+            raise click.UsageError(words, error.ctx) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The commands that a shell offers, without importing them, and the group's options."""
