@@ -3,7 +3,7 @@
 Keys are offsets from the range's network address as decimals of any size: an IPv6 offset exceeds 64 bits
 (`names` converts). Entries of one offset but another podref are another pod's, and inherit nothing.
 
-A column of `kubectl get` cannot count entries, so whoever of podtide writes a pool writes the count with it. Whereabouts
+A column of `kubectl get` cannot count entries, so every write of a pool by podtide carries the count. Whereabouts
 patches entries alone; the count is then wrong until podtide's next write or the next pass of repair (design W10).
 """
 

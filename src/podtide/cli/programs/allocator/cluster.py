@@ -107,7 +107,7 @@ def forget(  # noqa: PLR0913 - one argument per option
 @allocator_options
 @output_option
 def release(*, location: AllocatorLocation, output: str) -> None:
-    """Let an allocator grant again that waits for reports after its store went back.
+    """End the recovery of an allocator that waits for reports after its database was restored.
 
     What the clusters that did not report hold may then be given twice: be sure that they hold nothing.
     """
