@@ -36,6 +36,13 @@ def standard_logging() -> Iterator[None]:
     root.handlers[:] = handlers
 
 
+@pytest.fixture(autouse=True)
+def standard_interrupts() -> Iterator[None]:
+    """Leave Python's own handler of SIGINT in place: uvloop keeps that of a closed loop, which ignores every later Ctrl-C."""
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: take them out of what every full garbage collection goes through.

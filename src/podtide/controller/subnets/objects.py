@@ -21,6 +21,7 @@ from podtide.controller.subnets.status import (
     subnet_status,
 )
 from podtide.controller.term_context import TermContext
+from podtide.core.subnet.exhaustion import Thresholds
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
@@ -85,6 +86,7 @@ class SubnetObjects:
         configured: ConfiguredBounds,
         others: Sequence[ClusterBounds],
         *,
+        thresholds: Thresholds,
         forecast: SubnetForecast | None,
         is_full: bool,
     ) -> ClusterSubnet:
@@ -111,7 +113,7 @@ class SubnetObjects:
             *(self._coverage.conditions(generation, moment) if is_placed else []),
         )
         runs_out = notice.runs_out if notice else shown.status.runs_out
-        status = subnet_status(before, subnet, conditions, runs_out)
+        status = subnet_status(before, subnet, thresholds, conditions, runs_out)
         silent = now - self._written_at.setdefault(name, now)
         resting = now - self._note_reserved(name, subnet.reserved, now)
         if not is_worth_writing(shown.status, status, silent_seconds=silent, resting_seconds=resting):

@@ -65,9 +65,15 @@ function Details({ data }) {
       <ul class="conditions">${data.conditions.map((condition) => html`<li key=${condition.type}><b>${condition.type}</b> ${condition.status}${condition.reason ? html` · ${condition.reason}` : ""}
         <span class="quiet"> ${condition.message}${condition.since ? ` (${age(condition.since, serverNow())})` : ""}</span></li>`)}</ul></section>`}
     <section aria-label="Pods of the node"><h3>Pods <span class="quiet">${count(data.pods.length)}</span></h3>
-      <${PanelTable} columns=${["Pod", "Address", "Phase"]} rows=${data.pods.map((pod) => [pod.name, pod.address ?? "–", pod.message ? `${pod.phase}: ${pod.message}` : pod.phase])} /></section>
+      <${PanelTable} columns=${["Pod", "Address"]} rows=${data.pods.map((pod) => [podWords(pod), pod.address ?? "–"])} /></section>
     <section aria-label="Addresses of the node"><h3>Addresses <span class="quiet">${count(data.addresses.length)}</span></h3>
       <${PanelTable} columns=${["Address", "Pod or state", "Since"]} rows=${data.addresses.map((entry) => [entry.address, entry.pod ?? entry.state, entry.since ? age(entry.since, serverNow()) : "–"])} /></section>`;
+}
+
+/** Its phase is told where it is not what one expects. */
+function podWords({ name, phase, message }) {
+  if (message) return `${name} (${phase}: ${message})`;
+  return phase === "Running" ? name : `${name} (${phase})`;
 }
 
 const MONO = new Set(["Address"]);
