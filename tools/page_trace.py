@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
-from playwright.sync_api import CDPSession, Page
+from playwright.sync_api import CDPSession, Error, Page
 
 _CATEGORIES = "toplevel,v8,devtools.timeline"
 _TASK = "ThreadControllerImpl::RunTask"
@@ -80,7 +80,11 @@ class TracedPage:
     def is_there(self, selector: str) -> bool:
         """Whether the document has such an element."""
         root = self._session.send("DOM.getDocument", {"depth": 0})["root"]["nodeId"]
-        return bool(self._session.send("DOM.querySelector", {"nodeId": root, "selector": selector})["nodeId"])
+        try:
+            found = self._session.send("DOM.querySelector", {"nodeId": root, "selector": selector})
+        except Error:
+            return False  # another document has come meanwhile
+        return bool(found["nodeId"])
 
     def move(self, x: float, y: float) -> None:
         """Move the pointer."""

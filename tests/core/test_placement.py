@@ -323,7 +323,7 @@ def test_a_scheduler_that_reads_the_numbers_places_every_pod_that_can_have_an_ad
 
 
 TOP = 16
-MOST_PODS = 110
+MOST_PODS = 60
 HALF = Fraction(1, 2)
 
 
@@ -424,14 +424,14 @@ class StatingCluster:
                 self.publish(index, may_lower=may_lower)
 
 
-@given(st.integers(1, 6), st.integers(8, 300), st.data())
+@given(st.integers(1, 5), st.integers(8, 200), st.data())
 def test_in_a_burst_the_numbers_of_all_nodes_exceed_what_can_be_had_by_one_per_node_at_most(
     nodes: int, capacity: int, data: st.DataObject
 ) -> None:
     """Whatever is late: statements, readings, and numbers that are to be lowered. And then every pod finds its node."""
     cluster = StatingCluster(capacity, nodes)
-    for index in range(nodes):
-        cluster.publish(index, may_lower=True)
+    for _ in range(3):
+        cluster.settle()
     limit = max(sum(each or 0 for each in cluster.numbers), cluster.can_have + nodes)
     some = st.one_of(st.just(list(range(nodes))), st.lists(st.integers(0, nodes - 1), unique=True))
     for _ in range(data.draw(st.integers(0, 8), label="rounds")):

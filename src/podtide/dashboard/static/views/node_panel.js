@@ -6,6 +6,7 @@ import { segment, serverNow } from "../live/api.js";
 import { useResource } from "../live/resource.js";
 import { age, count } from "../logic/words.js";
 import { Arithmetic } from "./arithmetic.js";
+import { Later } from "./later.js";
 import { Badge, Loading, Notice } from "./notices.js";
 import { PoolBar } from "./pool_bar.js";
 
@@ -53,8 +54,8 @@ export function NodePanel({ name, cluster, closeTo }) {
         ${node.message && html`<${Notice} kind="problem">${node.message}<//>`}
         <${PoolBar} node=${node} scale=${node.held} />
         <dl class="figures compact">${FIGURES.map(([label, key, hint]) => html`<div key=${key} class="figure" title=${hint}><dt>${label}</dt><dd>${count(node[key])}</dd></div>`)}</dl>
-        <p class="quiet">Subnets: ${node.subnets.map((subnet, i) => html`${i ? ", " : ""}<a href=${`#/subnets/${segment(subnet)}/nodes/${segment(name)}`}>${subnet}</a>`)}</p>`}
-      ${data && html`<${Details} data=${data} />`}
+        <${Later}><p class="quiet">Subnets: ${node.subnets.map((subnet, i) => html`${i ? ", " : ""}<a href=${`#/subnets/${segment(subnet)}/nodes/${segment(name)}`}>${subnet}</a>`)}</p><//>`}
+      ${data && html`<${Later}><${Details} data=${data} /><//>`}
     </aside>`;
 }
 
