@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -455,3 +456,25 @@ def test_in_a_burst_the_numbers_of_all_nodes_exceed_what_can_be_had_by_one_per_n
         if before == (cluster.pods[wanted], cluster.numbers):
             break
     assert cluster.pods[wanted] == MOST_PODS or sum(cluster.pods) >= cluster.can_have
+
+
+@pytest.mark.parametrize("pods_each_round", [MOST_PODS, 5])
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("filling", [range(4), range(1, 4)])
+def test_pods_that_are_bound_wherever_a_number_allows_exceed_what_can_be_had_by_one_per_node_at_most(
+    pods_each_round: int, filling: range, *, is_read: bool
+) -> None:
+    """Round by round, on all nodes or on all but one that keeps its wide number, while nothing is lowered yet."""
+    nodes, capacity = 4, 120
+    cluster = StatingCluster(capacity, nodes)
+    for _ in range(3):
+        cluster.settle()
+    for _ in range(60):
+        for index in filling:
+            cluster.pods[index] = min(cluster.pods[index] + pods_each_round, cluster.numbers[index] or 0)
+            cluster.state(index)
+        if is_read:
+            cluster.read()
+        for index in range(nodes):
+            cluster.publish(index, may_lower=False)
+        assert sum(each or 0 for each in cluster.numbers) <= cluster.can_have + nodes
