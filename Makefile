@@ -178,6 +178,10 @@ diagrams: $(READY) chromium-if-possible ## Draw the pages' Mermaid diagrams that
 screenshots: $(READY) chromium-if-possible ## Take the pictures of the page in docs/images anew; ARGS=dark for one of them
 	@PYTHONPATH=tools $(BIN)/python tools/screenshots.py $(ARGS)
 
+.PHONY: newcomer
+newcomer: $(READY) chromium-if-possible ## Time a newcomer's first minutes: clone, make demo, the page, the burst, a node clicked
+	@PYTHONPATH=tools $(BIN)/python tools/newcomer.py
+
 .PHONY: batch-table
 batch-table: $(READY) ## Work out anew how far the batch comes back after a peak, for docs/decisions.md
 	@PYTHONPATH=tools $(BIN)/python -m batch_table

@@ -79,8 +79,8 @@ def test_a_dry_run_shows_and_writes_nothing(podtide: Run, tmp_path: Path) -> Non
         "  default/blue",
         "",
         "next:",
-        "  1. see that podtide's controller and agents run, and its plugin is installed on every node",
-        "  2. stop Whereabouts' node slice controller and its reconciler: two must not keep one book",
+        "  1. stop Whereabouts' node slice controller and its reconciler, if they run: two programs must not write the same objects",
+        "  2. see that podtide's controller and agents run, and its plugin is installed on every node",
         "  3. podtide migrate whereabouts --apply",
     ]
     assert first.err == (

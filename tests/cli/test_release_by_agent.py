@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from cli.processes import running, served_cluster
@@ -61,3 +62,10 @@ async def test_the_agent_frees_what_a_sandbox_has_only_by_force_and_the_next_pod
             ExitStatus.BAD_INPUT,
             "podtide: 10.1.0.77 is not in the pool of node node-1\n",
         )
+
+        connector = aiohttp.UnixConnector(str(place.socket))
+        async with aiohttp.ClientSession("http://agent", connector=connector) as session:
+            for body in (b"", b"[]", b'{"address": 5}', b'{"address": "ten"}', b"\xff"):
+                async with session.post("/addresses/release", data=body) as answer:
+                    assert (answer.status, (await answer.text()).strip() != "") == (400, True), body
+        assert await place.add("next") == "10.1.0.5/24"

@@ -91,4 +91,6 @@ def test_a_demand_that_is_no_larger_than_what_was_stated_rests_first() -> None:
     state = Restating().seen(5, 100.0, 0.0, stated=4).seen(4, 101.0, 0.0, stated=4)
     assert state.grown_at is None
     assert state.seen(5, 110.0, 0.0, stated=4).grown_at == 110.0 + GROWN_SECONDS
-    assert Restating().seen(5, 100.0, 0.0).grown_at is None  # nothing was stated: it is missing, and written at once
+    assert (
+        Restating().seen(5, 100.0, 0.0).grown_at is None
+    )  # nothing was stated: it is missing, and written at once

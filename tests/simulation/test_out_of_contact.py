@@ -6,7 +6,7 @@ from msgspec import structs
 from podtide.agent.request.readiness import Readiness
 from podtide.core.audit.invariants import Violation
 from podtide.core.pool.states import State
-from podtide.simulation.checks.out_of_contact import OutOfContact
+from podtide.simulation.checks.out_of_contact import ContactCheck
 from podtide.simulation.faults.table import ALL, chosen_faults
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for
 from podtide.simulation.run.simulate import simulate
@@ -44,7 +44,7 @@ def test_a_free_address_that_is_given_without_contact_is_found(
     states: tuple[State, State], at: float, *, is_found: bool
 ) -> None:
     findings = list[Violation]()
-    check = OutOfContact({"node-0": 30.0}.get, findings.append, contact_timeout_seconds=300.0)
+    check = ContactCheck({"node-0": 30.0}.get, findings.append, contact_timeout_seconds=300.0)
     for state in states:
         check.move(moved(state, at))
         check.move(moved(state, at, "node-1"))

@@ -114,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         name="grant-outside-the-subnet",
-        file="allocator/store/supply.py",
+        file="allocator/store/tables/supply.py",
         old="self._set(chunk, self._subnet.layout.mask(chunk))",
         new="self._set(chunk, WHOLE)",
         why="the gateway and what else is not for pods is granted",

@@ -165,7 +165,7 @@ def _words(error: click.UsageError) -> str:
         new = _RENAMED_OPTIONS.get(error.option_name)
         if any(new in option.opts for option in error.ctx.command.params):
             return f"{error.message} It is called {new} now."
-    words = error.format_message()
+    words = " ".join(error.format_message().split())
     return words if words.endswith((".", "?", "!")) else f"{words}."
 
 

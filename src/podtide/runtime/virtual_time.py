@@ -6,7 +6,7 @@ timer is set, nothing can ever happen again, and the loop says so instead of han
 
 Ready tasks run in the order in which they became ready, as on any asyncio loop. With an `order` to draw from, any of them
 may be next, so that a simulation searches interleavings as well as delays. Callbacks that are not tasks keep their places:
-asyncio itself goes by their order.
+asyncio itself relies on their order.
 
 Threads and sockets live in real time and do not belong on this loop. (looptime patches a running loop for the
 same end; thirty lines of our own can also tell a deadlock, and simulations need that.)

@@ -5,6 +5,8 @@ import click
 from podtide.cli.shell.program_name import complete_variable, program_name
 
 _SHELLS = ("bash", "zsh", "fish")
+_WHOLE_SENTENCES = ('string split ","', 'string split --max 1 ","')
+"""In fish's script of click's, which cuts a sentence of help at its first comma."""
 
 
 @click.command()
@@ -24,4 +26,4 @@ def completion(*, shell: str) -> None:
     name = program_name()
     script = chosen(podtide, {}, name, complete_variable())
     # Not `script.source()`: of bash it would ask the version of whichever one is in PATH, and warn.
-    click.echo(script.source_template % script.source_vars())
+    click.echo(script.source_template.replace(*_WHOLE_SENTENCES) % script.source_vars())

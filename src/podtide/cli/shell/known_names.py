@@ -8,8 +8,12 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _SECONDS = 1.0
 _MOST = 200
@@ -39,6 +43,20 @@ def complete_networks(context: click.Context, parameter: click.Parameter, incomp
 
     found = _objects(context, NetworkAttachmentDefinition)
     return _fitting((each.network.key for each in attached_networks(found)), incomplete)
+
+
+def complete_scenarios(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """Names of podtide's own scenarios; where none fits, files."""
+    del context
+    from click.shell_completion import CompletionItem as Item  # noqa: PLC0415 - as above
+
+    from podtide.simulation.scenario.shipped_scenarios import STORIES, shipped_scenarios  # noqa: PLC0415 - as above
+
+    kinds = {"kinds": (STORIES,)} if parameter.name == "story" else {}
+    found = [Item(name) for name in sorted(shipped_scenarios(**kinds)) if name.startswith(incomplete)]
+    return found or [Item(incomplete, type="file")]
 
 
 def _names(context: click.Context, incomplete: str, kind: type) -> list[str]:

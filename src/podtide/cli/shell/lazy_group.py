@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podtide.core.similar_keys import near_miss
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -33,6 +35,19 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first word names; of an unknown one, say what was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = near_miss(args[0], self.lazy)
+            if meant is None:
+                raise
+            words = f"{error.message.removesuffix('.')}: did you mean '{meant}'?"
+            raise click.UsageError(words, error.ctx) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The commands that a shell offers, without importing them, and the group's options."""

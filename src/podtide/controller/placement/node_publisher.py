@@ -138,7 +138,7 @@ class NodePublisher:
         self._rooms.note_node(demand.config.metadata.name, entries)
 
     def _is_bound(self, name: str, resource: str, shown: int | None) -> bool:
-        """Whether the node's pods were placed by that number: nobody but this term lowered it since it last looked."""
+        """Whether the node's pods were placed by that number: only this term has lowered it since it last looked."""
         left = self._left.get(name, {}).get(resource)
         return shown is not None and left is not None and shown >= left
 

@@ -53,7 +53,12 @@ class NodeDemand(Struct, frozen=True, kw_only=True):
         pods, stated, is_outdated = self._pods(reading), self._stated_pods, self._is_outdated(reading)
         is_window = pods.least < pods.most
         placed = None
-        if is_window and stated is not None and shown is not None and (is_outdated or (is_bound and not reading.is_tight)):
+        if (
+            is_window
+            and stated is not None
+            and shown is not None
+            and (is_outdated or (is_bound and not reading.is_tight))
+        ):
             placed = max(stated, shown + self.unrequested)
         return PublishedNode(
             pods=pods.most,

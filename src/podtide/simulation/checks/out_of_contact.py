@@ -16,7 +16,7 @@ _IN_FLIGHT_SECONDS = 60.0
 """By then every answer has arrived that was on its way when contact ended."""
 
 
-class OutOfContact:
+class ContactCheck:
     """Finds addresses that were assigned without contact. `since` tells for how long a node's agent hears of nothing."""
 
     def __init__(

@@ -42,7 +42,7 @@ from podtide.runtime.settings import Settings
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.checks.batch_moves import BatchMoves
 from podtide.simulation.checks.call_history import CallHistory
-from podtide.simulation.checks.out_of_contact import OutOfContact
+from podtide.simulation.checks.out_of_contact import ContactCheck
 from podtide.simulation.checks.premature_requests import PrematureRequests
 from podtide.simulation.checks.reach import Reach
 from podtide.simulation.faults.agenda import Agenda
@@ -244,7 +244,7 @@ class _Run:
                 await allocator.add_subnet(SubnetSpec(network=NETWORK, name=subnet, cidrs=(cidr,)))
             self._site = Site(allocator, NETWORK, calls=CallHistory())
             self._site.trace.listeners += (self._take_step, self._batch_moves.hear, self._reach.hear)
-            contact = OutOfContact(
+            contact = ContactCheck(
                 lambda node: self._conditions.unheard_since(f"agent {node}"),
                 self._site.book.findings.append,
                 contact_timeout_seconds=settings.contact_timeout_seconds,

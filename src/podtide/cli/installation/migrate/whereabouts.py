@@ -215,8 +215,8 @@ def _next_steps(outcome: MigrationOutcome) -> Iterator[str]:
     steps: list[str] = []
     if outcome.found.changes and not outcome.applied:
         steps = [
+            "stop Whereabouts' node slice controller and its reconciler, if they run: two programs must not write the same objects",
             "see that podtide's controller and agents run, and its plugin is installed on every node",
-            "stop Whereabouts' node slice controller and its reconciler: two must not keep one book",
             "podtide migrate whereabouts --apply",
         ]
     elif outcome.changed:

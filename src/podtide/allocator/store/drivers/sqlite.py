@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store.container_writes import SubnetOperation, serve
-from podtide.allocator.store.executors import Executor
-from podtide.allocator.store.group_commit import GroupCommit
-from podtide.allocator.store.mark import MarkFile
+from podtide.allocator.store.drivers.executors import Executor
+from podtide.allocator.store.drivers.group_commit import GroupCommit
+from podtide.allocator.store.drivers.mark import MarkFile
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.runtime.clock import Clock

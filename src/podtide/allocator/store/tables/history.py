@@ -12,7 +12,7 @@ counted, and only the highest figures are.
 from typing import Any
 
 from podtide.allocator.store.script import Many, Query, Script, execute_many
-from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.allocator.subnets import SubnetUsage, UsageStep, Utilization
 from podtide.core.subnet.demand_reading import DemandReading
 from podtide.core.subnet.usage_account import UsageRow, account_for

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from podtide.allocator.store.container_writes import SubnetOperation
-from podtide.allocator.store.mark import MarkFile
+from podtide.allocator.store.drivers.mark import MarkFile
 from podtide.allocator.store.script import Script
 from podtide.core.errors import InvalidInput
 

@@ -14,7 +14,7 @@ import msgspec
 
 from podtide.allocator.containers import AllocatedContainer, CidrInUse, GrantedAddress, Wish
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
-from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.exact import exact, text
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.grants import Claim, Order, address_names, is_taken_anew

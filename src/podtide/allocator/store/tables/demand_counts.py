@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtide.allocator.store.container_row import ContainerRow, from_text
 from podtide.allocator.store.script import Query, Rows, Script, execute_many
+from podtide.allocator.store.tables.container_row import ContainerRow, from_text
 from podtide.allocator.subnets import ContainerCount
 from podtide.core.subnet.demand_by_batch import ContainerDemand
 

@@ -11,10 +11,10 @@ from msgspec import structs
 
 from podtide.allocator.containers import Wish
 from podtide.allocator.quarantine import Quarantined, QuarantinePage
-from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.script import Query, Rows, Script, among, insert_into
-from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
-from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.store.tables.container_row import ContainerRow
+from podtide.allocator.store.tables.subnet_row import COLUMNS as SUBNET_COLUMNS
+from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.machine_identity import MachineIdentity
 from podtide.core.subnet.quarantine import is_from_the_future
 

@@ -20,10 +20,10 @@ import asyncpg
 
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store.container_writes import SubnetOperation, serve
-from podtide.allocator.store.database import InvalidDatabaseUrl
-from podtide.allocator.store.group_commit import GroupCommit
-from podtide.allocator.store.mark import MarkFile
-from podtide.allocator.store.postgresql_servers import NO_ANSWER, PostgresqlServers
+from podtide.allocator.store.drivers.database import InvalidDatabaseUrl
+from podtide.allocator.store.drivers.group_commit import GroupCommit
+from podtide.allocator.store.drivers.mark import MarkFile
+from podtide.allocator.store.drivers.postgresql_servers import NO_ANSWER, PostgresqlServers
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.runtime.clock import Clock

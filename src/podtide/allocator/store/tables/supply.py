@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from podtide.allocator.store.script import Query, Rows, Script, among, execute_many
-from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.subnet.chunks import CHUNK_SIZE, WHOLE, lowest
 
 _PAGE = 16
