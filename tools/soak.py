@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from corpus import Corpus
 from podtide.runtime.randomness import seeded_randomness
-from podtide.simulation.checks.reach import SOMETIMES, never
+from podtide.simulation.checks.reach import SELDOM, SOMETIMES, never
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
 from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.plan_variation import varied
@@ -208,8 +208,10 @@ def tell_reach(tally: Tally) -> bool:
     """Print which states were visited, in how many runs and how often. Whether one was missed that should not."""
     corpus = tally.corpus
     print(f"states visited in {tally.seeds} runs: in how many of them, and how often")
-    for state in sorted(SOMETIMES | corpus.visits.keys()):
+    for state in sorted(SOMETIMES | SELDOM | corpus.visits.keys()):
         print(f"  {state:48}{corpus.runs[state]:8}{corpus.visits[state]:10}")
+    if unseen := never(corpus.visits, SELDOM):
+        print(f"never visited, and seldom is: {', '.join(unseen)}")
     missed = never(corpus.visits)
     if not missed:
         return False

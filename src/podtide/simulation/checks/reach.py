@@ -32,6 +32,21 @@ def _transition(before: State | None, after: State | None) -> str:
 TRANSITIONS_OF_ADDRESSES = frozenset(
     _transition(before, after) for before, events in TRANSITIONS.items() for after in events.values()
 )
+SELDOM = frozenset(
+    {
+        # An agent programs in the same step what it was granted: only a disk that fails in between leaves time for these.
+        _transition(State.PENDING_PROGRAMMING, State.PENDING_RELEASE),
+        _transition(State.PENDING_PROGRAMMING, None),
+        # A container that is withdrawn, or records that are lost, while pods have addresses of it.
+        _transition(State.AVAILABLE, None),
+        _transition(State.ASSIGNED, State.ORPHANED),
+        _transition(State.ORPHANED, State.ASSIGNED),
+        _transition(State.ORPHANED, None),
+        _transition(State.QUARANTINED, State.ASSIGNED),
+        _transition(State.QUARANTINED, None),
+    }
+)
+"""What is told when it was not visited, and does not fail a soak."""
 STEPS_OF_A_SUBNET = frozenset(
     {"batch lowered", "batch raised", "exhausted", "not exhausted", "starved", "not starved"}
 )
@@ -41,7 +56,7 @@ CALLS_OF_THE_ALLOCATOR = frozenset(
     f"allocator {call}"
     for call in ("put_container", "delete_container", "move_container", "end_quarantine", "put_in_force")
 )
-SOMETIMES = TRANSITIONS_OF_ADDRESSES | STEPS_OF_A_SUBNET | ANSWERS | CALLS_OF_THE_ALLOCATOR
+SOMETIMES = (TRANSITIONS_OF_ADDRESSES - SELDOM) | STEPS_OF_A_SUBNET | ANSWERS | CALLS_OF_THE_ALLOCATOR
 """What a good soak has visited. Reasons, Events and writes are counted as they come."""
 
 
@@ -102,6 +117,6 @@ class Reach:
                 return
 
 
-def never(counts: Counter[str]) -> list[str]:
-    """What should have been visited and was not."""
-    return sorted(state for state in SOMETIMES if not counts[state])
+def never(counts: Counter[str], states: frozenset[str] = SOMETIMES) -> list[str]:
+    """Which of the states were not visited."""
+    return sorted(state for state in states if not counts[state])
