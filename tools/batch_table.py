@@ -4,13 +4,13 @@ By the rules themselves, in a closed loop: what a rule decides sets what nodes t
 next, until nothing moves. Every node has the same demand and has answered; only what comes of it counts, not when.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count, takewhile
 from pathlib import Path
 
 from comparison.ladder_baseline import decide_by_ladder
+from page_section import with_section
 from podtide.core.subnet.batch import BatchInForce, SubnetDecision, SubnetReading, decide_batch
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import ContainerDemand
@@ -31,10 +31,7 @@ def main() -> int:
     """The exit status."""
     rows = "\n".join(table())
     print(rows)
-    page = _PAGE.read_text()
-    _PAGE.write_text(
-        re.sub(rf"(<!-- {_NAME} -->\n).*?(<!-- end -->)", rf"\g<1>{rows}\n\g<2>", page, flags=re.DOTALL)
-    )
+    _PAGE.write_text(with_section(_PAGE.read_text(), _NAME, rows))
     return 0
 
 

@@ -4,7 +4,6 @@ Nothing is pretended but the machine: the node's addresses come from an allocato
 """
 
 import asyncio
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Self
 
+from agent_socket import agent_is_ready, held_addresses
 from control_plane.errors import DidNotStart
 from control_plane.process import POLL_SECONDS, READY_SECONDS, Nursery, Process
 from podtide.allocator.store import open_allocator
@@ -57,7 +57,7 @@ class NodeWithAgent:
         self._agent = self._program(
             "agent",
             *(*reach, "--node-name", NAME, "--state-directory", self._state, "--socket", self.socket),
-            is_ready=lambda: self._get("/readyz").startswith(b"200 "),
+            is_ready=lambda: agent_is_ready(self.socket),
         )
 
     def __enter__(self) -> Self:
@@ -105,22 +105,10 @@ class NodeWithAgent:
             await allocator.add_subnet(SubnetSpec(network="bench", name="pods", cidrs=("10.1.0.0/16",)))
 
     def _wait_for_addresses(self) -> None:
-        held = f'cx_ipam_secondary_ips{{subnet="pods",subnet_cidr="10.1.0.0/16"}} {self._addresses}.0'
         deadline = monotonic() + READY_SECONDS
-        while held.encode() not in self._get("/metrics"):
+        while held_addresses(self.socket) != self._addresses:
             if monotonic() > deadline:
                 raise DidNotStart(
                     f"the node has not got its {self._addresses} addresses after {READY_SECONDS:.0f} s"
                 )
             sleep(POLL_SECONDS)
-
-    def _get(self, path: str) -> bytes:
-        """What the agent answers, from its status on; nothing when there is no agent."""
-        with socket.socket(socket.AF_UNIX) as agent:
-            try:
-                agent.connect(str(self.socket))
-                agent.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
-                with agent.makefile("rb") as answer:
-                    return answer.read().partition(b" ")[2]
-            except OSError:
-                return b""

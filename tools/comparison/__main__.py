@@ -1,6 +1,5 @@
 """Run the comparison of docs/comparison.md, put its tables into that page and draw its picture: `make comparison`."""
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from comparison.contestants import CONTESTANTS
 from comparison.loads import BURST, LOADS, SCARCE
 from comparison.table import table
 from comparison.trial import TrialOutcome, compare
+from page_section import with_section
 
 _DOCS = Path(__file__).parent.parent.parent / "docs"
 _PAGE = _DOCS / "comparison.md"
@@ -29,7 +29,7 @@ def main() -> int:
     for name, of_load in outcomes.items():
         rows = "\n".join(table(of_load))
         print(f"{name}\n{rows}\n")
-        page = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{rows}\n\g<2>", page, flags=re.DOTALL)
+        page = with_section(page, name, rows)
     _PAGE.write_text(page)
     _draw(outcomes[BURST.name], outcomes[SCARCE.name])
     print(f"written: {_PAGE}, {_PICTURE}")
