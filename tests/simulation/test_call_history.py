@@ -86,10 +86,13 @@ def test_an_answer_after_the_del_had_the_address_for_a_moment_at_most() -> None:
     assert kubelets.history.finding() == ""
 
 
-def test_a_sandbox_that_asks_again_after_its_del_has_the_address_again() -> None:
+def test_an_add_of_a_sandbox_that_was_torn_down_has_the_address_for_a_moment_at_most() -> None:
+    """A runtime goes on with a sandbox's further networks before it notices that the sandbox is gone."""
     kubelets = Kubelets()
     kubelets.add("a")
     kubelets.delete("a")
     kubelets.add("a")
     kubelets.add("b")
-    assert kubelets.history.finding()
+    assert kubelets.history.finding() == ""
+    kubelets.add("a")
+    assert kubelets.history.finding(), "it was b's all the time"

@@ -38,16 +38,24 @@ class CallHistory:
         self._held: dict[str, dict[tuple[str, str], list[_Add]]] = defaultdict(dict)
         """The ADDs whose sandbox was not given up yet, by node, and then by scope and sandbox."""
         self._in_flight: dict[int, _Add] = {}
+        self._torn_down: set[tuple[str, str]] = set()
+        """Sandboxes whose DEL has begun, by scope. Their ids are never used again."""
         self._by_address: dict[tuple[str, str], list[_Add]] = defaultdict(list)
 
     def began(self, verb: Verb, *, node: str, scope: str, pod: str, sandbox: str) -> int:
         """A call begins. Returns its number."""
         number, held = next(self._numbers), self._held[node]
         if verb is Verb.DEL:
+            self._torn_down.add((scope, sandbox))
             _give_up(held.pop((scope, sandbox), []), number)
         elif verb is Verb.ADD:
             call = _Add(scope=scope, sandbox=sandbox, pod=pod, node=node, asked=number)
-            held.setdefault((scope, sandbox), []).append(call)
+            if (scope, sandbox) in self._torn_down:
+                call.given_up = (
+                    number  # a runtime that had not noticed yet: nobody will have what this brings
+                )
+            else:
+                held.setdefault((scope, sandbox), []).append(call)
             self._in_flight[number] = call
         return number
 
